@@ -1,0 +1,58 @@
+# `make demo` runs the main job, `make test` runs every test; each sets up what it needs.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+WORKERS ?= 2
+
+.PHONY: demo test lint types layers unit docs prove bench lock clean
+
+demo: $(VENV)/.demo
+	$(BIN)/shoal demo
+
+test: lint types layers unit docs
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS)
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict --quiet
+
+prove: $(VENV)/.dev
+	SHOAL_PROVE=1 $(BIN)/pytest -n $(WORKERS) -m slow
+
+bench: $(VENV)/.demo
+	$(BIN)/shoal bench noise
+	$(BIN)/shoal bench aggregate --rows 100000000
+
+lock: $(VENV)/.dev
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+		--no-emit-index-url --no-header --no-annotate --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) site dist build shoal-demo
+
+$(VENV)/.made: requirements.lock
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) -c requirements.lock hatchling editables
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	$(PIP) -c requirements.lock --no-build-isolation -e '.[pictures]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	$(PIP) -c requirements.lock 'pip>=25.1'
+	$(PIP) -c requirements.lock --no-build-isolation -e '.[geo,pandas,pictures,polars,spark]' --group dev
+	touch $@ $(VENV)/.demo

@@ -1,0 +1,47 @@
+"""Every error shoal raises on purpose.
+
+A message has three parts: what was got, what is allowed, what to do next. It never
+contains a private value: only names, options, counts and other public facts.
+"""
+
+
+class ShoalError(Exception):
+    """Base of all errors that shoal raises on purpose.
+
+    Args:
+        got: What was found, in public words only.
+        allowed: What would have been accepted.
+        todo: What the reader can do next.
+
+    Example:
+        >>> str(ShoalError("epsilon is -1", "epsilon above 0", "give for example epsilon=1"))
+        'epsilon is -1; allowed: epsilon above 0; give for example epsilon=1.'
+    """
+
+    def __init__(self, got: str, allowed: str, todo: str) -> None:
+        self.got, self.allowed, self.todo = got, allowed, todo
+        super().__init__(" ".join(f"{got}; allowed: {allowed}; {todo}.".split()))
+
+
+class InputError(ShoalError, ValueError):
+    """An argument or option is not usable."""
+
+
+class DataError(ShoalError, ValueError):
+    """The records do not have the promised shape."""
+
+
+class DocumentError(ShoalError, ValueError):
+    """A file of shoal's (occupancy, plan, manifest) is corrupt, foreign or does not fit."""
+
+
+class LedgerError(ShoalError):
+    """A ledger is missing, corrupt, foreign or cannot be written."""
+
+
+class BudgetError(ShoalError):
+    """A charge does not fit what is left of a budget."""
+
+
+class MissingPartError(ShoalError, ImportError):
+    """An optional part of shoal is not installed."""
