@@ -1,0 +1,49 @@
+"""`shoal bench`: speeds side by side, measured in one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options import show
+
+app = typer.Typer(
+    help="Measure speed: ratios of one run, on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+def noise(
+    numbers: Annotated[int, typer.Option(help="Numbers to draw.", min=1)] = 200_000,
+) -> None:
+    """Draw exact noise with another scale for every number, and print numbers per second.
+
+    Example: shoal bench noise --numbers 200000
+    """
+    from shoal.benchmarks.noise import run
+
+    for line in run(numbers):
+        show(line)
+
+
+@app.command()
+def aggregate(
+    rows: Annotated[int, typer.Option(help="Records to generate.", min=1000)] = 10_000_000,
+    users: Annotated[int, typer.Option(help="Users.", min=1)] = 100_000,
+    cells: Annotated[int, typer.Option(help="Cells.", min=1)] = 1000,
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep the generated file here; a temporary one if not given.")
+    ] = None,
+) -> None:
+    """Compare a plain DuckDB query, our pass and our whole release on the same file.
+
+    Example: shoal bench aggregate --rows 100000000
+    """
+    from shoal.benchmarks.aggregate import run
+
+    for line in run(rows, users, cells, folder):
+        show(line)

@@ -1,0 +1,70 @@
+"""The command line: one verb a file, one line for every error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from shoal.cli import bench, demo, ledger, plan, release, verify
+from shoal.errors import ShoalError
+
+FAILED = 2
+
+app = typer.Typer(
+    name="shoal",
+    help="User-level differentially private statistics: see the error before you spend.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("plan")(plan.plan)
+app.command("release")(release.release)
+app.command("verify")(verify.verify)
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(bench.app, name="bench")
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its status: 0, or 2 with one line on standard error."""
+    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line and return its status."""
+    try:
+        return _status(app(arguments, standalone_mode=False))
+    except TyperException as error:
+        text = getattr(error, "format_message", lambda: str(error))()
+        return _fail(f"{text} Try `shoal --help`." if text else "")
+    except ShoalError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return _fail(
+            "interrupted; what a ledger recorded before is kept, and asking again delivers it "
+            "at no cost."
+        )
+    except BrokenPipeError:
+        # The reader has gone; a second failure while Python flushes would print a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        return _fail(f"{error.strerror or type(error).__name__}; free space or check the path.")
+    except Exception as error:  # noqa: BLE001
+        # The text of an unforeseen error could hold a private value: only its kind is shown.
+        return _fail(f"unexpected {type(error).__name__}; nothing was delivered; please report it.")
+
+
+def _status(result: object) -> int:
+    return result if isinstance(result, int) else 0
+
+
+def _fail(text: str) -> int:
+    if text:
+        print("shoal: " + " ".join(text.split()), file=sys.stderr)  # noqa: T201
+    return FAILED

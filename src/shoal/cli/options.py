@@ -1,0 +1,39 @@
+"""Options that several verbs share; their names are those of the Python arguments."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Data = Annotated[Path, typer.Argument(help="Records: a Parquet or CSV file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show what long work is going on, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} ..."):
+        yield
+
+
+def show(text: str) -> None:
+    """Print to standard output."""
+    typer.echo(text)
+
+
+def show_json(document: dict[str, Any]) -> None:
+    """Print sorted JSON to standard output."""
+    typer.echo(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))

@@ -1,0 +1,63 @@
+"""`shoal release`: carry a plan out against a ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options import Data, Json, show, show_json, working
+
+
+def release(
+    data: Data,
+    plan: Annotated[Path, typer.Argument(help="A plan saved by `shoal plan --output`.")],
+    ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
+    name: Annotated[
+        str, typer.Option(help="Another name draws, and costs, again.")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
+    ] = None,
+    manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Read the values once, add exact noise, record result and charge together, then deliver.
+
+    Example: shoal release flights.parquet plan.json --ledger flights.ledger --output speeds.csv
+    --manifest manifest.json
+    """
+    import shoal
+    from shoal.accounting.rational import show as shown
+    from shoal.errors import DocumentError
+    from shoal.release.interval import half_widths
+    from shoal.release.table import check_ending, to_text
+
+    loaded = shoal.Plan.load(plan)
+    half_widths(loaded, confidence)
+    if output is not None:
+        check_ending(output)
+    if loaded.source is None:
+        raise DocumentError(
+            "a plan that does not say which columns it is about",
+            "a plan saved by `shoal plan`",
+            "make the plan on the command line, or use plan.release(records) in Python",
+        )
+    records = shoal.Records(
+        data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **loaded.source
+    )
+    with working("reading values, drawing noise, recording"):
+        done = loaded.release(records, ledger=ledger, name=name)
+    if output is not None:
+        done.write(output, confidence)
+    if manifest is not None:
+        done.write_manifest(manifest)
+    entry, how = done.entry, "delivered again at no cost" if done.from_ledger else "recorded"
+    if as_json:
+        show_json(done.manifest)
+    else:
+        number = f"entry {entry.number} of {ledger}" if entry else ""
+        show(f"{how}: {number}, epsilon {shown(loaded.exact_epsilon)}")
+        show(to_text(done.table(confidence)))

@@ -1,0 +1,40 @@
+"""`shoal verify`: does a manifest tell the truth?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options import Json, show, show_json
+
+
+def verify(
+    manifest: Annotated[Path, typer.Argument(help="A manifest written by `shoal release`.")],
+    ledger: Annotated[
+        Path | None, typer.Option(help="Also check that this ledger recorded it.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Recompute the privacy loss and every certificate from the manifest alone; say yes or no.
+
+    Example: shoal verify manifest.json --ledger flights.ledger
+    """
+    import shoal
+    from shoal.release.verify import Check, Verdict
+
+    verdict = shoal.verify(manifest)
+    if ledger is not None:
+        found = any(
+            entry.document == manifest.read_bytes() for entry in shoal.Ledger.open(ledger).entries()
+        )
+        check = Check("recorded in the ledger", found, str(ledger))
+        verdict = Verdict((*verdict.checks, check))
+    if as_json:
+        show_json({"holds": verdict.holds, "checks": [asdict(check) for check in verdict.checks]})
+    else:
+        show(str(verdict))
+    if not verdict.holds:
+        raise typer.Exit(1)

@@ -1,0 +1,153 @@
+"""JSON documents with a versioned schema: canonical bytes, packed integer arrays, safe files.
+
+Every file shoal writes (occupancy, plan, manifest) is one JSON object whose `schema` names
+its kind and version. Equal contents have equal bytes: keys are sorted and NaN is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import DocumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Document = dict[str, Any]
+
+
+def canonical_bytes(document: Document) -> bytes:
+    """The one byte string of a document: sorted keys, no spaces, no NaN, UTF-8.
+
+    Example:
+        >>> canonical_bytes({"b": 1, "a": [True, None]})
+        b'{"a":[true,null],"b":1}'
+    """
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
+    ).encode()
+
+
+def digest(document: Document) -> str:
+    """SHA-256 of the canonical bytes, in hexadecimal."""
+    return hashlib.sha256(canonical_bytes(document)).hexdigest()
+
+
+def parse(text: bytes, schema: str, what: str) -> Document:
+    """Read a document and check that its schema is the expected one.
+
+    Raises:
+        DocumentError: Not JSON, not an object, or another kind or version.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DocumentError(
+            f"{what} is not JSON", f"a {schema} document", "write the file again with shoal"
+        ) from None
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise DocumentError(
+            f"{what} is not of the schema {schema}",
+            f"a JSON object whose schema is {schema}",
+            "check that this is the right file and the right version of shoal",
+        )
+    return document
+
+
+def read(path: str | os.PathLike[str], schema: str, what: str) -> Document:
+    """Read a document from a file.
+
+    Raises:
+        DocumentError: Missing, unreadable, or not of the schema.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise DocumentError(
+            f"{what} {os.fspath(path)!r} cannot be read ({error.strerror})",
+            "a readable file",
+            "check the path",
+        ) from None
+    return parse(text, schema, f"{what} {os.fspath(path)!r}")
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace a file in one step: readers see the old contents or the new, never a part.
+
+    Raises:
+        DocumentError: The place cannot be written or the disk is full.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(target)
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _unwritable(target: Path, error: OSError) -> DocumentError:
+    return DocumentError(
+        f"{os.fspath(target)!r} cannot be written ({error.strerror})",
+        "a file in a writable folder with free space",
+        "choose another path or make room",
+    )
+
+
+def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
+    """Non-negative integers as the smallest fixed type, deflated, in base 64.
+
+    Example:
+        >>> unpack_integers(pack_integers(np.array([3, 1, 4])), "x").tolist()
+        [3, 1, 4]
+    """
+    largest = int(values.max()) if len(values) else 0
+    kind = next(k for k in ("<u1", "<u2", "<u4", "<u8") if largest <= np.iinfo(k).max)
+    packed = zlib.compress(values.astype(kind).tobytes(), level=1)
+    return {"type": kind, "length": len(values), "data": base64.b64encode(packed).decode()}
+
+
+def unpack_integers(packed: object, what: str) -> NDArray[np.int64]:
+    """The inverse of `pack_integers`.
+
+    Raises:
+        DocumentError: The array is damaged.
+    """
+    try:
+        if not isinstance(packed, dict) or packed["type"] not in ("<u1", "<u2", "<u4", "<u8"):
+            raise TypeError
+        length = int(packed["length"])
+        size = length * np.dtype(packed["type"]).itemsize
+        engine = zlib.decompressobj()
+        raw = engine.decompress(base64.b64decode(packed["data"], validate=True), size + 1)
+        values = np.frombuffer(raw, dtype=packed["type"]).astype(np.int64)
+        if len(raw) != size or length < 0 or (length and int(values.min()) < 0):
+            raise ValueError
+    except (KeyError, TypeError, ValueError, OverflowError, binascii.Error, zlib.error):
+        raise DocumentError(
+            f"the packed integers of {what} are damaged",
+            "an array written by shoal",
+            "write the file again",
+        ) from None
+    return values

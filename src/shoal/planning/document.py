@@ -1,0 +1,167 @@
+"""Plans as versioned JSON documents."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import documents
+from shoal.accounting.rational import show
+from shoal.errors import DocumentError, InputError
+from shoal.planning.request import make_request
+from shoal.records.lattice import Bounds, Lattice
+from shoal.records.occupancy import Occupancy
+
+if TYPE_CHECKING:
+    from shoal.planning.facts import PlanFacts
+    from shoal.planning.request import Request
+
+SCHEMA = "shoal.plan/1"
+
+
+def to_document(plan: PlanFacts) -> documents.Document:
+    """Everything public about a plan, with what it claims, as one JSON object."""
+    return {
+        "schema": SCHEMA,
+        "neighbours": "values",
+        "bounds": [plan.bounds.lo, plan.bounds.hi],
+        "tick_bits": plan.lattice.bits,
+        "request": _request_document(plan.request),
+        "source": dict(plan.source) if plan.source else None,
+        "occupancy": plan.occupancy.to_document(),
+        "status": list(plan.status),
+        "numbers": {
+            "statistic": plan.mechanism.statistic,
+            "noise": "discrete laplace",
+            "lattice_bits": plan.lattice_bits,
+            "cell": plan.released.tolist(),
+            "weight": plan.problem.weight.tolist(),
+            "relative_scale": plan.relative_scale.tolist(),
+        },
+        "prices": None if plan.prices is None else _sparse(plan),
+        "claims": {
+            "epsilon": str(plan.exact_epsilon),
+            "epsilon_shown": show(plan.exact_epsilon),
+            "gap": plan.gap,
+            "bias_bound": plan.bias_bound.tolist(),
+            "worst_case_error": plan.worst_case_error.tolist(),
+            "lower_bound": plan.lower_bound.tolist(),
+        },
+    }
+
+
+def parts(document: documents.Document) -> dict[str, Any]:
+    """The fields of a plan from its document; claims are left for the caller to compare.
+
+    Raises:
+        DocumentError: A part is missing or damaged.
+    """
+    try:
+        numbers = document["numbers"]
+        occupancy = Occupancy.from_document(document["occupancy"])
+        status = tuple(str(each) for each in document["status"])
+        scale = np.array(numbers["relative_scale"], dtype=np.float64)
+        released = [at for at, each in enumerate(status) if each == "released"]
+        sound = (
+            len(status) == occupancy.n_cells
+            and numbers["cell"] == released
+            and scale.shape == (len(released),)
+            and bool(np.isfinite(scale).all() and (scale > 0).all())
+            and 1 <= int(numbers["lattice_bits"]) <= 60
+            and document["neighbours"] == "values"
+        )
+        if not sound:
+            raise damaged()
+        return {
+            "occupancy": occupancy,
+            "lattice": Lattice(Bounds(*document["bounds"]), document["tick_bits"]),
+            "request": _request(document["request"]),
+            "status": status,
+            "relative_scale": scale,
+            "lattice_bits": int(numbers["lattice_bits"]),
+            "prices": _dense(document["prices"], occupancy.n_users),
+            "source": document["source"],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
+        raise damaged() from None
+
+
+def check_claims(plan: PlanFacts, document: documents.Document) -> None:
+    """Compare what a document claims with what its plan really costs and promises.
+
+    Raises:
+        DocumentError: They differ by more than the arithmetic of another machine could.
+    """
+    own = to_document(plan)
+    if {**own, "claims": None} != {**document, "claims": None}:
+        raise damaged()
+    mine, theirs = own["claims"], document.get("claims")
+    if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
+        raise damaged()
+    if any(mine[name] != theirs[name] for name in ("epsilon", "epsilon_shown")):
+        raise damaged()
+    for name in ("bias_bound", "worst_case_error", "lower_bound", "gap"):
+        if not _close(mine[name], theirs[name]):
+            raise damaged()
+
+
+def _close(mine: object, theirs: object) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    try:
+        one, other = np.asarray(mine, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
+
+
+def request_key(plan: PlanFacts, name: str) -> str:
+    """What a ledger knows a release by: the plan without its claims, and the release's name."""
+    contents = to_document(plan)
+    del contents["claims"], contents["prices"]
+    return documents.digest({"plan": contents, "name": name})
+
+
+def damaged() -> DocumentError:
+    """The error for a plan that does not hold together."""
+    return DocumentError(
+        "the plan is damaged or was changed by hand",
+        "a document written by shoal whose claims follow from its contents",
+        "make the plan again with `shoal plan`",
+    )
+
+
+def _request_document(request: Request) -> documents.Document:
+    return {
+        "method": request.method,
+        "epsilon": None if request.epsilon is None else str(request.epsilon),
+        "error": request.error,
+        "statistics": list(request.statistics),
+        "worthless": request.worthless,
+        "min_users": request.min_users,
+        "min_records": request.min_records,
+        "weights": dict(request.weights),
+    }
+
+
+def _request(document: documents.Document) -> Request:
+    epsilon = document["epsilon"]
+    return make_request(**{**document, "epsilon": None if epsilon is None else Fraction(epsilon)})
+
+
+def _sparse(plan: PlanFacts) -> documents.Document:
+    prices = np.zeros(0) if plan.prices is None else plan.prices
+    users = np.flatnonzero(prices)
+    return {"user": documents.pack_integers(users), "price": prices[users].tolist()}
+
+
+def _dense(document: documents.Document | None, n_users: int) -> np.ndarray | None:
+    if document is None:
+        return None
+    prices = np.zeros(n_users)
+    prices[documents.unpack_integers(document["user"], "prices")] = document["price"]
+    if not (np.isfinite(prices).all() and (prices >= 0).all()):
+        raise damaged()
+    return prices

@@ -1,0 +1,81 @@
+"""From a method's answer to noise that can be drawn: the lattice, and the exact loss on it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.mechanisms.noise import LARGEST_STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+# One step of rounding costs each number 2^-j; together at most this share of the whole loss.
+_OVERHEAD_BITS = 20
+_SCALE_BITS = 24
+
+
+def lattice_bits(most_numbers: int, epsilon: float) -> int:
+    """j: the noise has scale 2^j steps, so that rounding costs a millionth of epsilon.
+
+    Example:
+        >>> lattice_bits(most_numbers=47, epsilon=1.0)
+        26
+    """
+    return max(_OVERHEAD_BITS, _OVERHEAD_BITS + math.ceil(math.log2(most_numbers / epsilon)))
+
+
+def round_scale(noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Noise scales with 24 significant bits, rounded upwards: the same on every machine.
+
+    Example:
+        >>> round_scale(np.array([1.0, 0.1]))[0]
+        np.float64(1.0)
+    """
+    mantissa, exponent = np.frexp(noise_scale)
+    return np.ldexp(np.ceil(mantissa * 2.0**_SCALE_BITS) / 2.0**_SCALE_BITS, exponent)
+
+
+def fit(
+    noise_scale: NDArray[np.float64],
+    bits: int,
+    limit: Fraction,
+    loss: Callable[[NDArray[np.float64]], int],
+) -> NDArray[np.float64]:
+    """The method's scales, widened by the least that brings the exact loss under its limit.
+
+    Args:
+        noise_scale: b over U of each number, from the method, at the wanted loss.
+        bits: j, the lattice bits.
+        limit: The largest total loss allowed.
+        loss: Exact loss of the dearest user in units of 2^-bits, for given scales.
+
+    Raises:
+        InputError: The noise would not fit the lattice.
+    """
+    allowed = math.floor(limit * 2**bits)
+    scale = round_scale(noise_scale)
+    for _ in range(60):
+        spent = loss(scale)
+        if spent <= allowed:
+            break
+        scale = round_scale(scale * (spent / allowed) * (1 + 2.0**-_SCALE_BITS))
+    else:
+        raise _unfit(bits)
+    if 2.0**bits / float(scale.min()) > LARGEST_STEPS:
+        raise _unfit(bits)
+    return scale
+
+
+def _unfit(bits: int) -> InputError:
+    return InputError(
+        f"noise that does not fit a lattice of {bits} bits",
+        "a moderate epsilon for these counts",
+        "ask for a larger epsilon, or fewer cells",
+    )

@@ -1,0 +1,172 @@
+"""Keys of users and cells: discrete columns, encoded as small integers, without nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import DataError, DocumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.documents import Document
+
+
+def as_array(values: object, name: str) -> pa.Array:
+    """A column of keys as one Arrow array.
+
+    Raises:
+        DataError: Not a flat column of text, integers, booleans, dates or times, or a null in it.
+    """
+    try:
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise _bad_type(name, "mixed or nested values") from None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
+        array = array.cast(pa.string())
+    if array.null_count:
+        raise DataError(
+            f"a null in the {name} column",
+            "a key in every row",
+            'leave such rows out, or declare missing="public" to drop them',
+        )
+    if not _is_key(array.type):
+        raise _bad_type(name, str(array.type))
+    return array
+
+
+def as_table(cells: object) -> pa.Table:
+    """Key columns of cells as an Arrow table; a single column is called `cell`."""
+    if isinstance(cells, pa.Table):
+        columns = {name: cells.column(name) for name in cells.column_names}
+    elif isinstance(cells, Mapping):
+        columns = dict(cells)
+    else:
+        columns = {"cell": cells}
+    if not columns:
+        raise DataError("no cell column", "at least one", "name the columns that make a cell")
+    arrays = {str(name): as_array(column, str(name)) for name, column in columns.items()}
+    if len({len(array) for array in arrays.values()}) != 1:
+        raise DataError("cell columns of different length", "one length", "give one row a count")
+    return pa.table(arrays)
+
+
+def encode(array: pa.Array, name: str) -> NDArray[np.int64]:
+    """Each key's position among the distinct keys, 0.., in order of first appearance."""
+    codes = as_array(array, name).dictionary_encode().indices
+    return codes.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The distinct cells sorted by key, and each row's position among them."""
+    combined = np.zeros(cells.num_rows, dtype=np.int64)
+    for name in cells.column_names:
+        codes = encode(cells.column(name), name)
+        _, combined = _densify(combined * (int(codes.max()) + 1) + codes)
+    first, dense = _densify(combined)
+    distinct = pa.table({n: as_array(cells.column(n), n) for n in cells.column_names}).take(first)
+    ascending = [(name, "ascending") for name in cells.column_names]
+    order = pc.sort_indices(distinct, sort_keys=ascending).to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return distinct.take(order).combine_chunks(), place[dense]
+
+
+def _densify(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    encoded = pa.array(codes).dictionary_encode()
+    dense = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    first = np.full(len(encoded.dictionary), len(codes), dtype=np.int64)
+    np.minimum.at(first, dense, np.arange(len(codes)))
+    return first, dense
+
+
+def labels(cells: pa.Table) -> list[str]:
+    """One readable name a row: the key columns joined by a middle dot."""
+    columns = [[_text(value) for value in column.to_pylist()] for column in cells.columns]
+    return [" · ".join(parts) for parts in zip(*columns, strict=True)]
+
+
+def to_document(cells: pa.Table) -> Document:
+    """Cell keys as JSON: the type of every column and its values."""
+    return {
+        "columns": [
+            {
+                "name": name,
+                "type": str(cells.column(name).type),
+                "values": [_plain(value) for value in cells.column(name).to_pylist()],
+            }
+            for name in cells.column_names
+        ]
+    }
+
+
+def from_document(document: Document) -> pa.Table:
+    """The inverse of `to_document`.
+
+    Raises:
+        DocumentError: A type or value that shoal does not write.
+    """
+    try:
+        columns = {
+            column["name"]: _revive(column["values"], column["type"])
+            for column in document["columns"]
+        }
+        return as_table(columns)
+    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException):
+        raise DocumentError(
+            "the cells are damaged", "a document written by shoal", "write the file again"
+        ) from None
+
+
+def _revive(values: list[Any], kind: str) -> pa.Array:
+    target = _type_named(kind)
+    if pa.types.is_timestamp(target):
+        return pa.array([datetime.fromisoformat(value) for value in values], type=target)
+    if pa.types.is_date(target):
+        return pa.array([date.fromisoformat(value) for value in values], type=target)
+    return pa.array(values, type=target)
+
+
+def _type_named(kind: str) -> pa.DataType:
+    if kind.startswith("timestamp["):
+        unit, _, zone = kind.removeprefix("timestamp[").removesuffix("]").partition(", tz=")
+        return pa.timestamp(unit, tz=zone or None)
+    return pa.type_for_alias(kind.removesuffix("[day]"))
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="minutes" if value.second == 0 else "auto")
+    return str(value)
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_date32(kind)
+        or pa.types.is_timestamp(kind)
+    )
+
+
+def _bad_type(name: str, got: str) -> DataError:
+    return DataError(
+        f"the column {name} holds {got}",
+        "text, integers, booleans, dates or times",
+        "turn it into one of these, for example by rounding",
+    )

@@ -1,0 +1,132 @@
+"""The lattice of values: real numbers in public bounds become integers before they are added."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_BITS = 24
+# Floating-point numbers within a tick, at least: `Lattice.rounding` counts on it.
+_SPACINGS = 2**10
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The public range [lo, hi] of a value, in the value's unit.
+
+    Raises:
+        InputError: Not two finite numbers with lo < hi.
+
+    Example:
+        >>> Bounds(0, 65).width
+        Fraction(65, 1)
+    """
+
+    lo: float
+    hi: float
+
+    def __post_init__(self) -> None:
+        numbers = all(
+            isinstance(side, int | float | np.number) and not isinstance(side, bool)
+            for side in (self.lo, self.hi)
+        )
+        if not numbers or not all(math.isfinite(side) for side in (self.lo, self.hi)):
+            raise _bad_bounds(f"bounds are ({self.lo!r}, {self.hi!r})")
+        object.__setattr__(self, "lo", float(self.lo))
+        object.__setattr__(self, "hi", float(self.hi))
+        if not self.lo < self.hi or not math.isfinite(self.hi - self.lo):
+            raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
+
+    @classmethod
+    def of(cls, bounds: Bounds | tuple[float, float]) -> Bounds:
+        """Bounds from a pair, or bounds as they are."""
+        if isinstance(bounds, Bounds):
+            return bounds
+        try:
+            lo, hi = bounds
+        except (TypeError, ValueError):
+            raise _bad_bounds("bounds are not a pair") from None
+        return cls(lo, hi)
+
+    @property
+    def width(self) -> Fraction:
+        """U = hi - lo, exactly."""
+        return Fraction(self.hi) - Fraction(self.lo)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """[lo, hi] cut into 2^bits ticks; a value is clipped and rounded to the nearest tick.
+
+    A tick count t in 0..2^bits stands for the value lo + U t / 2^bits. One record moves a sum of
+    ticks by at most 2^bits, so rounding is inside every sensitivity that uses the width U.
+
+    Raises:
+        InputError: The ticks would be finer than the floating-point numbers near the bounds.
+
+    Example:
+        >>> Lattice(Bounds(0, 8), bits=4).ticks(np.array([-1.0, 0.2, 0.3, 8.0])).tolist()
+        [0, 0, 1, 16]
+    """
+
+    bounds: Bounds
+    bits: int = 20
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bits, bool) or not isinstance(self.bits, int):
+            raise InputError(
+                f"tick bits are {self.bits!r}", "a whole number", "leave it out to use 20"
+            )
+        spacing = math.ulp(max(abs(self.bounds.lo), abs(self.bounds.hi)))
+        fine = self.bounds.width / 2**self.bits < _SPACINGS * spacing
+        if not 1 <= self.bits <= MOST_BITS or fine:
+            raise InputError(
+                f"{self.bits} tick bits for bounds ({self.bounds.lo:g}, {self.bounds.hi:g})",
+                f"1 to {MOST_BITS} bits and ticks far coarser than the numbers near the bounds",
+                "widen the bounds or subtract a public constant from the values",
+            )
+
+    @property
+    def rounding(self) -> Fraction:
+        """Most that rounding to ticks moves a value, relative to the width.
+
+        Half a tick, and 1/1024 of it for the floating-point subtraction of the lower bound.
+        """
+        return Fraction(1, 2 ** (self.bits + 1)) * (1 + Fraction(1, 2**10))
+
+    @property
+    def factor(self) -> float:
+        """Ticks per unit of the value, as the floating-point number that every engine uses."""
+        return float(2**self.bits / self.bounds.width)
+
+    def ticks(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Ticks of finite values: floor((clip(x) - lo) * factor + 1/2), as in the engines."""
+        clipped = np.clip(values, self.bounds.lo, self.bounds.hi)
+        return np.floor((clipped - self.bounds.lo) * self.factor + 0.5).astype(np.int64)
+
+    def value(self, numerator: int, denominator: int) -> float:
+        """The value at a share of the width above lo, correctly rounded to a float.
+
+        Example:
+            >>> Lattice(Bounds(-1, 1)).value(1, 4)
+            -0.5
+        """
+        lo, (up, down) = Fraction(self.bounds.lo), self.bounds.width.as_integer_ratio()
+        whole = lo.denominator * down * denominator
+        # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
+        return (lo.numerator * down * denominator + up * numerator * lo.denominator) / whole
+
+
+def _bad_bounds(got: str) -> InputError:
+    return InputError(
+        got, "two finite numbers, the lower one first", "give for example bounds=(0, 65)"
+    )

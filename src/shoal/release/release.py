@@ -1,0 +1,176 @@
+"""Carrying out a plan: values once, exact noise, one transaction, then delivery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.accounting.ledger import Ledger
+from shoal.errors import DataError, InputError
+from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.planning.document import request_key
+from shoal.release import table
+from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from shoal.accounting.ledger import Entry
+    from shoal.mechanisms.noise import Noise
+    from shoal.planning.facts import PlanFacts
+    from shoal.records.records import Aggregate, Records
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What was delivered: noisy numbers with their manifest.
+
+    Attributes:
+        plan: What was carried out.
+        document: The manifest's bytes, as recorded in the ledger.
+        entry: The ledger's entry; None for a simulation.
+        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+    """
+
+    plan: PlanFacts
+    document: bytes
+    entry: Entry | None
+    from_ledger: bool
+
+    def __repr__(self) -> str:
+        """One line."""
+        kind = "simulated release" if self.simulated else "release"
+        return f"<{kind} of {len(self.plan.released)} cells, epsilon {self.epsilon:.6g}>"
+
+    @cached_property
+    def manifest(self) -> documents.Document:
+        """Everything public about the release, as a JSON object."""
+        return documents.parse(self.document, SCHEMA, "manifest")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise was repeatable: such a release is not private."""
+        return bool(self.manifest["simulation"])
+
+    @property
+    def epsilon(self) -> float:
+        """The total privacy loss, rounded upwards."""
+        return self.plan.epsilon
+
+    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
+        """One row a cell: keys, status, counts, value, interval, noise scale and errors.
+
+        Args:
+            confidence: Of the intervals; changing it costs nothing.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+        """
+        steps = [result["steps"] for result in self.manifest["results"]]
+        return table.make_table(self.plan, steps, confidence)
+
+    def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
+        """The table for pandas."""
+        return table.to_pandas(self.table(confidence))
+
+    def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
+        """The table for Polars."""
+        return table.to_polars(self.table(confidence))
+
+    def write(self, path: str | os.PathLike[str], confidence: float = CONFIDENCE) -> None:
+        """Write the table as CSV, Parquet or JSON, by the path's ending.
+
+        Raises:
+            InputError: Another ending.
+            DocumentError: The place cannot be written.
+        """
+        table.write(self.table(confidence), path)
+
+    def write_manifest(self, path: str | os.PathLike[str]) -> None:
+        """Write the manifest, byte for byte as recorded.
+
+        Raises:
+            DocumentError: The place cannot be written.
+        """
+        documents.write_bytes(path, self.document)
+
+
+def carry_out(
+    plan: PlanFacts,
+    records: Records,
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    name: str,
+    noise: Simulated | None,
+) -> Release:
+    """See `Plan.release`."""
+    if noise is not None:
+        return _simulate(plan, records, ledger=ledger, name=name, noise=noise)
+    if ledger is None:
+        raise InputError(
+            "a release without a ledger",
+            "a ledger, which keeps the books of one data set",
+            "make one with Ledger.create(path, epsilon=...) and give ledger=path",
+        )
+    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    request = request_key(plan, name)
+    recorded = book.find(request)
+    if recorded is not None:
+        return Release(plan, recorded.document, recorded, from_ledger=True)
+    book.check(plan.exact_epsilon)
+    document = _draw(plan, _aggregate(plan, records), name, OperatingSystem())
+    entry = book.record(request, epsilon=plan.exact_epsilon, document=document, label=name)
+    # Another process may have recorded the same request first: its numbers are the release.
+    return Release(plan, entry.document, entry, from_ledger=entry.document != document)
+
+
+def _simulate(
+    plan: PlanFacts,
+    records: Records,
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    name: str,
+    noise: Simulated,
+) -> Release:
+    if ledger is not None or not isinstance(noise, Simulated):
+        raise InputError(
+            "a ledger with simulated noise" if ledger is not None else "an unknown noise",
+            "a ledger for a real release, or noise=Simulated(seed) for a study",
+            "leave one of them out",
+        )
+    document = _draw(plan, _aggregate(plan, records), name, noise)
+    return Release(plan, document, None, from_ledger=False)
+
+
+def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
+    if records.lattice != plan.lattice:
+        raise DataError(
+            f"records with bounds ({records.bounds.lo:g}, {records.bounds.hi:g}) and "
+            f"{records.lattice.bits} tick bits",
+            f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and "
+            f"{plan.lattice.bits}",
+            "make the records or the plan again",
+        )
+    aggregate = records.aggregate()
+    if aggregate.occupancy.fingerprint != plan.occupancy.fingerprint:
+        raise DataError(
+            "records whose occupancy is not the plan's",
+            "the records that the plan's occupancy was counted from",
+            "make a new plan from records.occupancy()",
+        )
+    return aggregate
+
+
+def _draw(plan: PlanFacts, aggregate: Aggregate, name: str, noise: Noise) -> bytes:
+    steps = plan.mechanism.release(
+        aggregate, plan.released, plan.relative_scale, plan.lattice_bits, noise
+    )
+    return documents.canonical_bytes(
+        make_manifest(plan, steps, name=name, simulated=noise.simulated)
+    )

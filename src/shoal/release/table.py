@@ -1,0 +1,165 @@
+"""Results as tables and files."""
+
+from __future__ import annotations
+
+import io
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import documents
+from shoal.errors import InputError, MissingPartError
+from shoal.release.interval import intervals
+from shoal.release.manifest import unclamped_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.planning.facts import PlanFacts
+
+
+def make_table(plan: PlanFacts, steps: list[int], confidence: float) -> pa.Table:
+    """One row a cell, left-out cells with nulls.
+
+    Args:
+        plan: What was carried out.
+        steps: Noisy lattice number of each released cell.
+        confidence: Of the intervals.
+    """
+    cells, unclamped = plan.released, unclamped_values(plan, steps)
+    low, high = intervals(plan, unclamped, confidence)
+    columns = {
+        "value": np.clip(unclamped, plan.bounds.lo, plan.bounds.hi),
+        "low": low,
+        "high": high,
+        "noise_scale": plan.noise_scale,
+        "bias_bound": plan.bias_bound,
+        "worst_case_error": plan.worst_case_error,
+    }
+    table = plan.occupancy.cells
+    table = table.append_column("statistic", pa.array([plan.mechanism.statistic] * len(table)))
+    table = table.append_column("status", pa.array(plan.status))
+    table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))
+    table = table.append_column("records", pa.array(plan.occupancy.totals))
+    for name, values in columns.items():
+        table = table.append_column(name, _spread(values, cells, plan.occupancy.n_cells))
+    return table
+
+
+def _spread(
+    values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int
+) -> pa.Array:
+    whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
+    whole[cells], absent[cells] = values, False
+    return pa.array(whole, mask=absent)
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """The table for pandas.
+
+    Raises:
+        MissingPartError: pandas is not installed.
+    """
+    if find_spec("pandas") is None:
+        raise _missing("pandas")
+    return table.to_pandas()
+
+
+def to_polars(table: pa.Table) -> pl.DataFrame:
+    """The table for Polars.
+
+    Raises:
+        MissingPartError: Polars is not installed.
+    """
+    if find_spec("polars") is None:
+        raise _missing("polars")
+    import polars as pl
+
+    return pl.DataFrame(table)
+
+
+def _missing(part: str) -> MissingPartError:
+    return MissingPartError(
+        f"{part} is not installed", f"an installation with {part}", f'run pip install "shoal[{part}]"'
+    )
+
+
+def write(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table as CSV, Parquet or JSON, by the path's ending.
+
+    Raises:
+        InputError: Another ending.
+        DocumentError: The place cannot be written.
+    """
+    ending = check_ending(path)
+    documents.write_bytes(path, _ENCODE[ending](table))
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """The ending of a path that a table can be written to.
+
+    Raises:
+        InputError: Another ending.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in _ENCODE:
+        raise InputError(
+            f"an output named {os.fspath(path)!r}",
+            "a name that ends in .csv, .parquet or .json",
+            "choose one of these",
+        )
+    return ending
+
+
+def _csv(table: pa.Table) -> bytes:
+    from pyarrow import csv
+
+    stream = io.BytesIO()
+    csv.write_csv(table, stream)
+    return stream.getvalue()
+
+
+def _parquet(table: pa.Table) -> bytes:
+    from pyarrow import parquet
+
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    return stream.getvalue()
+
+
+def _json(table: pa.Table) -> bytes:
+    import json
+
+    rows = table.to_pylist()
+    return (json.dumps(rows, default=str, allow_nan=False, indent=1) + "\n").encode()
+
+
+_ENCODE = {".csv": _csv, ".parquet": _parquet, ".json": _json}
+
+
+def to_text(table: pa.Table, rows: int = 12) -> str:
+    """The first rows as aligned text.
+
+    Args:
+        table: A table from `make_table`.
+        rows: Most rows to show.
+    """
+    names = [name for name in table.column_names if name not in ("statistic", "bias_bound")]
+    shown = table.select(names).slice(0, rows).to_pylist()
+    cells = [names, *([_cell(row[name]) for name in names] for row in shown)]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(names))]
+    lines = ["  ".join(t.rjust(w) for t, w in zip(line, widths, strict=True)) for line in cells]
+    more = [f"... {table.num_rows - rows} more rows"] if table.num_rows > rows else []
+    return "\n".join([*lines, *more])
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,305 @@
+"""The second opinion: recompute every claim of a manifest, without the planner's code.
+
+Exact rationals instead of floating point, and nothing imported from planning, mechanisms,
+accounting or theory: a fault there is not repeated here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import documents
+from shoal.errors import DocumentError
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+SCHEMA = "shoal.manifest/1"
+# Claims printed as floats may differ from the exact value by rounding, never by more.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim and whether it holds.
+
+    Attributes:
+        claim: What was checked, in words.
+        holds: The verdict.
+        found: What the recomputation gave.
+    """
+
+    claim: str
+    holds: bool
+    found: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All checks of one manifest."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim holds."""
+        return all(check.holds for check in self.checks)
+
+    def __str__(self) -> str:
+        """One line a check, and the verdict."""
+        lines = [f"{'ok ' if c.holds else 'NO '} {c.claim}: {c.found}" for c in self.checks]
+        return "\n".join([*lines, "yes, every claim holds" if self.holds else "NO"])
+
+
+def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
+    """Recompute epsilon and every certificate of a manifest from it alone.
+
+    Args:
+        manifest: A path, or the document itself.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not a manifest, or a part is missing or damaged.
+    """
+    if not isinstance(manifest, dict):
+        manifest = documents.read(manifest, SCHEMA, "manifest")
+    try:
+        facts = _Facts.of(manifest)
+        return Verdict(tuple(_checks(facts, manifest)))
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        ArithmeticError,
+        DocumentError,
+    ):
+        raise DocumentError(
+            "the manifest is damaged",
+            "a document written by shoal",
+            "fetch it again, or have it delivered from the ledger",
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Facts:
+    user: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    count: NDArray[np.int64]
+    total: NDArray[np.int64]
+    released: list[int]
+    scale: list[Fraction]
+    bits: int
+    tick_bits: int
+    lo: Fraction
+    width: Fraction
+
+    @classmethod
+    def of(cls, manifest: documents.Document) -> _Facts:
+        plan = manifest["plan"]
+        occupancy, numbers = plan["occupancy"], plan["numbers"]
+        lengths = documents.unpack_integers(occupancy["cells_per_user"], "cells_per_user")
+        cell = documents.unpack_integers(occupancy["cell"], "cell")
+        count = documents.unpack_integers(occupancy["count"], "count")
+        lo, hi = (Fraction(side) for side in plan["bounds"])
+        facts = cls(
+            user=np.repeat(np.arange(len(lengths)), lengths),
+            cell=cell,
+            count=count,
+            total=np.array([int(n) for n in _sum_by(cell, count, int(cell.max()) + 1)]),
+            released=[int(g) for g in numbers["cell"]],
+            scale=[Fraction(b) for b in numbers["relative_scale"]],
+            bits=int(numbers["lattice_bits"]),
+            tick_bits=int(plan["tick_bits"]),
+            lo=lo,
+            width=hi - lo,
+        )
+        if not len(facts.user) == len(cell) == len(count) or min(facts.scale) <= 0 or hi <= lo:
+            raise ValueError
+        return facts
+
+
+def _sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[Any]:
+    high = np.bincount(index, amount >> 26, minlength=size)
+    low = np.bincount(index, amount & (2**26 - 1), minlength=size)
+    return high.astype(object) * 2**26 + low.astype(object)
+
+
+def _checks(facts: _Facts, manifest: documents.Document) -> list[Check]:
+    plan, claims = manifest["plan"], manifest["plan"]["claims"]
+    epsilon = _epsilon(facts)
+    stated = Fraction(manifest["guarantee"]["epsilon"])
+    asked = plan["request"]["epsilon"]
+    checks = [
+        Check("privacy loss", epsilon <= stated == Fraction(claims["epsilon"]), _show(epsilon)),
+        Check("noise of the operating system", *_real(manifest)),
+        Check("public rules", *_rules(facts, plan)),
+        Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
+        Check("request key", *_request(manifest)),
+        Check("bias bounds", *_compare(_bias(facts), claims["bias_bound"])),
+        Check("worst-case errors", *_compare(_error(facts), claims["worst_case_error"])),
+        Check("lower bounds", *_compare(claims["lower_bound"], _least(facts, stated))),
+        Check("results", *_results(facts, manifest)),
+    ]
+    if asked is not None:
+        checks.insert(1, Check("within the epsilon asked for", stated <= Fraction(asked), asked))
+    if plan["prices"] is not None:
+        checks.append(Check("gap of the balance", *_gap(facts, plan, stated)))
+    return checks
+
+
+def _epsilon(facts: _Facts) -> Fraction:
+    """Largest over users of the sum of ceil((m/n) 2^j / b) / 2^j, in exact arithmetic."""
+    place = np.full(len(facts.total), -1)
+    place[facts.released] = np.arange(len(facts.released))
+    inside = place[facts.cell] >= 0
+    pairs, back = np.unique(
+        np.stack([place[facts.cell[inside]], facts.count[inside]]), axis=1, return_inverse=True
+    )
+    steps = [
+        math.ceil(
+            Fraction(m, int(facts.total[facts.released[at]])) * 2**facts.bits / facts.scale[at]
+        )
+        for at, m in pairs.T.tolist()
+    ]
+    users = len(np.unique(facts.user))
+    lost = _sum_by(facts.user[inside], np.array(steps, dtype=np.int64)[back.ravel()], users)
+    return Fraction(int(max(lost)), 2**facts.bits)
+
+
+def _real(manifest: documents.Document) -> tuple[bool, str]:
+    simulated = bool(manifest["simulation"])
+    return not simulated, "a simulation, not private" if simulated else "stated"
+
+
+def _rules(facts: _Facts, plan: documents.Document) -> tuple[bool, str]:
+    users = np.bincount(facts.cell)[facts.released]
+    fewest, rule = int(users.min()), plan["request"]
+    least = int(facts.total[facts.released].min())
+    holds = fewest >= rule["min_users"] and least >= rule["min_records"]
+    return holds, f"at least {fewest} users and {least} records in a released cell"
+
+
+def _fingerprint(facts: _Facts, occupancy: documents.Document) -> tuple[bool, str]:
+    state = hashlib.sha256(documents.canonical_bytes(occupancy["cells"]))
+    for column in (facts.user, facts.cell, facts.count):
+        state.update(column.astype("<i8").tobytes())
+    return state.hexdigest() == occupancy["fingerprint"], state.hexdigest()[:16]
+
+
+def _request(manifest: documents.Document) -> tuple[bool, str]:
+    contents = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
+    key = documents.digest({"plan": contents, "name": manifest["name"]})
+    return key == manifest["request"], key[:16]
+
+
+def _bias(facts: _Facts) -> list[float]:
+    half_tick = Fraction(1025, 1024) / 2 ** (facts.tick_bits + 1)
+    return [float(facts.width * (half_tick + b / 2 ** (facts.bits + 1))) for b in facts.scale]
+
+
+def _error(facts: _Facts) -> list[float]:
+    noise = 1 / math.sinh(2.0**-facts.bits) * 2.0**-facts.bits
+    return [
+        bias + float(facts.width * b) * noise
+        for bias, b in zip(_bias(facts), facts.scale, strict=True)
+    ]
+
+
+def _least(facts: _Facts, epsilon: Fraction) -> list[float]:
+    """Least worst-case error of each cell: the minimum over all thresholds, not a closed form."""
+    order = np.lexsort((facts.count, facts.cell))
+    ends = np.cumsum(np.bincount(facts.cell, minlength=len(facts.total)))
+    groups = np.split(facts.count[order], ends[:-1])
+    return [
+        float(facts.width) * _least_of(groups[g], int(facts.total[g]), float(epsilon))
+        for g in facts.released
+    ]
+
+
+def _least_of(ascending: NDArray[np.int64], total: int, epsilon: float) -> float:
+    # Cutting every m to at most T costs a convex, piecewise linear error: least at 0 or some m.
+    threshold = np.append(0, ascending)
+    at = np.searchsorted(ascending, threshold, side="right")
+    below = np.append(0, np.cumsum(ascending))
+    cut = (below[-1] - below[at] - threshold * (len(ascending) - at)) / 2
+    return float((cut + threshold / epsilon).min()) / total
+
+
+def _compare(truth: list[float], claimed: list[float]) -> tuple[bool, str]:
+    one, other = np.asarray(truth, dtype=np.float64), np.asarray(claimed, dtype=np.float64)
+    if one.shape != other.shape or not np.isfinite(other).all():
+        return False, "not one number a released cell"
+    # A claim must be no better than the truth, and not so loose that it says nothing.
+    margin = _TOLERANCE * np.abs(one) + 1e-300
+    holds = bool((one <= other + margin).all() and (other <= one + 1e6 * margin).all())
+    return holds, f"{len(one)} numbers, the largest {one.max():.6g}"
+
+
+def _results(facts: _Facts, manifest: documents.Document) -> tuple[bool, str]:
+    results, claims = manifest["results"], manifest["plan"]["claims"]
+    labels = manifest["plan"]["status"]
+    if [result["cell"] for result in results] != facts.released:
+        return False, "not one result a released cell"
+    if [at for at, status in enumerate(labels) if status == "released"] != facts.released:
+        return False, "the released cells are not those of the status"
+    lo, hi = float(facts.lo), float(facts.lo + facts.width)
+    quantile = _quantile(2.0**facts.bits, 1 - float(manifest["confidence"]))
+    for result, b, bias in zip(results, facts.scale, claims["bias_bound"], strict=True):
+        exact = float(facts.lo + facts.width * result["steps"] * b / 2**facts.bits)
+        half = bias + float(facts.width * b) * quantile / 2**facts.bits
+        wanted = [exact, exact, exact - half, exact + half]
+        clamped = [exact, *(min(max(x, lo), hi) for x in wanted[1:])]
+        given = [result["unclamped"], result["value"], *result["interval"]]
+        slack = _TOLERANCE * (abs(exact) + half + float(facts.width))
+        if any(abs(x - y) > slack for x, y in zip(clamped, given, strict=True)):
+            return False, f"cell {result['cell']} does not follow from its lattice number"
+    return True, f"{len(results)} values and intervals"
+
+
+def _quantile(scale: float, beta: float) -> int:
+    """Least z with 2 q^(z+1) / (1 + q) <= beta, by bisection on the tail itself."""
+
+    def tail(z: int) -> float:
+        return 2 * math.exp(-(z + 1) / scale) / (1 + math.exp(-1 / scale))
+
+    low, high = -1, 1
+    while tail(high) > beta:
+        high *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if tail(middle) > beta else (low, middle)
+    return high
+
+
+def _gap(facts: _Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bool, str]:
+    """Weak duality with the manifest's prices: how much the mean of ln b could still fall."""
+    users = documents.unpack_integers(plan["prices"]["user"], "prices")
+    price = np.zeros(int(facts.user[-1]) + 1)
+    price[users] = plan["prices"]["price"]
+    if not (np.isfinite(price).all() and (price >= 0).all()):
+        raise ValueError
+    weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
+    charged = np.bincount(
+        facts.cell, price[facts.user] * facts.count, minlength=len(facts.total)
+    )
+    per_cell = (charged / facts.total)[facts.released]
+    own = np.array([float(b) for b in facts.scale])
+    bound = math.log(float(epsilon) * price.sum() / weight.sum())
+    gap = max(0.0, float(weight @ np.log(own * weight / per_cell)) / float(weight.sum()) + bound)
+    return gap <= plan["claims"]["gap"] + 1e-9, f"{gap:.2e} per cell"
+
+
+def _show(value: Fraction) -> str:
+    return f"{float(value):.12g}"

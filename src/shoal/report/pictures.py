@@ -1,0 +1,105 @@
+"""Pictures of occupancies and plans, for people who look before they spend."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.accounting.rational import show
+from shoal.errors import InputError, MissingPartError
+from shoal.planning.facts import PlanFacts
+from shoal.records.occupancy import Occupancy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ENDINGS = (".png", ".svg", ".pdf")
+_BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
+
+
+def picture(subject: Occupancy | PlanFacts, path: str | os.PathLike[str]) -> None:
+    """Draw an occupancy (who contributes how much) or a plan (the error of every cell).
+
+    Args:
+        subject: What to draw; only public facts are in either.
+        path: Where to; the ending chooses PNG, SVG or PDF.
+
+    Raises:
+        InputError: Another subject or ending, or a place that cannot be written.
+        MissingPartError: Matplotlib is not installed.
+    """
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise InputError(
+            f"a picture named {os.fspath(path)!r}",
+            f"a name that ends in {', '.join(_ENDINGS)}",
+            "choose one of these",
+        )
+    if find_spec("matplotlib") is None:
+        raise MissingPartError(
+            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
+        )
+    if isinstance(subject, Occupancy):
+        figure = _occupancy(subject)
+    elif isinstance(subject, PlanFacts):
+        figure = _plan(subject)
+    else:
+        raise InputError(
+            f"a subject of type {type(subject).__name__}", "an occupancy or a plan", "give one"
+        )
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise InputError(
+            f"a picture that cannot be written ({error.strerror})", "a writable place", "choose one"
+        ) from None
+
+
+def _new(title: str, columns: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6 * columns, 3.6), layout="constrained")
+    figure.suptitle(title, fontsize=11)
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
+        axis.set_axisbelow(True)
+    return figure, list(axes)
+
+
+def _occupancy(occupancy: Occupancy) -> Figure:
+    facts = occupancy.summary()
+    figure, (counts, cells, users) = _new(
+        f"{facts.users:,} users, {facts.cells:,} cells, {facts.records:,} records", 3
+    )
+    _ranked(counts, occupancy.count, "records of a user in a cell", "memberships, by size")
+    _ranked(cells, occupancy.cells_per_user, "cells of a user", "users, by cells")
+    _ranked(users, occupancy.users_per_cell, "users of a cell", "cells, by users")
+    return figure
+
+
+def _ranked(axis: Axes, values: np.ndarray, label: str, rank: str) -> None:
+    ordered = np.sort(values)[::-1]
+    axis.step(np.arange(1, len(ordered) + 1), ordered, where="mid", color=_BLUE)
+    axis.set(yscale="log", xscale="log", xlabel=rank, ylabel=label)
+
+
+def _plan(plan: PlanFacts) -> Figure:
+    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: worst-case error of each cell"
+    figure, (axis,) = _new(title, 1)
+    figure.set_size_inches(7, 4)
+    order = np.argsort(plan.worst_case_error)
+    place = np.arange(1, len(order) + 1)
+    axis.plot(place, plan.worst_case_error[order], ".", color=_BLUE, label="this plan")
+    axis.plot(
+        place, plan.lower_bound[order], "_", color=_GREY, label="no plan does better in this cell"
+    )
+    axis.axhline(plan.width / 2, color=_ORANGE, label="guessing the midpoint")
+    axis.set(yscale="log", xlabel="cells, best first", ylabel="error in the value's unit")
+    axis.legend(frameon=False, fontsize=9)
+    return figure

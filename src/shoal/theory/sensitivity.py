@@ -1,0 +1,62 @@
+"""How far one user can move a statistic, relative to the width of the bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Two roundings of a double stay below this relative margin.
+OUTWARD = 1 + 2.0**-51
+
+
+def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sensitivity of a mean to the values of one user: m/n of the width.
+
+    Delta_l = U m_l / n (Theory 1, section 2); exact, attained when the user's values go from one
+    bound to the other.
+
+    Args:
+        counts: Records of each user in the cell, shape (memberships,).
+        totals: Records of that cell, same shape.
+
+    Returns:
+        m/n, rounded upwards.
+
+    Example:
+        >>> mean(np.array([1, 3]), np.array([4, 4])).round(6).tolist()
+        [0.25, 0.75]
+    """
+    return np.minimum(1.0, counts / totals * OUTWARD)
+
+
+def mean_steps(
+    counts: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    noise_scale: NDArray[np.float64],
+    lattice_bits: int,
+) -> NDArray[np.int64]:
+    """Most lattice steps one user moves a mean rounded to its lattice: ceil((m/n) 2^j / b).
+
+    Rounding to the nearest step is non-decreasing and commutes with whole steps, so two means d
+    steps apart are at most ceil(d) apart once rounded.
+
+    Args:
+        counts: m, records of the user in the cell.
+        totals: n, records of the cell.
+        noise_scale: b over U of the cell's mean.
+        lattice_bits: j; one step is b/2^j.
+
+    Returns:
+        Whole steps, never below the exact ceiling.
+
+    Example:
+        >>> mean_steps(np.array([1]), np.array([4]), np.array([0.5]), 3).tolist()
+        [5]
+    """
+    steps = counts / totals / noise_scale * 2.0**lattice_bits
+    # Outward rounding: an exact whole number becomes the next one, which only costs us.
+    return np.ceil(steps * OUTWARD).astype(np.int64)

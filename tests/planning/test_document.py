@@ -1,0 +1,110 @@
+"""Plans on disk: the same plan comes back, and a changed one does not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import shoal
+from shoal.errors import DocumentError
+from tests.support import occupancies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[dict[str, Any]], object]
+
+
+def plan(**wishes: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan that leaves something out."""
+    wishes = {"bounds": (-5, 50), "epsilon": "0.3", **wishes}
+    return shoal.plan(occupancies.sparse(5), min_users=8, **wishes)
+
+
+@pytest.mark.parametrize("wishes", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
+def test_saved_and_loaded_plans_are_equal(tmp_path: Path, wishes: dict[str, Any]) -> None:
+    """Every field survives, and so does the text."""
+    one = plan(**wishes)
+    one.save(tmp_path / "plan.json")
+    other = shoal.Plan.load(tmp_path / "plan.json")
+    assert other.to_document() == one.to_document()
+    assert str(other) == str(one)
+
+
+def _scale(document: dict[str, Any]) -> None:
+    document["numbers"]["relative_scale"][0] /= 2
+
+
+def _claim(name: str, factor: float) -> Change:
+    def change(document: dict[str, Any]) -> None:
+        claims = document["claims"]
+        old = claims[name]
+        claims[name] = [factor * x for x in old] if isinstance(old, list) else factor * old
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _scale,
+        _claim("worst_case_error", 0.99),
+        _claim("bias_bound", 0.5),
+        _claim("lower_bound", 1.1),
+        _claim("gap", 0.1),
+        lambda d: d["claims"].update(epsilon="1/10"),
+        lambda d: d["claims"].pop("gap"),
+        lambda d: d.update(bounds=[0, 50]),
+        lambda d: d.update(bounds="wide"),
+        lambda d: d.update(status=[]),
+        lambda d: d.update(tick_bits=19),
+        lambda d: d.update(neighbours="presence"),
+        lambda d: d.update(claims=None),
+        lambda d: d.pop("numbers"),
+        lambda d: d["request"].update(method="magic"),
+        lambda d: d["request"].update(nonsense=1),
+        lambda d: d["numbers"].update(lattice_bits=5),
+        lambda d: d["numbers"].update(relative_scale=[float("1e400")]),
+        lambda d: d["occupancy"].update(fingerprint="0" * 64),
+        lambda d: d["occupancy"]["count"].update(data="AAAA"),
+        lambda d: d["occupancy"]["cells"].update(columns=[]),
+        lambda d: d["prices"].update(price=[1]),
+        lambda d: d.update(schema="shoal.plan/9"),
+        lambda d: d.update(extra="thing"),
+    ],
+)
+def test_a_changed_plan_is_refused(tmp_path: Path, change: Change) -> None:
+    """G-TAMPER: scales, claims, counts, rules: nothing can be changed by hand unnoticed."""
+    path = tmp_path / "plan.json"
+    document = plan().to_document()
+    change(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(DocumentError):
+        shoal.Plan.load(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "\x00\x01", "[" * 9999])
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+    """Not JSON, not an object, or another schema."""
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    with pytest.raises(DocumentError, match="plan"):
+        shoal.Plan.load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    """The message names the path."""
+    with pytest.raises(DocumentError, match=r"nowhere.json"):
+        shoal.Plan.load(tmp_path / "nowhere.json")
+
+
+def test_the_text_of_a_plan_says_what_matters() -> None:
+    """Loss, cells, errors, the paper's accounting, dear users, the gap, what is left out."""
+    text = str(plan())
+    for part in ("balanced plan", "epsilon 0.3 per user", "noise scale", "paper's accounting",
+                 "rank 1 loses", "certified gap", "left out, too few users"):  # fmt: skip
+        assert part in text
+    assert "\n" not in repr(plan())

@@ -1,0 +1,117 @@
+"""Which cells are left out, and what wishes are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import InputError
+from tests.support import occupancies
+
+LONELY = shoal.Occupancy.from_counts(
+    [*range(40), 0, *range(40)], [*["crowd"] * 40, "alone", *["other"] * 40], [3] * 81
+)
+
+
+def plan(occupancy: shoal.Occupancy = LONELY, **wishes: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan with plain wishes."""
+    return shoal.plan(occupancy, **{"bounds": (0, 10), "epsilon": 1, **wishes})
+
+
+@pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
+def test_worthless_cells_are_left_out_and_the_others_gain(method: str) -> None:
+    """G-WORTHLESS: no released cell errs by half the width, and what they leave is used."""
+    kept, dropped = plan(method=method, worthless="keep"), plan(method=method)
+    assert (kept.relative_error >= 0.5).any()
+    assert dropped.status[dropped.occupancy.labels.index("alone")] == "worthless"
+    assert (dropped.relative_error < 0.5).all()
+    better = {dropped.occupancy.labels[g]: e for g, e in zip(
+        dropped.released, dropped.worst_case_error, strict=True)}  # fmt: skip
+    for g, error in zip(kept.released, kept.worst_case_error, strict=True):
+        label = kept.occupancy.labels[g]
+        assert label == "alone" or better[label] <= error
+
+
+def test_one_lonely_cell_does_not_take_the_others_with_it() -> None:
+    """Equalised shares the worst error; only the cell that causes it goes."""
+    assert plan(method="equalised").status.count("worthless") == 1
+
+
+def test_refuse_names_a_worthless_cell() -> None:
+    """The error says how many and which."""
+    with pytest.raises(InputError, match="1 worthless cells, such as 'alone'"):
+        plan(worthless="refuse")
+
+
+def test_public_rules_leave_cells_out() -> None:
+    """Cells with too few users or records are not released and cost nothing."""
+    ruled = plan(min_users=2)
+    assert ruled.status[ruled.occupancy.labels.index("alone")] == "too few users"
+    ruled = plan(min_records=4)
+    assert ruled.status[ruled.occupancy.labels.index("alone")] == "too few records"
+    assert ruled.exact_epsilon <= 1
+
+
+def test_nothing_left_is_an_error() -> None:
+    """A plan without cells is refused with what to do."""
+    with pytest.raises(InputError, match="without a single cell.*raise epsilon"):
+        plan(epsilon=0.001)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"epsilon": 0}, "epsilon is 0; allowed: a finite number above 0"),
+        ({"epsilon": -1.0}, "epsilon is -1.0"),
+        ({"epsilon": float("nan")}, "epsilon is nan"),
+        ({"epsilon": float("inf")}, "epsilon is inf"),
+        ({"epsilon": "much"}, "epsilon is 'much'"),
+        ({"epsilon": True}, "epsilon is True"),
+        ({"epsilon": None}, "neither epsilon nor error"),
+        ({"error": 1.0}, "both epsilon and error"),
+        ({"epsilon": None, "error": 5.0}, "below half the width"),
+        ({"epsilon": None, "error": 1e-9}, "above a tick"),
+        ({"method": "magic"}, "method is 'magic'; allowed: one of balanced, equalised, uniform"),
+        ({"worthless": "hide"}, "worthless is 'hide'; allowed: one of drop, keep, refuse"),
+        ({"statistics": ["median"]}, "statistics are"),
+        ({"bounds": (10, 0)}, "bounds are \\(10, 0\\)"),
+        ({"bounds": (0, float("inf"))}, "bounds are"),
+        ({"bounds": 3}, "bounds are not a pair"),
+        ({"bounds": (0, "x")}, "bounds are"),
+        ({"min_users": 0}, "min_users is 0"),
+        ({"min_records": 1.5}, "min_records is 1.5"),
+        ({"weights": {"nowhere": 2}}, "weight for the unknown cell 'nowhere'"),
+        ({"weights": {"crowd": 0}}, "weight of cell 'crowd' is 0"),
+        ({"weights": {"crowd": 2}, "method": "uniform"}, "weights with the method uniform"),
+        ({"tick_bits": 0}, "tick bits"),
+        ({"tick_bits": "many"}, "tick bits are 'many'"),
+        ({"bounds": (1e15, 1e15 + 1)}, "tick bits for bounds"),
+    ],
+)
+def test_bad_wishes_are_refused_in_one_line(wishes: dict[str, Any], message: str) -> None:
+    """Each says what was got, what is allowed and what to do."""
+    with pytest.raises(InputError, match=message) as caught:
+        plan(**wishes)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_occupancy_is_needed() -> None:
+    """Records or arrays in its place are refused by type."""
+    with pytest.raises(InputError, match="occupancy of type list"):
+        shoal.plan([], bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+
+
+def test_plans_are_pure() -> None:
+    """G-PURE: the same occupancy, whatever its row order and user names, gives the same plan."""
+    occupancy = occupancies.sparse(4)
+    order = np.random.default_rng(0).permutation(len(occupancy.user))
+    shuffled = shoal.Occupancy.from_counts(
+        [f"user {u}" for u in (7 * occupancy.user[order]) % 997],
+        occupancy.cells.column("cell").to_numpy()[occupancy.cell[order]],
+        occupancy.count[order],
+    )
+    one, other = plan(occupancy), plan(shuffled)
+    assert one.to_document() == other.to_document()

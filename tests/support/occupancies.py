@@ -1,0 +1,29 @@
+"""Occupancies for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from shoal.records.occupancy import Occupancy
+
+
+def sparse(seed: int, users: int = 30, cells: int = 8) -> Occupancy:
+    """A sparse occupancy with a few heavy users; user 0 is everywhere, cell 0 has everybody."""
+    rng = np.random.default_rng(seed)
+    present = rng.random((users, cells)) < 0.4
+    present[:, 0] = True
+    present[0, :] = True
+    user, cell = np.nonzero(present)
+    count = np.ceil(np.exp(1.2 * rng.normal(size=len(user)) + 1)).astype(int)
+    return Occupancy.from_counts(user, cell, count)
+
+
+def _from_pairs(pairs: dict[tuple[int, int], int]) -> Occupancy:
+    users, cells = zip(*pairs, strict=True)
+    return Occupancy.from_counts(users, cells, list(pairs.values()))
+
+
+small = st.dictionaries(
+    st.tuples(st.integers(0, 5), st.integers(0, 4)), st.integers(1, 60), min_size=1
+).map(_from_pairs)

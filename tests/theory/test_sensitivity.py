@@ -1,0 +1,73 @@
+"""Sensitivity of the mean: every closed form against enumeration of all small data sets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.theory import sensitivity
+
+GRID = (Fraction(0), Fraction(1, 2), Fraction(1))
+
+
+def largest_move(counts: tuple[int, ...], user: int) -> Fraction:
+    """Most that the mean moves over all pairs of data sets that differ in one user's values."""
+    total = sum(counts)
+    others = total - counts[user]
+    means = [
+        sum(own, start=Fraction(0)) / total
+        for own in itertools.product(GRID, repeat=counts[user])
+    ]
+    # The others add the same amount to both data sets of a pair, whatever it is.
+    moves = [abs(one - other) for one in means for other in means]
+    assert others >= 0
+    return max(moves)
+
+
+def test_the_mean_moves_by_the_users_share_and_no_more() -> None:
+    """G-SENSITIVITY: m/n is attained and never exceeded, for all counts with n <= 6."""
+    for users in (1, 2, 3):
+        for counts in itertools.product(range(1, 5), repeat=users):
+            if sum(counts) > 6:
+                continue
+            total = np.full(users, sum(counts))
+            stated = sensitivity.mean(np.array(counts), total)
+            for user in range(users):
+                exact = largest_move(counts, user)
+                assert exact == Fraction(counts[user], sum(counts))
+                assert exact <= Fraction(float(stated[user])) <= exact * (1 + Fraction(1, 2**50))
+
+
+def test_full_enumeration_with_the_other_users_values() -> None:
+    """G-SENSITIVITY: the same with the other users' values enumerated too, not assumed away."""
+    counts = (2, 1, 1)
+    largest = [Fraction(0)] * 3
+    for values in itertools.product(GRID, repeat=4):
+        parts = [values[:2], values[2:3], values[3:]]
+        for user, own in enumerate(parts):
+            for new in itertools.product(GRID, repeat=len(own)):
+                moved = abs(sum(new, Fraction(0)) - sum(own, Fraction(0))) / 4
+                largest[user] = max(largest[user], moved)
+    assert largest == [Fraction(m, 4) for m in counts]
+
+
+@given(
+    m=st.integers(1, 10**6),
+    extra=st.integers(0, 10**9),
+    scale=st.floats(1e-9, 1e6),
+    bits=st.integers(1, 30),
+)
+def test_steps_are_never_below_the_exact_ceiling(
+    m: int, extra: int, scale: float, bits: int
+) -> None:
+    """Rounding goes against us, by one step at most (and a relative 2^-50 of large numbers)."""
+    exact = math.ceil(Fraction(m, m + extra) * 2**bits / Fraction(scale))
+    stated = int(
+        sensitivity.mean_steps(np.array([m]), np.array([m + extra]), np.array([scale]), bits)[0]
+    )
+    assert exact <= stated <= exact + 1 + (exact >> 49)
