@@ -26,14 +26,23 @@ def exact(value: PrivacyNumber, name: str) -> Fraction:
         >>> exact(0.1, "epsilon")
         Fraction(1, 10)
     """
-    try:
-        if isinstance(value, bool):
-            raise TypeError  # noqa: TRY301
-        number = Fraction(value if isinstance(value, Fraction) else str(value))
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise _bad(name, value) from None
-    if number <= 0:
-        raise _bad(name, value)
+    number = _read(value)
+    if number is None or number <= 0:
+        raise InputError(
+            f"{name} is {value!r}", "a finite number above 0", f"give for example {name}=1.0"
+        )
+    return number
+
+
+def exact_or_zero(value: PrivacyNumber, name: str) -> Fraction:
+    """As `exact`, but 0 is allowed: a delta below 1.
+
+    Raises:
+        InputError: Not a number from 0 to below 1.
+    """
+    number = _read(value)
+    if number is None or not 0 <= number < 1:
+        raise InputError(f"{name} is {value!r}", "a number from 0 to below 1", f"give {name}=0")
     return number
 
 
@@ -62,7 +71,10 @@ def show(value: Fraction, digits: int = 6) -> str:
     return f"{float(math.ceil(value / scale) * scale):.{digits}g}"
 
 
-def _bad(name: str, value: object) -> InputError:
-    return InputError(
-        f"{name} is {value!r}", "a finite number above 0", f"give for example {name}=1.0"
-    )
+def _read(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return Fraction(value if isinstance(value, Fraction) else str(value))
+    except (ValueError, ZeroDivisionError):
+        return None

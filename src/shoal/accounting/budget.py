@@ -1,0 +1,160 @@
+"""A pair (epsilon, delta) in exact rationals: budgets, charges and their sums."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from numbers import Rational, Real
+
+from shoal.errors import InputError
+
+Amount = Fraction | float | int | str
+
+# Python turns integers of up to 4300 digits into text and back.
+_MOST_DIGITS = 4000
+_LIMIT = 10**_MOST_DIGITS
+_CLIP = 40
+# "1e999999999" is short to write and has a billion digits.
+_LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
+_STORED = re.compile(r"(-?[0-9]+)/([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be, or has been, spent: a pair (epsilon, delta), exact.
+
+    Attributes:
+        epsilon: The privacy loss.
+        delta: The probability with which the loss may be larger.
+
+    Example:
+        >>> Budget.of("0.1", 0) + Budget.of(0.2)
+        Budget(epsilon=Fraction(3, 10), delta=Fraction(0, 1))
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, epsilon: Amount, delta: Amount = 0) -> Budget:
+        """A charge: both parts zero or more.
+
+        Args:
+            epsilon: A fraction, number, or text such as "0.1" or "1/3". A float counts as its
+                shortest decimal, so 0.1 is 1/10 exactly.
+            delta: The same.
+
+        Raises:
+            InputError: Not a number, not finite, below zero, or of more than 4000 digits.
+        """
+        return cls(_amount(epsilon, "epsilon"), _amount(delta, "delta"))
+
+    @classmethod
+    def total(cls, epsilon: Amount, delta: Amount = 0) -> Budget:
+        """A budget: epsilon above zero, delta from zero to below one.
+
+        Raises:
+            InputError: As `Budget.of`, or outside these ranges.
+
+        Example:
+            >>> Budget.total(0)
+            Traceback (most recent call last):
+            shoal.errors.InputError: epsilon is 0; allowed: ...
+        """
+        budget = cls.of(epsilon, delta)
+        if budget.epsilon == 0:
+            raise _bad("epsilon", "0", "a finite number above 0", "1")
+        if budget.delta >= 1:
+            raise _bad("delta", _clip(delta), "a number from 0 to below 1", "0")
+        return budget
+
+    def __add__(self, other: Budget) -> Budget:
+        return Budget(self.epsilon + other.epsilon, self.delta + other.delta)
+
+    def __sub__(self, other: Budget) -> Budget:
+        return Budget(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def times(self, number: int) -> Budget:
+        """The same charge several times."""
+        return Budget(self.epsilon * number, self.delta * number)
+
+    def within(self, other: Budget) -> bool:
+        """Whether both parts are at most those of another budget."""
+        return self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def show(self, *, up: bool) -> str:
+        """Both parts with six significant digits, rounded to the safe side.
+
+        Args:
+            up: Round upwards (a charge) instead of downwards (what is left).
+
+        Example:
+            >>> Budget.of("1/3", "1e-9").show(up=True)
+            'epsilon 0.333334, delta 1E-9'
+        """
+        return f"epsilon {_show(self.epsilon, up=up)}, delta {_show(self.delta, up=up)}"
+
+
+def text(value: Fraction) -> str:
+    """The one text of a fraction, as stored and hashed.
+
+    Example:
+        >>> text(Fraction("0.1")), text(Fraction(2))
+        ('1/10', '2/1')
+    """
+    return f"{value.numerator}/{value.denominator}"
+
+
+def from_text(stored: str) -> Fraction:
+    """The inverse of `text`.
+
+    Raises:
+        ValueError: The text is not a fraction; the caller knows which file it is from.
+    """
+    match = _STORED.fullmatch(stored)
+    if match is None or int(match[2]) == 0:
+        raise ValueError
+    return Fraction(int(match[1]), int(match[2]))
+
+
+def _amount(value: object, name: str) -> Fraction:
+    allowed = "a finite number, 0 or more, of at most 4000 digits"
+    try:
+        number = _fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise _bad(name, _clip(value), allowed, "0.1") from None
+    if number < 0 or number.numerator >= _LIMIT or number.denominator >= _LIMIT:
+        raise _bad(name, _clip(value), allowed, "0.1")
+    return number
+
+
+def _fraction(value: object) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, (str, Real, Decimal)):
+        raise TypeError
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    written = str(value)
+    if len(written) > 2 * _MOST_DIGITS or _LONG_EXPONENT.search(written):
+        raise ValueError
+    return Fraction(written)
+
+
+def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
+    return InputError(f"{name} is {value}", allowed, f"give for example {name}={example}")
+
+
+def _clip(value: object) -> str:
+    try:
+        written = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        return "a number of thousands of digits"
+    return written if len(written) <= _CLIP else f"{written[:_CLIP]} ..."
+
+
+def _show(value: Fraction, *, up: bool) -> str:
+    with localcontext() as context:
+        context.prec, context.Emax, context.Emin = 6, MAX_EMAX, MIN_EMIN
+        context.rounding = ROUND_CEILING if up else ROUND_FLOOR
+        return str(Decimal(value.numerator) / Decimal(value.denominator))

@@ -1,0 +1,240 @@
+"""The file under a ledger: creation in one step, a connection per operation, plain errors."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import stat
+import threading
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.accounting.ledger_chain import APPLICATION_ID, SCHEMA_VERSION, TABLES, read_founding
+from shoal.errors import LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shoal.accounting.ledger_chain import Founding
+
+_PATIENCE = 60  # seconds to wait for another process
+
+# SQLite's locks belong to the process: a child forked while a connection is open would believe
+# it holds them, so forks wait for the end of an operation.
+_GATE = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release
+    )
+
+_REASONS = {
+    sqlite3.SQLITE_FULL: ("the disk is full", "free space on its disk", "make room and ask again"),
+    sqlite3.SQLITE_READONLY: (
+        "it or its folder cannot be written",
+        "a file and a folder that this user may write",
+        "change their permissions and ask again",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "it cannot be opened, or its folder cannot be written",
+        "a file and a folder that this user may read and write",
+        "check their permissions",
+    ),
+    sqlite3.SQLITE_BUSY: (
+        f"another process kept it locked for {_PATIENCE} seconds",
+        "one writer at a time, each for a moment",
+        "end the process that holds it and ask again",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "it is another kind of file",
+        "a file made by `shoal ledger create`",
+        "check the path",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "it is damaged",
+        "a whole ledger",
+        "restore the newest copy from a backup and run `shoal ledger verify` on it",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "reading or writing failed",
+        "a healthy disk with free space, within this user's limits",
+        "check the disk and ask again: what was recorded is delivered at no cost",
+    ),
+}
+_REASONS[sqlite3.SQLITE_LOCKED] = _REASONS[sqlite3.SQLITE_BUSY]
+
+
+def create_file(path: Path, founding: Founding) -> None:
+    """Make a ledger in one step: there is the whole file, durable, or none.
+
+    Raises:
+        LedgerError: The path exists, or the place cannot be written.
+    """
+    draft = path.parent / f".shoal-{secrets.token_hex(8)}.new"
+    try:
+        # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+        try:
+            with _GATE, _translated(path), closing(_connect(draft)) as connection:
+                _lay_out(connection, founding)
+            _sync(draft)
+            os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+        _sync(path.parent)
+    except FileExistsError:
+        raise LedgerError(
+            f"there is already a file '{path}'",
+            "a new path: a budget never changes and is never started afresh",
+            "open the ledger that is there, or choose another path",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _unreachable(path, error, "created") from None
+
+
+@contextmanager
+def session(path: Path, founding: Founding | None, *, write: bool = False) -> Iterator[Session]:
+    """One operation on a ledger: its own connection and one transaction.
+
+    What is not committed when the block ends, however it ends, is rolled back.
+
+    Args:
+        path: The ledger's file.
+        founding: The creation record it must have; None accepts any ledger.
+        write: Take the write lock at once.
+
+    Raises:
+        LedgerError: The file is missing, foreign, damaged, locked or cannot be written.
+    """
+    with _GATE, _translated(path):
+        _look(path)
+        with closing(_connect(path)) as connection:
+            found = _identify(connection, path)
+            if founding is not None and found != founding:
+                raise LedgerError(
+                    f"'{path}' is not the ledger that was opened",
+                    "the same file from opening to recording",
+                    "find out who replaced it and open the right one",
+                )
+            if write:
+                _make_durable(connection, path)
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield Session(connection, found)
+            finally:
+                # Explicit, as a half-read cursor would keep the transaction alive past the close.
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+
+
+class Session:
+    """An open transaction and the creation record of its ledger."""
+
+    def __init__(self, connection: sqlite3.Connection, founding: Founding) -> None:
+        self.connection, self.founding = connection, founding
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
+    )
+    # A changed file cannot smuggle in code through its schema.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
+    # A rollback journal and not WAL: a ledger copied as a single file must carry every
+    # committed charge.
+    mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+    connection.execute("PRAGMA synchronous = EXTRA")
+    # On macOS a plain fsync does not reach the disk.
+    connection.execute("PRAGMA fullfsync = ON")
+    level = connection.execute("PRAGMA synchronous").fetchone()[0]
+    if (mode, level) != ("delete", 3):
+        raise LedgerError(
+            f"this SQLite cannot write the ledger '{path}' durably",
+            "a rollback journal with synchronous EXTRA",
+            "use SQLite 3.12 or newer",
+        )
+
+
+def _lay_out(connection: sqlite3.Connection, founding: Founding) -> None:
+    # A draft needs no journal: if it is interrupted nobody has seen it.
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    for table in TABLES:
+        connection.execute(table)
+    founding.insert(connection)
+
+
+def _look(path: Path) -> None:
+    # Never by opening it: closing any handle of a file drops SQLite's locks on it.
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:
+        raise _unreachable(path, error, "opened") from None
+    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
+        what = "an empty file" if stat.S_ISREG(found.st_mode) else "not a file"
+        if stat.S_ISDIR(found.st_mode):
+            what = "a directory"
+        raise _foreign(path, what)
+
+
+def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise _foreign(path, "a database of another application")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        raise LedgerError(
+            f"the ledger '{path}' has schema version {version}",
+            f"version {SCHEMA_VERSION}",
+            "use the version of shoal that wrote it",
+        )
+    schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(sql for (sql,) in schema) != sorted(TABLES):
+        raise _foreign(path, "a database with other tables than a ledger's")
+    return read_founding(connection, path)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        # SQLite's own text is left out: it can quote contents.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
+        reason, allowed, todo = _REASONS.get(code & 0xFF, default)
+        raise LedgerError(f"the ledger '{path}' failed: {reason}", allowed, todo) from None
+
+
+def _foreign(path: Path, what: str) -> LedgerError:
+    return LedgerError(
+        f"'{path}' is {what}", "a file made by `shoal ledger create`", "check the path"
+    )
+
+
+def _unreachable(path: Path, error: OSError | ValueError, what: str) -> LedgerError:
+    reason = getattr(error, "strerror", None) or "not a path"
+    return LedgerError(
+        f"the ledger {str(path)!r} cannot be {what} ({reason})",
+        "a path in an existing, writable folder of a file system with hard links"
+        if what == "created"
+        else "a file made by `shoal ledger create`",
+        "check the path, its permissions and the free space",
+    )
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows has no handles of folders
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,143 @@
+"""The second opinion: it agrees with the planner, and finds every lie."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import shoal
+from shoal import documents
+from shoal.errors import DocumentError
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A true manifest."""
+    folder = tmp_path_factory.mktemp("verify")
+    plan = flights.plan(weights={"EWR": 2.0})
+    return plan.release(flights.records(), ledger=flights.ledger(folder)).manifest
+
+
+@pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
+@pytest.mark.parametrize("wish", [{"epsilon": "0.7"}, {"epsilon": None, "error": 200.0}])
+def test_true_manifests_hold(tmp_path: Path, method: str, wish: dict[str, Any]) -> None:
+    """G-VERIFY: every method, by epsilon or by error, from the file alone."""
+    plan = flights.plan(method=method, **wish)
+    release = plan.release(flights.records(), ledger=flights.ledger(tmp_path, 5))
+    release.write_manifest(tmp_path / "manifest.json")
+    verdict = shoal.verify(tmp_path / "manifest.json")
+    assert verdict.holds, str(verdict)
+    assert str(verdict).endswith("yes, every claim holds")
+
+
+def _more(name: str, factor: float) -> Change:
+    def change(manifest: dict[str, Any]) -> None:
+        claims = manifest["plan"]["claims"]
+        claims[name] = [factor * x for x in claims[name]]
+
+    return change
+
+
+def _result(name: str, value: object) -> Change:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["results"][1][name] = value
+
+    return change
+
+
+def _scale(manifest: dict[str, Any]) -> None:
+    manifest["plan"]["numbers"]["relative_scale"][0] *= 0.99
+
+
+LIES: dict[str, tuple[Change, str]] = {
+    "less loss": (lambda m: m["guarantee"].update(epsilon="1/2"), "privacy loss"),
+    "less noise": (_scale, "privacy loss"),
+    "smaller errors": (_more("worst_case_error", 0.999), "worst-case errors"),
+    "smaller bias": (_more("bias_bound", 0.9), "bias bounds"),
+    "higher lower bounds": (_more("lower_bound", 1.01), "lower bounds"),
+    "empty lower bounds": (_more("lower_bound", 0.5), "lower bounds"),
+    "smaller gap": (lambda m: m["plan"]["claims"].update(gap=0.0), "gap of the balance"),
+    "another value": (_result("value", 123.0), "results"),
+    "another unclamped": (_result("unclamped", 123.0), "results"),
+    "narrow interval": (_result("interval", [380.0, 381.0]), "results"),
+    "another number": (_result("steps", 17), "results"),
+    "another cell": (_result("cell", 3), "results"),
+    "a simulation": (lambda m: m.update(simulation=True), "noise of the operating system"),
+    "another name": (lambda m: m.update(name="x"), "request key"),
+    "a rule broken": (lambda m: m["plan"]["request"].update(min_users=99), "public rules"),
+    "less asked for": (
+        lambda m: m["plan"]["request"].update(epsilon="1/3"), "within the epsilon asked for"
+    ),
+    "another fingerprint": (
+        lambda m: m["plan"]["occupancy"].update(fingerprint="0" * 64), "counts' fingerprint"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_every_lie_is_found(manifest: dict[str, Any], lie: str) -> None:
+    """G-VERIFY: each claim is recomputed; the check that fails is the one about the lie."""
+    change, claim = LIES[lie]
+    changed = copy.deepcopy(manifest)
+    change(changed)
+    verdict = shoal.verify(changed)
+    assert not verdict.holds
+    assert claim in [check.claim for check in verdict.checks if not check.holds]
+    assert str(verdict).endswith("NO")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.pop("plan"),
+        lambda m: m.pop("results"),
+        lambda m: m.update(results=[{}]),
+        lambda m: m["plan"].update(bounds=[1, 0]),
+        lambda m: m["plan"].update(bounds=["a", 0]),
+        lambda m: m["plan"]["numbers"].update(relative_scale=[]),
+        lambda m: m["plan"]["numbers"].update(relative_scale=[0] * 4),
+        lambda m: m["plan"]["numbers"].update(cell=[99, 98, 97, 96]),
+        lambda m: m["plan"]["occupancy"]["cell"].update(data="!"),
+        lambda m: m["plan"]["occupancy"]["cell"].update(length=-1),
+        lambda m: m["guarantee"].update(epsilon="0/0"),
+        lambda m: m["plan"].update(claims=[]),
+    ],
+)
+def test_damage_is_one_clear_error(manifest: dict[str, Any], change: Change) -> None:
+    """Never another exception, whatever is missing."""
+    changed = copy.deepcopy(manifest)
+    change(changed)
+    with pytest.raises(DocumentError, match="the manifest is damaged"):
+        shoal.verify(changed)
+
+
+def test_other_documents_are_refused(tmp_path: Path) -> None:
+    """A plan is not a manifest."""
+    flights.plan().save(tmp_path / "plan.json")
+    with pytest.raises(DocumentError, match=r"not of the schema shoal\.manifest/1"):
+        shoal.verify(tmp_path / "plan.json")
+
+
+def test_verify_shares_no_code_with_the_planner() -> None:
+    """G-INDEPENDENT: the verifier imports documents and errors only."""
+    import ast
+    from pathlib import Path
+
+    from shoal.release import verify
+
+    tree = ast.parse(Path(verify.__file__).read_text(encoding="utf-8"))
+    modules = {
+        node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
+    }
+    own = {name for name in modules if name.startswith("shoal")}
+    assert own == {"shoal", "shoal.errors"}
+    assert documents.__name__ == "shoal.documents"

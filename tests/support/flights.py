@@ -1,0 +1,54 @@
+"""A small table of made-up flights: 40 aircraft, 4 places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+import shoal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOUNDS = (0, 700)
+
+
+def table(seed: int = 0, size: int = 2000) -> pa.Table:
+    """Columns aircraft, place, speed."""
+    rng = np.random.default_rng(seed)
+    aircraft = rng.integers(0, 40, size)
+    return pa.table(
+        {
+            "aircraft": [f"N{number:03}" for number in aircraft],
+            "place": np.array(["EWR", "JFK", "LGA", "TEB"])[rng.integers(0, 4, size)],
+            "speed": np.round(rng.normal(380, 60, size), 1),
+        }
+    )
+
+
+def neighbour(original: pa.Table, user: str, value: float) -> pa.Table:
+    """The same records with all values of one user replaced."""
+    names = np.array(original.column("aircraft").to_pylist())
+    speed = np.where(names == user, value, original.column("speed").to_numpy())
+    return original.set_column(2, "speed", pa.array(speed))
+
+
+def records(source: object = None, **options: Any) -> shoal.Records:  # noqa: ANN401
+    """Records of the table."""
+    options = {"user": "aircraft", "value": "speed", "bounds": BOUNDS, "cell": "place", **options}
+    return shoal.Records(table() if source is None else source, **options)
+
+
+def plan(source: object = None, **wishes: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan for them."""
+    made = records(source)
+    return shoal.plan(
+        made.occupancy(), source=made.describe(), **{"bounds": BOUNDS, "epsilon": 1, **wishes}
+    )
+
+
+def ledger(folder: Path, epsilon: object = "2") -> shoal.Ledger:
+    """A new ledger."""
+    return shoal.Ledger.create(folder / "flights.ledger", epsilon=epsilon)  # type: ignore[arg-type]
