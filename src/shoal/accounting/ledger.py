@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from shoal.accounting.ledger_file import create_file, session
 from shoal.errors import BudgetError, InputError, LedgerError
 
 if TYPE_CHECKING:
+    import os
     from types import TracebackType
     from typing import Self
 
@@ -156,6 +156,35 @@ class Ledger:
         _text(request, "request")
         _text(label, "label", empty=True)
         _document(document)
+        return self._append(request, charge, document, label)
+
+    def verify(self, head: str | None = None) -> None:
+        """Recompute the whole chain of hashes and the sum of all charges.
+
+        Any change of the budget, of an entry or of a document, and any entry removed or moved,
+        is found. Newest entries cut off leave a shorter chain that holds: a head noted elsewhere
+        finds that.
+
+        Args:
+            head: A head noted elsewhere, which must be in the chain.
+
+        Raises:
+            LedgerError: The ledger is damaged, was changed, or lacks the head.
+        """
+        with session(self.path, self._founding) as now:
+            found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != ("ok",):
+                raise chain.damaged(self.path, "damaged pages")
+            hashes = chain.check_chain(now.connection, self._founding, self.path)
+        if head is not None and head not in hashes:
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} does not contain the head given",
+                "a ledger with every entry up to the head noted elsewhere",
+                "look for a newer copy: entries are missing, or this is another ledger",
+            )
+
+    def _append(self, request: str, charge: Budget, document: bytes, label: str) -> Entry:
+        """One transaction; see `record`."""
         with session(self.path, self._founding, write=True) as now:
             _at("begun")
             known = chain.read_request(now.connection, request, self.path)
@@ -178,31 +207,6 @@ class Ledger:
             _at("after commit")
         return entry
 
-    def verify(self, head: str | None = None) -> None:
-        """Recompute the whole chain of hashes and the sum of all charges.
-
-        Any change of the budget, of an entry or of a document, and any entry removed or moved,
-        is found. Newest entries cut off leave a shorter chain that holds: a head noted elsewhere
-        finds that.
-
-        Args:
-            head: A head noted elsewhere, which must be in the chain.
-
-        Raises:
-            LedgerError: The ledger is damaged, was changed, or lacks the head.
-        """
-        with session(self.path, self._founding) as now:
-            found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if found != ("ok",):
-                raise chain.damaged(self.path, "damaged pages")
-            hashes = chain.check_chain(now.connection, self._founding, self.path)
-        if head is not None and head not in hashes:
-            raise LedgerError(
-                f"the ledger '{self.path}' does not contain the head given",
-                "a ledger with every entry up to the head noted elsewhere",
-                "look for a newer copy: entries are missing, or this is another ledger",
-            )
-
     def __enter__(self) -> Self:
         return self
 
@@ -215,7 +219,7 @@ class Ledger:
         """Nothing to close: no connection outlives an operation."""
 
     def __repr__(self) -> str:
-        return f"<ledger '{self.path}', budget {self.budget.show(up=False)}>"
+        return f"<ledger {str(self.path)!r}, budget {self.budget.show(up=False)}>"
 
 
 def _at(point: str) -> None:

@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x53686F61  # "Shoa"
+# The document comes last: sums and searches then never read its pages.
 TABLES = (
-    "CREATE TABLE ledger (id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, created_at TEXT NOT NULL, hash TEXT NOT NULL)",
-    # The document comes last: sums and searches then never read its pages.
-    "CREATE TABLE entry (number INTEGER PRIMARY KEY, request TEXT NOT NULL UNIQUE, "
-    "label TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
-    "recorded_at TEXT NOT NULL, document_sha256 TEXT NOT NULL, previous TEXT NOT NULL, "
-    "hash TEXT NOT NULL, document BLOB NOT NULL)",
+    """CREATE TABLE ledger (
+    id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+    created_at TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE TABLE entry (
+    number INTEGER PRIMARY KEY, request TEXT NOT NULL UNIQUE, label TEXT NOT NULL,
+    epsilon TEXT NOT NULL, delta TEXT NOT NULL, recorded_at TEXT NOT NULL,
+    document_sha256 TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL,
+    document BLOB NOT NULL)""",
 )
 _SELECT = (
     "SELECT number, request, label, epsilon, delta, recorded_at, document_sha256, previous, "
@@ -109,10 +111,11 @@ class Entry:
         """Whether the hashes are those of the contents."""
         return (
             self.document_sha256 == hashlib.sha256(self.document).hexdigest()
-            and self.hash == self._expected()
+            and self.hash == self.expected_hash()
         )
 
-    def _expected(self) -> str:
+    def expected_hash(self) -> str:
+        """SHA-256 over everything but the hash itself."""
         return _digest(
             previous=self.previous,
             number=self.number,
@@ -126,9 +129,15 @@ class Entry:
 
     @classmethod
     def make(
-        cls, previous: str, number: int, request: str, label: str, charge: Budget,
-        document: bytes, recorded_at: str,
-    ) -> Entry:  # fmt: skip
+        cls,
+        previous: str,
+        number: int,
+        request: str,
+        label: str,
+        charge: Budget,
+        document: bytes,
+        recorded_at: str,
+    ) -> Entry:
         """An entry with its hashes."""
         facts: dict[str, Any] = {
             "number": number,
@@ -141,7 +150,7 @@ class Entry:
             "previous": previous,
             "recorded_at": recorded_at,
         }
-        return cls(**facts, hash=cls(**facts, hash="")._expected())
+        return cls(**facts, hash=cls(**facts, hash="").expected_hash())
 
     def insert(self, connection: sqlite3.Connection) -> None:
         """Append the entry."""
@@ -230,7 +239,7 @@ def check_chain(connection: sqlite3.Connection, founding: Founding, path: Path) 
 def damaged(path: Path, what: str) -> LedgerError:
     """The error of a ledger whose contents do not hold together."""
     return LedgerError(
-        f"the ledger '{path}' has {what}: it is damaged or was changed by hand",
+        f"the ledger {str(path)!r} has {what}: it is damaged or was changed by hand",
         "a ledger that only shoal has written",
         "restore the newest copy from a backup and run `shoal ledger verify` on it",
     )
@@ -242,9 +251,17 @@ def _entry(row: tuple[Any, ...], path: Path) -> Entry:
     number, request, label, epsilon, delta, recorded_at, sha256, previous, stored, document = row
     charge = _charge(epsilon, delta, path)
     entry = Entry(
-        number, request, label, charge.epsilon, charge.delta, document, sha256, previous, stored,
+        number,
+        request,
+        label,
+        charge.epsilon,
+        charge.delta,
+        document,
+        sha256,
+        previous,
+        stored,
         recorded_at,
-    )  # fmt: skip
+    )
     if not entry.holds:
         raise damaged(path, f"an entry {number} that does not fit its hash")
     return entry

@@ -7,8 +7,8 @@ import secrets
 import sqlite3
 import stat
 import threading
+import time
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.accounting.ledger_chain import APPLICATION_ID, SCHEMA_VERSION, TABLES, read_founding
@@ -16,6 +16,7 @@ from shoal.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from shoal.accounting.ledger_chain import Founding
 
@@ -85,7 +86,7 @@ def create_file(path: Path, founding: Founding) -> None:
         _sync(path.parent)
     except FileExistsError:
         raise LedgerError(
-            f"there is already a file '{path}'",
+            f"there is already a file {str(path)!r}",
             "a new path: a budget never changes and is never started afresh",
             "open the ledger that is there, or choose another path",
         ) from None
@@ -113,13 +114,13 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
             found = _identify(connection, path)
             if founding is not None and found != founding:
                 raise LedgerError(
-                    f"'{path}' is not the ledger that was opened",
+                    f"{str(path)!r} is not the ledger that was opened",
                     "the same file from opening to recording",
                     "find out who replaced it and open the right one",
                 )
             if write:
                 _make_durable(connection, path)
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            _begin(connection, write=write)
             try:
                 yield Session(connection, found)
             finally:
@@ -155,10 +156,26 @@ def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
     level = connection.execute("PRAGMA synchronous").fetchone()[0]
     if (mode, level) != ("delete", 3):
         raise LedgerError(
-            f"this SQLite cannot write the ledger '{path}' durably",
+            f"this SQLite cannot write the ledger {str(path)!r} durably",
             "a rollback journal with synchronous EXTRA",
             "use SQLite 3.12 or newer",
         )
+
+
+def _begin(connection: sqlite3.Connection, *, write: bool) -> None:
+    if not write:
+        connection.execute("BEGIN")
+        return
+    # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
+    connection.execute("PRAGMA busy_timeout = 10")
+    until = time.monotonic() + _PATIENCE
+    while not connection.in_transaction:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE}")
 
 
 def _lay_out(connection: sqlite3.Connection, founding: Founding) -> None:
@@ -191,7 +208,7 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
         raise LedgerError(
-            f"the ledger '{path}' has schema version {version}",
+            f"the ledger {str(path)!r} has schema version {version}",
             f"version {SCHEMA_VERSION}",
             "use the version of shoal that wrote it",
         )
@@ -210,12 +227,12 @@ def _translated(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
         reason, allowed, todo = _REASONS.get(code & 0xFF, default)
-        raise LedgerError(f"the ledger '{path}' failed: {reason}", allowed, todo) from None
+        raise LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo) from None
 
 
 def _foreign(path: Path, what: str) -> LedgerError:
     return LedgerError(
-        f"'{path}' is {what}", "a file made by `shoal ledger create`", "check the path"
+        f"{str(path)!r} is {what}", "a file made by `shoal ledger create`", "check the path"
     )
 
 

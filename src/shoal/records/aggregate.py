@@ -1,0 +1,58 @@
+"""What one pass over the records leaves: exact integers for each user and cell. Private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.records.lattice import Lattice
+    from shoal.records.occupancy import Occupancy
+
+_HALF = 26
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Integer sums of each membership, aligned with its occupancy.
+
+    Only the occupancy is public; the sums never appear in a text or a message.
+
+    Attributes:
+        occupancy: The counts.
+        lattice: What a tick is.
+        centred: Sum of (ticks - 2^(bits-1)) of each membership.
+        squares: Sum of their squares.
+    """
+
+    occupancy: Occupancy
+    lattice: Lattice
+    centred: NDArray[np.int64] = field(repr=False)
+    squares: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """Sum of ticks of each membership."""
+        return self.centred + self.occupancy.count * 2 ** (self.lattice.bits - 1)
+
+    def cell_sums(self) -> list[int]:
+        """Sum of ticks of each cell, exactly."""
+        return self._by_cell(self.sums)
+
+    def cell_squares(self) -> list[int]:
+        """Sum of squared centred ticks of each cell, exactly."""
+        return self._by_cell(self.squares)
+
+    def _by_cell(self, amounts: NDArray[np.int64]) -> list[int]:
+        # Two halves in floating point stay exact where one 64-bit sum could overflow.
+        cells, size = self.occupancy.cell, self.occupancy.n_cells
+        high = np.bincount(cells, amounts >> _HALF, minlength=size)
+        low = np.bincount(cells, amounts & (2**_HALF - 1), minlength=size)
+        return [
+            (int(up) << _HALF) + int(down)
+            for up, down in zip(high.tolist(), low.tolist(), strict=True)
+        ]

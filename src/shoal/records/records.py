@@ -1,0 +1,198 @@
+"""Records: who, what, where; counted or summed in the engine that holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import DataError, InputError
+from shoal.records import cells as cell_rules
+from shoal.records import occupancy as occupancies
+from shoal.records import passing
+from shoal.records.aggregate import Aggregate
+from shoal.records.lattice import Bounds, Lattice
+from shoal.records.source import connect, describe, engine_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
+
+    from shoal.records.cells import CellRule
+    from shoal.records.occupancy import Occupancy
+
+Missing = Literal["refuse", "public"]
+_MOST_RECORDS = 2**63 // 2**46
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Records:
+    """A private table: one row a record, with a user, a value in public bounds, and cells.
+
+    Nothing is read before `occupancy` or `aggregate`, and no value ever leaves but through a
+    mechanism. Which user has how many records in which cell is public.
+
+    Args:
+        source: A path (.parquet, .csv), a PyArrow, Polars or pandas table, a Spark frame, or an
+            Ibis table of any backend.
+        user: Column that says whose record it is.
+        value: Column to be released in aggregate; clipped to the bounds and rounded to ticks.
+        bounds: Public range of the value.
+        cell: A column, `timeslot`, `hour_of_day`, `hexagon`, their texts, or a list of these.
+        missing: Rows whose user, cell or value is missing (null, NaN, infinite): `refuse` them, or
+            drop them where the custodian declares `public` whether a value is present.
+        tick_bits: Values are rounded to the width over 2^tick_bits.
+
+    Raises:
+        InputError: An option is not usable.
+        DataError: A column is missing or of the wrong type, or the source cannot be read.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> table = pa.table({"who": ["a", "a", "b"], "where": [1, 1, 2], "speed": [3.0, 5.0, 9.9]})
+        >>> records = Records(table, user="who", value="speed", bounds=(0, 8), cell="where")
+        >>> records.occupancy().totals.tolist()
+        [2, 1]
+    """
+
+    source: Any = field(repr=False)
+    user: str
+    value: str
+    lattice: Lattice
+    rules: tuple[CellRule, ...]
+    missing: Missing
+
+    def __init__(
+        self,
+        source: object,
+        *,
+        user: str,
+        value: str,
+        bounds: Bounds | tuple[float, float],
+        cell: str | CellRule | Sequence[str | CellRule],
+        missing: str = "refuse",
+        tick_bits: int = 20,
+    ) -> None:
+        if missing not in ("refuse", "public"):
+            raise InputError(
+                f"missing is {missing!r}",
+                "one of refuse, public",
+                "declare public only if whether a value is present may be known",
+            )
+        given = list(cell) if isinstance(cell, list | tuple) else [cell]
+        rules = tuple(cell_rules.parse(c) if isinstance(c, str) else c for c in given)
+        _check_names(user, value, rules)
+        for name, setting in (
+            ("source", source),
+            ("user", user),
+            ("value", value),
+            ("lattice", Lattice(Bounds.of(bounds), tick_bits)),
+            ("rules", rules),
+            ("missing", missing),
+        ):
+            object.__setattr__(self, name, setting)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public range of the value."""
+        return self.lattice.bounds
+
+    def describe(self) -> dict[str, Any]:
+        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
+        return {
+            "user": self.user,
+            "value": self.value,
+            "cell": [str(rule) for rule in self.rules],
+            "missing": self.missing,
+        }
+
+    def occupancy(self) -> Occupancy:
+        """Count the records of each user in each cell.
+
+        Raises:
+            DataError: The source cannot be read, is empty, or has missing values that are refused.
+        """
+        return self._group(sums=False)[0]
+
+    def aggregate(self) -> Aggregate:
+        """Count, and add ticks and their squares, for each user and cell, in one pass.
+
+        Raises:
+            DataError: As `occupancy`, or more than 131,072 records of a user in a cell per tick
+                bit budget would overflow 64 bits.
+        """
+        occupancy, (centred, squares) = self._group(sums=True)
+        return Aggregate(occupancy, self.lattice, centred, squares)
+
+    @cached_property
+    def _connection(self) -> tuple[ir.Table, BaseBackend]:
+        table, backend = connect(self.source)
+        with engine_errors(self.source):
+            schema = dict(table.schema().items())
+        needed = [self.user, self.value, *(c for rule in self.rules for c in rule.columns)]
+        for name in needed:
+            if name not in schema:
+                raise DataError(
+                    f"no column {name!r} in {describe(self.source)}",
+                    f"one of {', '.join(sorted(schema))}",
+                    "check the spelling",
+                )
+        passing.check_types(schema, self.user, self.value, self.rules)
+        return table, backend
+
+    def _group(self, *, sums: bool) -> tuple[Occupancy, list[np.ndarray]]:
+        table, backend = self._connection
+        with engine_errors(self.source):
+            found = passing.run(table, backend, self, sums=sums)
+        counts = found.column("count").to_numpy().astype(np.int64)
+        if len(counts) == 0:
+            raise DataError(
+                f"no records in {describe(self.source)}",
+                "at least one row with user, cell and value",
+                "check the source, its filters and the missing rule",
+            )
+        passing.check_missing(found, counts, self)
+        keys = found.select([rule.name for rule in self.rules])
+        occupancy, order = occupancies.build(found.column("user"), keys, counts)
+        finished = {
+            rule.name: rule.finish(occupancy.cells.column(rule.name).combine_chunks())
+            for rule in self.rules
+        }
+        occupancy = replace(occupancy, cells=pa.table(finished))
+        names = ("centred", "squares") if sums else ()
+        return occupancy, [found.column(name).to_numpy()[order] for name in names]
+
+
+def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
+    texts = all(isinstance(name, str) and name for name in (user, value))
+    parts = all(hasattr(rule, "engine") for rule in rules)
+    if not texts or not rules or not parts:
+        raise InputError(
+            "a user, value or cell that is no column",
+            "names of columns, and at least one cell rule",
+            'give for example user="tailnum", value="speed", cell=["dest"]',
+        )
+    if value == user or any(value in rule.columns for rule in rules):
+        raise InputError(
+            f"the value column {value!r} as user or cell",
+            "cells and users that do not depend on the value",
+            "counts are public, so they must not be made from private values",
+        )
+    names = [rule.name for rule in rules]
+    if len(set(names)) != len(names) or set(names) & RESERVED:
+        raise InputError(
+            f"cell columns named {', '.join(names)}",
+            f"different names, none of {', '.join(sorted(RESERVED))}",
+            "rename a column of the source",
+        )
+
+
+RESERVED = frozenset(
+    "user count present centred squares statistic status users records value low high noise_scale "
+    "bias_bound worst_case_error".split()
+)

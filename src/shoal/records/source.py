@@ -1,0 +1,110 @@
+"""Where records are: files, tables in memory, or a table of any Ibis backend."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import DataError, InputError, ShoalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
+
+_READERS = {".parquet": "read_parquet", ".pq": "read_parquet", ".csv": "read_csv"}
+
+
+@contextmanager
+def engine_errors(source: object) -> Iterator[None]:
+    """Turn any exception of an engine into one of ours; its text may hold private values.
+
+    Raises:
+        DataError: The engine failed.
+    """
+    try:
+        yield
+    except ShoalError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        raise DataError(
+            f"the engine could not read {describe(source)} ({type(error).__name__})",
+            "readable records whose columns have one type each",
+            "check the source with the engine's own tools",
+        ) from None
+
+
+def connect(source: object) -> tuple[ir.Table, BaseBackend]:
+    """An Ibis table and the engine that runs it; DuckDB for files and tables in memory.
+
+    Raises:
+        DataError: A missing file, another ending, or a source that cannot be read.
+        InputError: Another kind of source.
+    """
+    if isinstance(source, str | os.PathLike):
+        reader = _reader(Path(source))
+        with engine_errors(source):
+            backend = _duckdb()
+            return getattr(backend, reader)(os.fspath(source)), backend
+    module = type(source).__module__.split(".")[0]
+    with engine_errors(source):
+        import ibis
+
+        if isinstance(source, ibis.Table):
+            return source, source.get_backend()
+        if module in ("pyarrow", "pandas", "polars"):
+            return ibis.memtable(_in_memory(source)), _duckdb()
+        if module == "pyspark":
+            return _spark(source)
+    raise InputError(
+        f"records of type {type(source).__name__}",
+        "a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
+        "convert them to one of these",
+    )
+
+
+def describe(source: object) -> str:
+    """A source in public words: its path, or what kind of table it is."""
+    if isinstance(source, str | os.PathLike):
+        return repr(os.fspath(source))
+    return f"the {type(source).__module__.split('.')[0]} table"
+
+
+def _reader(path: Path) -> str:
+    if path.suffix.lower() not in _READERS:
+        raise DataError(
+            f"records in {os.fspath(path)!r}",
+            f"a file that ends in {', '.join(_READERS)}",
+            "convert it, or give a table",
+        )
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no file"
+        raise DataError(
+            f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path"
+        )
+    return _READERS[path.suffix.lower()]
+
+
+def _duckdb() -> BaseBackend:
+    import ibis
+
+    # Nothing is fetched from the network behind the user's back.
+    return ibis.duckdb.connect(
+        autoinstall_known_extensions=False, autoload_known_extensions=False
+    )
+
+
+def _in_memory(source: Any) -> Any:  # noqa: ANN401
+    return source.collect() if type(source).__name__ == "LazyFrame" else source
+
+
+def _spark(frame: Any) -> tuple[ir.Table, BaseBackend]:  # noqa: ANN401
+    import ibis
+
+    backend = ibis.pyspark.connect(frame.sparkSession)
+    name = f"shoal_{id(frame):x}"
+    frame.createOrReplaceTempView(name)
+    return backend.table(name), backend
