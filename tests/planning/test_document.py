@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 def plan(**wishes: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that leaves something out."""
-    wishes = {"bounds": (-5, 50), "epsilon": "0.3", **wishes}
-    return shoal.plan(occupancies.sparse(5), min_users=8, **wishes)
+    wishes = {"bounds": (-5, 50), "epsilon": "3", **wishes}
+    occupancy = occupancies.sparse(5)
+    return shoal.plan(occupancy, min_users=int(occupancy.users_per_cell.min()) + 1, **wishes)
 
 
 @pytest.mark.parametrize("wishes", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
@@ -104,7 +105,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_the_text_of_a_plan_says_what_matters() -> None:
     """Loss, cells, errors, the paper's accounting, dear users, the gap, what is left out."""
     text = str(plan())
-    for part in ("balanced plan", "epsilon 0.3 per user", "noise scale", "paper's accounting",
+    for part in ("balanced plan", "epsilon 3 per user", "noise scale", "paper's accounting",
                  "rank 1 loses", "certified gap", "left out, too few users"):  # fmt: skip
         assert part in text
     assert "\n" not in repr(plan())

@@ -111,13 +111,14 @@ def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> 
     assert improvement <= claimed + 1e-6
 
 
-def test_weights_pull_the_noise_of_a_cell_down() -> None:
-    """A cell of importance 10 gets less noise, the others more, and the gap is still certified."""
-    plain, weighted = make(1), make(1, weights={"3": 10})
-    assert weighted.relative_scale[3] < plain.relative_scale[3] / 1.5
-    assert weighted.relative_scale[0] > plain.relative_scale[0]
-    assert weighted.gap is not None
-    assert weighted.gap < 1e-3
+def test_weights_share_the_budget_in_proportion() -> None:
+    """Twenty equal users in four cells: b_g = (W / w_g) / 20 exactly, and the gap is certified."""
+    users, cells = np.divmod(np.arange(80), 4)
+    occupancy = shoal.Occupancy.from_counts(users, cells, np.full(80, 3))
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, weights={"3": 10}, worthless="keep")
+    assert plan.relative_scale == pytest.approx([13 / 20, 13 / 20, 13 / 20, 1.3 / 20], rel=1e-4)
+    assert plan.gap is not None
+    assert plan.gap < 1e-3
 
 
 def test_balanced_is_pareto() -> None:

@@ -131,13 +131,12 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path) -> None:
 
 
 def _best(release: Release) -> list[str]:
-    results = release.manifest["results"]
-    widths = [high - low for low, high in (result["interval"] for result in results)]
-    order = sorted(range(len(results)), key=widths.__getitem__)[:3]
+    results, error = release.manifest["results"], release.plan.worst_case_error.tolist()
+    best = sorted(range(len(results)), key=error.__getitem__)[:3]
     return [
         f"{results[at]['label']} {results[at]['value']:.0f} mph "
         f"[{results[at]['interval'][0]:.0f}, {results[at]['interval'][1]:.0f}]"
-        for at in order
+        for at in best
     ]
 
 

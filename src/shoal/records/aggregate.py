@@ -39,6 +39,10 @@ class Aggregate:
         """Sum of ticks of each membership."""
         return self.centred + self.occupancy.count * 2 ** (self.lattice.bits - 1)
 
+    def __repr__(self) -> str:
+        """Public counts only."""
+        return f"<Aggregate of {self.occupancy.n_users} users, {self.occupancy.n_cells} cells>"
+
     def cell_sums(self) -> list[int]:
         """Sum of ticks of each cell, exactly."""
         return self._by_cell(self.sums)

@@ -93,6 +93,10 @@ class Occupancy:
             )
         return build(who, table, number.astype(np.int64))[0]
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Occupancy of {self.n_users} users, {self.n_cells} cells>"
+
     @property
     def n_users(self) -> int:
         """L, the number of users with at least one record."""

@@ -42,9 +42,15 @@ def half_widths(plan: PlanFacts, confidence: float) -> NDArray[np.float64]:
 def intervals(
     plan: PlanFacts, unclamped: NDArray[np.float64], confidence: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper ends around unclamped values, cut to the bounds, which no mean leaves."""
+    """Lower and upper ends around unclamped values, cut to the bounds, which no mean leaves.
+
+    Where nothing of the interval lies within the bounds the noise was exceptional; then the whole
+    range is given, which covers in any case.
+    """
     half, bounds = half_widths(plan, confidence), plan.bounds
+    low, high = unclamped - half, unclamped + half
+    outside = (low > bounds.hi) | (high < bounds.lo)
     return (
-        np.clip(unclamped - half, bounds.lo, bounds.hi),
-        np.clip(unclamped + half, bounds.lo, bounds.hi),
+        np.where(outside, bounds.lo, np.maximum(low, bounds.lo)),
+        np.where(outside, bounds.hi, np.minimum(high, bounds.hi)),
     )

@@ -259,11 +259,13 @@ def _results(facts: _Facts, manifest: documents.Document) -> tuple[bool, str]:
     for result, b, bias in zip(results, facts.scale, claims["bias_bound"], strict=True):
         exact = float(facts.lo + facts.width * result["steps"] * b / 2**facts.bits)
         half = bias + float(facts.width * b) * quantile / 2**facts.bits
-        wanted = [exact, exact, exact - half, exact + half]
-        clamped = [exact, *(min(max(x, lo), hi) for x in wanted[1:])]
+        low, high = exact - half, exact + half
+        if low > hi or high < lo:
+            low, high = lo, hi
+        wanted = [exact, min(max(exact, lo), hi), max(low, lo), min(high, hi)]
         given = [result["unclamped"], result["value"], *result["interval"]]
         slack = _TOLERANCE * (abs(exact) + half + float(facts.width))
-        if any(abs(x - y) > slack for x, y in zip(clamped, given, strict=True)):
+        if any(abs(x - y) > slack for x, y in zip(wanted, given, strict=True)):
             return False, f"cell {result['cell']} does not follow from its lattice number"
     return True, f"{len(results)} values and intervals"
 
