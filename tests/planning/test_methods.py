@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from scipy.optimize import LinearConstraint, minimize
 import shoal
 from shoal.planning.methods import balanced
 from shoal.planning.problem import Problem
-from shoal.release.plan import Plan
 from tests.support import occupancies
+
+if TYPE_CHECKING:
+    from shoal.release.plan import Plan
 
 BOUNDS = (0, 50)
 
@@ -43,9 +46,7 @@ def test_the_loss_never_exceeds_what_was_asked_for(
     occupancy: shoal.Occupancy, epsilon: str, method: str
 ) -> None:
     """G-BUDGET: exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
-    plan = shoal.plan(
-        occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, worthless="keep"
-    )
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, worthless="keep")
     asked = Fraction(epsilon)
     assert plan.exact_epsilon <= asked
     assert Fraction(plan.epsilon) >= plan.exact_epsilon
@@ -78,7 +79,8 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
     """G-BALANCED: sum ln b is within the certified gap of SciPy's optimum."""
     plan = make(seed)
     matrix = shares(plan)
-    found = minimize(
+    solver: Any = minimize
+    found = solver(
         lambda x: -np.log(x).sum(),
         np.full(plan.occupancy.n_cells, 1 / matrix.sum(axis=1).max() / 2),
         jac=lambda x: -1 / x,
@@ -150,9 +152,7 @@ def test_the_paper_charges_more_for_the_same_noise() -> None:
 def test_no_plan_beats_the_lower_bound(occupancy: shoal.Occupancy) -> None:
     """G-LOWER: every worst-case error is at least its cell's bound."""
     for method in ("balanced", "equalised", "uniform"):
-        plan = shoal.plan(
-            occupancy, bounds=BOUNDS, epsilon=2, method=method, worthless="keep"
-        )
+        plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, worthless="keep")
         assert (plan.worst_case_error >= plan.lower_bound * (1 - 1e-6)).all()
 
 

@@ -57,7 +57,7 @@ def test_public_rules_leave_cells_out() -> None:
 
 def test_nothing_left_is_an_error() -> None:
     """A plan without cells is refused with what to do."""
-    with pytest.raises(InputError, match="without a single cell.*raise epsilon"):
+    with pytest.raises(InputError, match=r"without a single cell.*raise epsilon"):
         plan(epsilon=0.001)
 
 

@@ -22,8 +22,8 @@ def table(seed: int = 0, size: int = 2000) -> pa.Table:
     return pa.table(
         {
             "aircraft": [f"N{number:03}" for number in aircraft],
-            "place": np.array(["EWR", "JFK", "LGA", "TEB"])[rng.integers(0, 4, size)],
-            "speed": np.round(rng.normal(380, 60, size), 1),
+            "place": np.array(["EWR", "JFK", "LGA", "TEB"])[rng.integers(0, 4, size)].tolist(),
+            "speed": np.round(rng.normal(380, 60, size), 1).tolist(),
         }
     )
 

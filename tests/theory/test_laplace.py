@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from shoal.errors import InputError
 from shoal.theory import laplace
 
 
-def probability(z: int, scale: float) -> mpmath.mpf:
+def probability(z: int, scale: float) -> Any:  # noqa: ANN401
     """P[Z = z], from the definition."""
     q = mpmath.exp(-1 / mpmath.mpf(scale))
     return (1 - q) / (1 + q) * q ** abs(z)
@@ -36,10 +38,10 @@ def test_tail_quantile_is_the_least(scale: float, beta: float) -> None:
     z = laplace.tail_quantile(scale, beta)
     q = mpmath.exp(-1 / mpmath.mpf(scale))
 
-    def tail(at: int) -> mpmath.mpf:
-        return 2 * q ** (at + 1) / (1 + q)
+    def tail(at: int) -> float:
+        return float(2 * q ** (at + 1) / (1 + q))
 
-    assert tail(z) <= beta
+    assert tail(z) <= beta * (1 + 1e-15)
     assert z == 0 or tail(z - 1) > beta * (1 - 1e-9)
 
 

@@ -22,7 +22,8 @@ def by_linear_program(counts: list[int], epsilon: float) -> float:
     found = linprog(
         cost, A_ub=above, b_ub=np.zeros(users), bounds=[*((0, v) for v in share), (0, None)]
     )
-    return float(0.5 + found.fun)
+    assert found.fun is not None
+    return 0.5 + float(found.fun)
 
 
 @given(

@@ -20,8 +20,7 @@ def largest_move(counts: tuple[int, ...], user: int) -> Fraction:
     total = sum(counts)
     others = total - counts[user]
     means = [
-        sum(own, start=Fraction(0)) / total
-        for own in itertools.product(GRID, repeat=counts[user])
+        sum(own, start=Fraction(0)) / total for own in itertools.product(GRID, repeat=counts[user])
     ]
     # The others add the same amount to both data sets of a pair, whatever it is.
     moves = [abs(one - other) for one in means for other in means]

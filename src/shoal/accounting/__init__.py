@@ -1,0 +1,1 @@
+"""What a release costs, and who keeps the books."""

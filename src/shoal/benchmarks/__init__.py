@@ -1,0 +1,1 @@
+"""Speeds side by side, measured in one run."""

@@ -36,7 +36,8 @@ def aggregate(
     users: Annotated[int, typer.Option(help="Users.", min=1)] = 100_000,
     cells: Annotated[int, typer.Option(help="Cells.", min=1)] = 1000,
     folder: Annotated[
-        Path | None, typer.Option(help="Keep the generated file here; a temporary one if not given.")
+        Path | None,
+        typer.Option(help="Keep the generated file here; a temporary one if not given."),
     ] = None,
 ) -> None:
     """Compare a plain DuckDB query, our pass and our whole release on the same file.

@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _status(app(arguments, standalone_mode=False))
     except TyperException as error:
-        text = getattr(error, "format_message", lambda: str(error))()
+        text = error.format_message() if hasattr(error, "format_message") else str(error)
         return _fail(f"{text} Try `shoal --help`." if text else "")
     except ShoalError as error:
         return _fail(str(error))

@@ -25,9 +25,7 @@ def plan(
     error: Annotated[
         float | None, typer.Option(help="Instead: largest worst-case error of a cell.")
     ] = None,
-    method: Annotated[
-        str, typer.Option(help="balanced, equalised or uniform.")
-    ] = "balanced",
+    method: Annotated[str, typer.Option(help="balanced, equalised or uniform.")] = "balanced",
     worthless: Annotated[
         str, typer.Option(help="Cells no better than guessing: drop, keep or refuse.")
     ] = "drop",
@@ -53,7 +51,12 @@ def plan(
     from shoal.planning.text import describe
 
     records = shoal.Records(
-        data, user=user, value=value, bounds=bounds, cell=cell, missing=missing,
+        data,
+        user=user,
+        value=value,
+        bounds=bounds,
+        cell=cell,
+        missing=missing,
         tick_bits=tick_bits,
     )
     with working("counting records"):

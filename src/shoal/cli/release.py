@@ -14,9 +14,7 @@ def release(
     data: Data,
     plan: Annotated[Path, typer.Argument(help="A plan saved by `shoal plan --output`.")],
     ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
-    name: Annotated[
-        str, typer.Option(help="Another name draws, and costs, again.")
-    ] = "",
+    name: Annotated[str, typer.Option(help="Another name draws, and costs, again.")] = "",
     output: Annotated[
         Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
     ] = None,

@@ -1,0 +1,1 @@
+"""Every random draw, one mechanism a file."""

@@ -57,7 +57,7 @@ class OperatingSystem:
     def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
         """One draw for each number; large vectors use every core."""
         _check(steps)
-        import opendp.prelude as dp  # noqa: PLC0415
+        import opendp.prelude as dp
 
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")

@@ -1,0 +1,1 @@
+"""Choosing bounding and noise for all cells at once, from public facts only."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from shoal.planning.request import Request
 
 SCHEMA = "shoal.plan/1"
+# Steps of the noise fit 61 bits, so its scale has fewer.
+MOST_BITS = 61
 
 
 def to_document(plan: PlanFacts) -> documents.Document:
@@ -69,7 +71,7 @@ def parts(document: documents.Document) -> dict[str, Any]:
             and numbers["cell"] == released
             and scale.shape == (len(released),)
             and bool(np.isfinite(scale).all() and (scale > 0).all())
-            and 1 <= int(numbers["lattice_bits"]) <= 60
+            and 1 <= int(numbers["lattice_bits"]) < MOST_BITS
             and document["neighbours"] == "values"
         )
         if not sound:

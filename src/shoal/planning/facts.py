@@ -117,7 +117,7 @@ class PlanFacts:
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:
-        """b of each released cell: the noise is Laplace with this scale on the cell's lattice."""
+        """B of each released cell: the noise is Laplace with this scale on the cell's lattice."""
         return self.relative_scale * self.width
 
     @cached_property

@@ -46,7 +46,7 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> Decision
     unknown = set(request.weights) - set(occupancy.labels) if request.weights else set()
     if unknown:
         raise InputError(
-            f"a weight for the unknown cell {sorted(unknown)[0]!r}",
+            f"a weight for the unknown cell {min(unknown)!r}",
             f"labels of the {occupancy.n_cells} cells, such as {occupancy.labels[0]!r}",
             "check the spelling",
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from shoal.accounting.rational import PrivacyNumber, exact
+from shoal.accounting.budget import Amount, Budget
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
 Method = Literal["balanced", "equalised", "uniform"]
@@ -50,7 +50,7 @@ class Request:
 def make_request(
     *,
     method: str,
-    epsilon: PrivacyNumber | None,
+    epsilon: Amount | None,
     error: float | None,
     statistics: Sequence[str],
     worthless: str,
@@ -79,14 +79,23 @@ def make_request(
         )
     return Request(
         method=_choice(method, METHODS, "method"),
-        epsilon=None if epsilon is None else exact(epsilon, "epsilon"),
-        error=None if error is None else float(exact(error, "error")),
+        epsilon=None if epsilon is None else Budget.total(epsilon).epsilon,
+        error=None if error is None else _error(error),
         statistics=tuple(statistics),
         worthless=_choice(worthless, WORTHLESS, "worthless"),
         min_users=min_users,
         min_records=min_records,
         weights=_weights(weights or {}),
     )
+
+
+def _error(error: float) -> float:
+    number = isinstance(error, int | float) and not isinstance(error, bool)
+    if not number or not math.isfinite(error) or error <= 0:
+        raise InputError(
+            f"error is {error!r}", "a finite number above 0", "give it in the value's unit"
+        )
+    return float(error)
 
 
 def _choice(value: object, options: tuple[Name, ...], name: str) -> Name:

@@ -86,8 +86,10 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
 def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
     notes = [
-        f"worst-case error: median {np.median(error):.3g}, largest {error.max():.3g} of the "
-        f"width; {int((error < 1 / 4).sum())} cells below a quarter",
+        (
+            f"worst-case error: median {np.median(error):.3g}, largest {error.max():.3g} of the "
+            f"width; {int((error < 1 / 4).sum())} cells below a quarter"
+        ),
         f"the same noise by the paper's accounting: epsilon {plan.paper_epsilon:.4g}",
         f"dearest users: {_dearest(plan)}",
     ]

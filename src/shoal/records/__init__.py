@@ -1,0 +1,1 @@
+"""What comes in: records, cell rules, the lattice of values, the occupancy."""

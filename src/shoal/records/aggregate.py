@@ -37,7 +37,7 @@ class Aggregate:
     @property
     def sums(self) -> NDArray[np.int64]:
         """Sum of ticks of each membership."""
-        return self.centred + self.occupancy.count * 2 ** (self.lattice.bits - 1)
+        return self.centred + (self.occupancy.count << (self.lattice.bits - 1))
 
     def __repr__(self) -> str:
         """Public counts only."""

@@ -13,12 +13,15 @@ import pyarrow as pa
 from shoal.errors import DataError, InputError, MissingPartError
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    from typing import Any
+
+    from shoal.records.source import EngineColumn, EngineTable
 
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d)")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
 _FINEST = 15
+_POLE, _DATE_LINE = 90, 180
 
 
 class CellRule(Protocol):
@@ -34,15 +37,15 @@ class CellRule(Protocol):
         """Columns of the records that it reads."""
         ...
 
-    def engine(self, table: ir.Table) -> tuple[ir.Value, ...]:
+    def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """What the engine computes for each record, one expression or several."""
         ...
 
-    def combine(self, *parts: pa.Array) -> pa.Array:
+    def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The key of each row, from the engine's columns; may be coded."""
         ...
 
-    def finish(self, key: pa.Array) -> pa.Array:
+    def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The key as people read it, from its code; keeps the order."""
         ...
 
@@ -67,15 +70,15 @@ class Column:
         """Itself."""
         return (self.name,)
 
-    def engine(self, table: ir.Table) -> tuple[ir.Value, ...]:
+    def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """The column."""
         return (table[self.name],)
 
-    def combine(self, *parts: pa.Array) -> pa.Array:
+    def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The column."""
         return parts[0]
 
-    def finish(self, key: pa.Array) -> pa.Array:
+    def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The column."""
         return key
 
@@ -113,15 +116,15 @@ class Timeslot:
             )
         return int(found[1]) * _UNITS[found[2]]
 
-    def engine(self, table: ir.Table) -> tuple[ir.Value, ...]:
+    def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """Number of the slot since 1970, rounded downwards also before."""
         return ((_epoch(table, self.column) / float(self.seconds)).floor().cast("int64"),)
 
-    def combine(self, *parts: pa.Array) -> pa.Array:
+    def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The slot's number."""
         return parts[0]
 
-    def finish(self, key: pa.Array) -> pa.Array:
+    def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The slot's start."""
         starts = key.to_numpy(zero_copy_only=False).astype(np.int64) * self.seconds
         return pa.array(starts).cast(pa.timestamp("s", "UTC"))
@@ -147,16 +150,16 @@ class HourOfDay:
         """The time column."""
         return (self.column,)
 
-    def engine(self, table: ir.Table) -> tuple[ir.Value, ...]:
+    def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """Hours since 1970, modulo 24, never negative."""
         hours = (_epoch(table, self.column) / 3600.0).floor()
         return ((hours - (hours / 24.0).floor() * 24.0).cast("int64"),)
 
-    def combine(self, *parts: pa.Array) -> pa.Array:
+    def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The hour."""
         return parts[0]
 
-    def finish(self, key: pa.Array) -> pa.Array:
+    def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The hour."""
         return key
 
@@ -183,11 +186,11 @@ class Hexagon:
         """Latitude and longitude in degrees."""
         return self.lat, self.lon
 
-    def engine(self, table: ir.Table) -> tuple[ir.Value, ...]:
+    def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """The coordinates; H3 runs on batches of them as they stream by."""
         return table[self.lat].cast("float64"), table[self.lon].cast("float64")
 
-    def combine(self, *parts: pa.Array) -> pa.Array:
+    def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The H3 index of each pair as an integer."""
         if find_spec("h3ronpy") is None:
             raise MissingPartError(
@@ -198,17 +201,17 @@ class Hexagon:
         from h3ronpy.vector import coordinates_to_cells
 
         lat, lon = (part.to_numpy(zero_copy_only=False).astype(np.float64) for part in parts)
-        inside = (np.abs(lat) <= 90) & (np.abs(lon) <= 180)  # noqa: PLR2004
+        inside = (np.abs(lat) <= _POLE) & (np.abs(lon) <= _DATE_LINE)
         if not inside.all():
             raise DataError(
                 f"coordinates outside the globe in {self.lat} or {self.lon}",
                 "degrees, -90 to 90 and -180 to 180",
                 "check the columns and their order",
             )
-        found = pa.array(coordinates_to_cells(lat, lon, self.resolution))
-        return found.cast(pa.int64())
+        found = coordinates_to_cells(lat, lon, self.resolution).to_numpy()
+        return pa.array(found.astype(np.int64))
 
-    def finish(self, key: pa.Array) -> pa.Array:
+    def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The index in hexadecimal, as H3 writes it."""
         return pa.array([f"{index:x}" for index in key.to_pylist()], type=pa.string())
 
@@ -295,7 +298,26 @@ def parse(text: str) -> CellRule:
     )
 
 
-def _epoch(table: ir.Table, column: str) -> ir.Value:
+def rules_of(cell: object) -> tuple[CellRule, ...]:
+    """Rules from one rule or text, or from a list of them.
+
+    Raises:
+        InputError: Something else.
+    """
+    given = list(cell) if isinstance(cell, list | tuple) else [cell]
+    rules: list[CellRule] = []
+    for each in given:
+        if not isinstance(each, str | Column | Timeslot | HourOfDay | Hexagon) or not each:
+            raise InputError(
+                f"a cell rule of type {type(each).__name__}",
+                "a column, timeslot, hour_of_day, hexagon, or the text of one",
+                'give for example cell=["dest", shoal.hour_of_day("time_hour")]',
+            )
+        rules.append(parse(each) if isinstance(each, str) else each)
+    return tuple(rules)
+
+
+def _epoch(table: EngineTable, column: str) -> EngineColumn:
     """Whole seconds since 1970, UTC, as a floating-point number: the same in every engine."""
     time = table[column]
     if time.type().is_date():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from shoal.documents import Document
 
 
-def as_array(values: object, name: str) -> pa.Array:
+def as_array(values: object, name: str) -> pa.Array[Any]:
     """A column of keys as one Arrow array.
 
     Raises:
         DataError: Not a flat column of text, integers, booleans, dates or times, or a null in it.
     """
     try:
-        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _to_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise _bad_type(name, "mixed or nested values") from None
     if isinstance(array, pa.ChunkedArray):
@@ -48,7 +48,7 @@ def as_array(values: object, name: str) -> pa.Array:
 def as_table(cells: object) -> pa.Table:
     """Key columns of cells as an Arrow table; a single column is called `cell`."""
     if isinstance(cells, pa.Table):
-        columns = {name: cells.column(name) for name in cells.column_names}
+        columns: dict[str, Any] = {name: cells.column(name) for name in cells.column_names}
     elif isinstance(cells, Mapping):
         columns = dict(cells)
     else:
@@ -61,7 +61,7 @@ def as_table(cells: object) -> pa.Table:
     return pa.table(arrays)
 
 
-def encode(array: pa.Array, name: str) -> NDArray[np.int64]:
+def encode(array: pa.Array[Any] | pa.ChunkedArray[Any], name: str) -> NDArray[np.int64]:
     """Each key's position among the distinct keys, 0.., in order of first appearance."""
     codes = as_array(array, name).dictionary_encode().indices
     return codes.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -75,11 +75,17 @@ def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
         _, combined = _densify(combined * (int(codes.max()) + 1) + codes)
     first, dense = _densify(combined)
     distinct = pa.table({n: as_array(cells.column(n), n) for n in cells.column_names}).take(first)
-    ascending = [(name, "ascending") for name in cells.column_names]
-    order = pc.sort_indices(distinct, sort_keys=ascending).to_numpy()
+    keys: list[tuple[str, Literal["ascending", "descending"]]]
+    keys = [(name, "ascending") for name in cells.column_names]
+    order = pc.sort_indices(distinct, sort_keys=keys).to_numpy()
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return distinct.take(order).combine_chunks(), place[dense]
+
+
+def _to_arrow(values: Any) -> pa.Array[Any]:  # noqa: ANN401
+    found: pa.Array[Any] = pa.array(values)
+    return found
 
 
 def _densify(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -128,20 +134,24 @@ def from_document(document: Document) -> pa.Table:
         ) from None
 
 
-def _revive(values: list[Any], kind: str) -> pa.Array:
+def _revive(values: list[Any], kind: str) -> pa.Array[Any]:
     target = _type_named(kind)
     if pa.types.is_timestamp(target):
-        return pa.array([datetime.fromisoformat(value) for value in values], type=target)
-    if pa.types.is_date(target):
-        return pa.array([date.fromisoformat(value) for value in values], type=target)
-    return pa.array(values, type=target)
+        values = [datetime.fromisoformat(value) for value in values]
+    elif pa.types.is_date(target):
+        values = [date.fromisoformat(value) for value in values]
+    found: pa.Array[Any] = pa.array(values, type=target)
+    return found
 
 
 def _type_named(kind: str) -> pa.DataType:
+    named: Any = pa
     if kind.startswith("timestamp["):
         unit, _, zone = kind.removeprefix("timestamp[").removesuffix("]").partition(", tz=")
-        return pa.timestamp(unit, tz=zone or None)
-    return pa.type_for_alias(kind.removesuffix("[day]"))
+        found: pa.DataType = named.timestamp(unit, tz=zone or None)
+    else:
+        found = named.type_for_alias(kind.removesuffix("[day]"))
+    return found
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import scipy.sparse as sp
 
 from shoal import documents
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
@@ -64,8 +64,8 @@ class Occupancy:
     @classmethod
     def from_counts(
         cls,
-        users: Sequence[Any] | NDArray[Any] | pa.Array,
-        cells: Sequence[Any] | NDArray[Any] | pa.Array | pa.Table | Mapping[str, Any],
+        users: Sequence[Any] | NDArray[Any] | pa.Array[Any],
+        cells: Sequence[Any] | NDArray[Any] | pa.Array[Any] | pa.Table | Mapping[str, Any],
         counts: Sequence[int] | NDArray[np.integer[Any]],
     ) -> Occupancy:
         """An occupancy from three columns of equal length, one row per user and cell.
@@ -205,7 +205,7 @@ class Occupancy:
 
 
 def build(
-    users: pa.Array, cells: pa.Table, counts: NDArray[np.int64]
+    users: pa.Array[Any], cells: pa.Table, counts: NDArray[np.int64]
 ) -> tuple[Occupancy, NDArray[np.int64]]:
     """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
 
@@ -265,9 +265,7 @@ def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def _add_up(
-    index: NDArray[np.int64], amount: NDArray[np.int64], size: int
-) -> NDArray[np.int64]:
+def _add_up(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, index, amount)
     return total

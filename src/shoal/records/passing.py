@@ -5,20 +5,24 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError
+from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
-    import ibis.expr.types as ir
-    from ibis.backends import BaseBackend
+    import numpy as np
 
     from shoal.records.cells import CellRule
     from shoal.records.records import Records
+    from shoal.records.source import Engine, EngineColumn, EngineTable
 
+# A column type of Ibis, which a checker cannot see.
+Kind = Any
+
+_KEYS = "text, integers, booleans, dates or times"
 _BATCH = 1_000_000
 _PENDING = 8_000_000
 _SUMS = ("count", "present", "centred", "squares")
@@ -33,18 +37,21 @@ def check_types(
         DataError: A column of the wrong type.
     """
     kind = schema[value]
-    if not kind.is_numeric() or kind.is_boolean():
+    if not _is_number(kind):
         raise _bad_type(value, kind, "numbers")
-    if schema[user].is_floating() or schema[user].is_nested():
-        raise _bad_type(user, schema[user], "text, integers, booleans or dates")
+    if not _is_key(schema[user]):
+        raise _bad_type(user, schema[user], _KEYS)
     for rule in rules:
-        wanted = {"Column": _is_key, "Hexagon": _is_number}.get(type(rule).__name__, _is_time)
         for name in rule.columns:
-            if not wanted(schema[name]):
-                raise _bad_type(name, schema[name], wanted.__doc__ or "")
+            if isinstance(rule, Hexagon) and not _is_number(schema[name]):
+                raise _bad_type(name, schema[name], "degrees, as numbers")
+            if isinstance(rule, Timeslot | HourOfDay) and not _is_time(schema[name]):
+                raise _bad_type(name, schema[name], "times or dates")
+            if isinstance(rule, Column) and not _is_key(schema[name]):
+                raise _bad_type(name, schema[name], _KEYS)
 
 
-def run(table: ir.Table, backend: BaseBackend, records: Records, *, sums: bool) -> pa.Table:
+def run(table: EngineTable, backend: Engine, records: Records, *, sums: bool) -> pa.Table:
     """Group the records by user and cell.
 
     Returns:
@@ -66,12 +73,13 @@ def run(table: ir.Table, backend: BaseBackend, records: Records, *, sums: bool) 
     return _merge(pending)
 
 
-def _stream(expression: ir.Table, backend: BaseBackend) -> Iterable[pa.RecordBatch]:
+def _stream(expression: EngineTable, backend: Engine) -> Iterator[pa.RecordBatch]:
     if backend.name == "duckdb":
-        # The stream of Ibis asks DuckDB 2 for a method that is gone; the query is still Ibis's.
-        if hasattr(backend.con, "to_arrow_reader"):
-            return backend.con.sql(backend.compile(expression)).to_arrow_reader(_BATCH)
-    return backend.to_pyarrow_batches(expression, chunk_size=_BATCH)
+        # The stream of Ibis 12 asks DuckDB 2 for a method that is gone; the query is Ibis's.
+        query = backend.con.sql(backend.compile(expression))
+        yield from query.to_arrow_reader(_BATCH)
+        return
+    yield from backend.to_pyarrow_batches(expression, chunk_size=_BATCH)
 
 
 def check_missing(found: pa.Table, counts: np.ndarray, records: Records) -> None:
@@ -95,11 +103,12 @@ def check_missing(found: pa.Table, counts: np.ndarray, records: Records) -> None
 
 
 def _expression(
-    table: ir.Table, records: Records, *, sums: bool
-) -> tuple[ir.Table, list[list[str]]]:
+    table: EngineTable, records: Records, *, sums: bool
+) -> tuple[EngineTable, list[list[str]]]:
     import ibis
 
-    lattice, value = records.lattice, table[records.value].cast("float64")
+    lattice = records.lattice
+    value: EngineColumn = table[records.value].cast("float64")
     largest = sys.float_info.max
     # NaN sorts above every number, so a range check catches it on every engine.
     finite = value.between(-largest, largest)
@@ -110,7 +119,7 @@ def _expression(
         names.append([f"{rule.name}_{at}" for at in range(len(parts))])
         columns.update(zip(names[-1], parts, strict=True))
     keys = list(columns)
-    clipped = ibis.greatest(
+    clipped: EngineColumn = ibis.greatest(
         ibis.least(value, ibis.literal(lattice.bounds.hi, "float64")),
         ibis.literal(lattice.bounds.lo, "float64"),
     )
@@ -152,8 +161,15 @@ def _merge(parts: list[pa.Table]) -> pa.Table:
     return merged.rename_columns({f"{name}_sum": name for name in sums}).combine_chunks()
 
 
-def _is_key(kind: Any) -> bool:  # noqa: ANN401
-    """text, integers, booleans, dates or times"""  # noqa: D400, D403, D415
+def _is_number(kind: Kind) -> bool:
+    return bool(kind.is_numeric() and not kind.is_boolean())
+
+
+def _is_time(kind: Kind) -> bool:
+    return bool(kind.is_timestamp() or kind.is_date())
+
+
+def _is_key(kind: Kind) -> bool:
     return bool(
         kind.is_string()
         or kind.is_integer()
@@ -161,16 +177,6 @@ def _is_key(kind: Any) -> bool:  # noqa: ANN401
         or kind.is_date()
         or kind.is_timestamp()
     )
-
-
-def _is_number(kind: Any) -> bool:  # noqa: ANN401
-    """numbers"""  # noqa: D400, D403, D415
-    return bool(kind.is_numeric() and not kind.is_boolean())
-
-
-def _is_time(kind: Any) -> bool:  # noqa: ANN401
-    """times or dates"""  # noqa: D400, D403, D415
-    return bool(kind.is_timestamp() or kind.is_date())
 
 
 def _bad_type(name: str, kind: object, allowed: str) -> DataError:

@@ -20,11 +20,9 @@ from shoal.records.source import connect, describe, engine_errors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import ibis.expr.types as ir
-    from ibis.backends import BaseBackend
-
     from shoal.records.cells import CellRule
     from shoal.records.occupancy import Occupancy
+    from shoal.records.source import Engine, EngineTable
 
 Missing = Literal["refuse", "public"]
 _MOST_RECORDS = 2**63 // 2**46
@@ -84,8 +82,7 @@ class Records:
                 "one of refuse, public",
                 "declare public only if whether a value is present may be known",
             )
-        given = list(cell) if isinstance(cell, list | tuple) else [cell]
-        rules = tuple(cell_rules.parse(c) if isinstance(c, str) else c for c in given)
+        rules = cell_rules.rules_of(cell)
         _check_names(user, value, rules)
         for name, setting in (
             ("source", source),
@@ -130,7 +127,7 @@ class Records:
         return Aggregate(occupancy, self.lattice, centred, squares)
 
     @cached_property
-    def _connection(self) -> tuple[ir.Table, BaseBackend]:
+    def _connection(self) -> tuple[EngineTable, Engine]:
         table, backend = connect(self.source)
         with engine_errors(self.source):
             schema = dict(table.schema().items())
@@ -158,7 +155,7 @@ class Records:
             )
         passing.check_missing(found, counts, self)
         keys = found.select([rule.name for rule in self.rules])
-        occupancy, order = occupancies.build(found.column("user"), keys, counts)
+        occupancy, order = occupancies.build(found.column("user").combine_chunks(), keys, counts)
         finished = {
             rule.name: rule.finish(occupancy.cells.column(rule.name).combine_chunks())
             for rule in self.rules
@@ -170,8 +167,7 @@ class Records:
 
 def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
     texts = all(isinstance(name, str) and name for name in (user, value))
-    parts = all(hasattr(rule, "engine") for rule in rules)
-    if not texts or not rules or not parts:
+    if not texts or not rules:
         raise InputError(
             "a user, value or cell that is no column",
             "names of columns, and at least one cell rule",
@@ -192,7 +188,7 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
         )
 
 
-RESERVED = frozenset(
-    "user count present centred squares statistic status users records value low high noise_scale "
-    "bias_bound worst_case_error".split()
-)
+RESERVED = frozenset({
+    "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
+    "value", "low", "high", "noise_scale", "bias_bound", "worst_case_error",
+})  # fmt: skip

@@ -12,8 +12,11 @@ from shoal.errors import DataError, InputError, ShoalError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import ibis.expr.types as ir
-    from ibis.backends import BaseBackend
+
+# Ibis ships no types that a checker could use: these names say what is meant.
+EngineTable = Any
+EngineColumn = Any
+Engine = Any
 
 _READERS = {".parquet": "read_parquet", ".pq": "read_parquet", ".csv": "read_csv"}
 
@@ -37,7 +40,7 @@ def engine_errors(source: object) -> Iterator[None]:
         ) from None
 
 
-def connect(source: object) -> tuple[ir.Table, BaseBackend]:
+def connect(source: object) -> tuple[EngineTable, Engine]:
     """An Ibis table and the engine that runs it; DuckDB for files and tables in memory.
 
     Raises:
@@ -82,26 +85,22 @@ def _reader(path: Path) -> str:
         )
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no file"
-        raise DataError(
-            f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path"
-        )
+        raise DataError(f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path")
     return _READERS[path.suffix.lower()]
 
 
-def _duckdb() -> BaseBackend:
+def _duckdb() -> Engine:
     import ibis
 
     # Nothing is fetched from the network behind the user's back.
-    return ibis.duckdb.connect(
-        autoinstall_known_extensions=False, autoload_known_extensions=False
-    )
+    return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
 
 
 def _in_memory(source: Any) -> Any:  # noqa: ANN401
     return source.collect() if type(source).__name__ == "LazyFrame" else source
 
 
-def _spark(frame: Any) -> tuple[ir.Table, BaseBackend]:  # noqa: ANN401
+def _spark(frame: Any) -> tuple[EngineTable, Engine]:  # noqa: ANN401
     import ibis
 
     backend = ibis.pyspark.connect(frame.sparkSession)

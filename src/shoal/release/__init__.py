@@ -1,0 +1,1 @@
+"""Carrying a plan out: the draw, the record, the manifest, the second opinion."""

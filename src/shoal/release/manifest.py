@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import documents
 from shoal.accounting.rational import show
 from shoal.planning import document as plan_document
 from shoal.release.interval import intervals
@@ -16,6 +15,7 @@ from shoal.release.interval import intervals
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal import documents
     from shoal.planning.facts import PlanFacts
 
 SCHEMA = "shoal.manifest/1"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from shoal.accounting.budget import Amount
     from shoal.accounting.ledger import Ledger
-    from shoal.accounting.rational import PrivacyNumber
     from shoal.mechanisms.noise import Simulated
     from shoal.records.records import Records
 
@@ -100,7 +100,7 @@ def plan(
     *,
     bounds: Bounds | tuple[float, float],
     statistics: Sequence[str] = ("mean",),
-    epsilon: PrivacyNumber | None = None,
+    epsilon: Amount | None = None,
     error: float | None = None,
     method: str = "balanced",
     worthless: str = "drop",

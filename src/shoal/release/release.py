@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from shoal.accounting.ledger import Entry
     from shoal.mechanisms.noise import Noise
     from shoal.planning.facts import PlanFacts
-    from shoal.records.records import Aggregate, Records
+    from shoal.records.aggregate import Aggregate
+    from shoal.records.records import Records
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +154,7 @@ def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
         raise DataError(
             f"records with bounds ({records.bounds.lo:g}, {records.bounds.hi:g}) and "
             f"{records.lattice.bits} tick bits",
-            f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and "
-            f"{plan.lattice.bits}",
+            f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and {plan.lattice.bits}",
             "make the records or the plan again",
         )
     aggregate = records.aggregate()

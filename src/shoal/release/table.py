@@ -6,7 +6,7 @@ import io
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,9 +52,7 @@ def make_table(plan: PlanFacts, steps: list[int], confidence: float) -> pa.Table
     return table
 
 
-def _spread(
-    values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int
-) -> pa.Array:
+def _spread(values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int) -> pa.Array[Any]:
     whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
     whole[cells], absent[cells] = values, False
     return pa.array(whole, mask=absent)
@@ -86,7 +84,9 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
 
 def _missing(part: str) -> MissingPartError:
     return MissingPartError(
-        f"{part} is not installed", f"an installation with {part}", f'run pip install "shoal[{part}]"'
+        f"{part} is not installed",
+        f"an installation with {part}",
+        f'run pip install "shoal[{part}]"',
     )
 
 

@@ -133,7 +133,8 @@ class _Facts:
 def _sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[Any]:
     high = np.bincount(index, amount >> 26, minlength=size)
     low = np.bincount(index, amount & (2**26 - 1), minlength=size)
-    return high.astype(object) * 2**26 + low.astype(object)
+    whole: NDArray[Any] = high.astype(object) * 2**26 + low.astype(object)
+    return whole
 
 
 def _checks(facts: _Facts, manifest: documents.Document) -> list[Check]:
@@ -293,9 +294,7 @@ def _gap(facts: _Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bo
     if not (np.isfinite(price).all() and (price >= 0).all()):
         raise ValueError
     weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
-    charged = np.bincount(
-        facts.cell, price[facts.user] * facts.count, minlength=len(facts.total)
-    )
+    charged = np.bincount(facts.cell, price[facts.user] * facts.count, minlength=len(facts.total))
     per_cell = (charged / facts.total)[facts.released]
     own = np.array([float(b) for b in facts.scale])
     bound = math.log(float(epsilon) * price.sum() / weight.sum())

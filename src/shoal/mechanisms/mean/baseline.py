@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from shoal.theory import sensitivity
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from shoal.mechanisms.noise import Noise
+    from shoal.records.aggregate import Aggregate
     from shoal.records.lattice import Lattice
     from shoal.records.occupancy import Occupancy
-    from shoal.records.records import Aggregate
 
 
 @dataclass(frozen=True)

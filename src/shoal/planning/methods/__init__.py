@@ -1,0 +1,1 @@
+"""How the noise is shared among the cells, one method a file."""
