@@ -105,7 +105,7 @@ def _generate(data: Path, rows: int, users: int, cells: int) -> None:
 def _plain(data: Path, _plan: Path, _ledger: Path) -> None:
     import duckdb
 
-    duckdb.connect().execute(
+    duckdb.connect().sql(
         f"""select "user", cell, count(*), sum(value), sum(value * value)
             from '{data}' group by 1, 2"""
     ).to_arrow_table()

@@ -69,31 +69,34 @@ def encode(array: pa.Array[Any] | pa.ChunkedArray[Any], name: str) -> NDArray[np
 
 def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
     """The distinct cells sorted by key, and each row's position among them."""
-    combined = np.zeros(cells.num_rows, dtype=np.int64)
+    dictionaries, combined = [], np.zeros(cells.num_rows, dtype=np.int64)
     for name in cells.column_names:
-        codes = encode(cells.column(name), name)
-        _, combined = _densify(combined * (int(codes.max()) + 1) + codes)
-    first, dense = _densify(combined)
-    distinct = pa.table({n: as_array(cells.column(n), n) for n in cells.column_names}).take(first)
+        encoded = as_array(cells.column(name), name).dictionary_encode()
+        dictionaries.append(encoded.dictionary)
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        # Products of a few distinct counts stay far below 2^63 or the table could not exist.
+        combined = combined * len(encoded.dictionary) + codes
+    whole = pa.array(combined).dictionary_encode()
+    left = whole.dictionary.to_numpy(zero_copy_only=False)
+    columns: list[pa.Array[Any]] = []
+    for dictionary in reversed(dictionaries):
+        left, code = np.divmod(left, len(dictionary))
+        columns.append(dictionary.take(pa.array(code)))
+    distinct = pa.table(dict(zip(cells.column_names, reversed(columns), strict=True)))
     keys: list[tuple[str, Literal["ascending", "descending"]]]
     keys = [(name, "ascending") for name in cells.column_names]
     order = pc.sort_indices(distinct, sort_keys=keys).to_numpy()
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    return distinct.take(order).combine_chunks(), place[dense]
+    return (
+        distinct.take(order).combine_chunks(),
+        place[whole.indices.to_numpy(zero_copy_only=False)],
+    )
 
 
 def _to_arrow(values: Any) -> pa.Array[Any]:  # noqa: ANN401
     found: pa.Array[Any] = pa.array(values)
     return found
-
-
-def _densify(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    encoded = pa.array(codes).dictionary_encode()
-    dense = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    first = np.full(len(encoded.dictionary), len(codes), dtype=np.int64)
-    np.minimum.at(first, dense, np.arange(len(codes)))
-    return first, dense
 
 
 def labels(cells: pa.Table) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import DataError
 from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from shoal.records.cells import CellRule
+    from shoal.records.lattice import Lattice
     from shoal.records.records import Records
     from shoal.records.source import Engine, EngineColumn, EngineTable
 
@@ -54,22 +56,33 @@ def check_types(
 def run(table: EngineTable, backend: Engine, records: Records, *, sums: bool) -> pa.Table:
     """Group the records by user and cell.
 
+    Sums of whole numbers in floating point are exact, in any order, below 2^53, and faster than
+    the engines' 128-bit integers; memberships too large for that are added again as integers.
+
     Returns:
         Columns user, one a rule, count (rows), present (rows with a value), and with `sums` the
         sum of centred ticks and of their squares.
     """
-    expression, engine_names = _expression(table, records, sums=sums)
+    found = _pass(table, backend, records, "float64" if sums else "")
+    largest = pc.max(found.column("count")).as_py() or 0
+    if sums and largest > 2 ** (53 - 2 * (records.lattice.bits - 1)):
+        check_size(largest, records.lattice)
+        found = _pass(table, backend, records, "int64")
+    return found
+
+
+def _pass(table: EngineTable, backend: Engine, records: Records, kind: str) -> pa.Table:
+    expression, names = _expression(table, records, kind)
     if all(len(rule.columns) == 1 for rule in records.rules):
-        found = backend.to_pyarrow(expression)
-        return _combine(found, records.rules, engine_names)
+        return _combine(backend.to_pyarrow(expression), records.rules, names)
     pending: list[pa.Table] = []
     for batch in _stream(expression, backend):
-        part = _combine(pa.Table.from_batches([batch]), records.rules, engine_names)
+        part = _combine(pa.Table.from_batches([batch]), records.rules, names)
         pending.append(_merge([part]))
         if sum(part.num_rows for part in pending) > _PENDING:
             pending = [_merge(pending)]
     if not pending:
-        return _combine(expression.schema().to_pyarrow().empty_table(), records.rules, engine_names)
+        return _combine(expression.schema().to_pyarrow().empty_table(), records.rules, names)
     return _merge(pending)
 
 
@@ -86,32 +99,35 @@ def check_missing(found: pa.Table, counts: np.ndarray, records: Records) -> None
     """Refuse missing users, cells or values; how many there are is not said.
 
     Raises:
-        DataError: Something is missing, or a membership is too large for 64-bit sums.
+        DataError: Something is missing.
     """
     for name in ("user", *(rule.name for rule in records.rules)):
         if found.column(name).null_count:
             raise _missing(records.user if name == "user" else name, "null")
     if (found.column("present").to_numpy() != counts).any():
         raise _missing(records.value, "null, NaN or infinite")
-    most = 2 ** (63 - 2 * (records.lattice.bits - 1)) - 1
-    if int(counts.max()) > most:
+
+
+def check_size(largest: int, lattice: Lattice) -> None:
+    """Refuse memberships whose sum of squares could pass 64 bits.
+
+    Raises:
+        DataError: More records of a user in a cell than fit.
+    """
+    most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1
+    if largest > most:
         raise DataError(
             "a user with too many records in one cell for exact 64-bit sums",
-            f"at most {most:,} with {records.lattice.bits} tick bits",
+            f"at most {most:,} with {lattice.bits} tick bits",
             "use smaller cells or fewer tick bits",
         )
 
 
 def _expression(
-    table: EngineTable, records: Records, *, sums: bool
+    table: EngineTable, records: Records, kind: str
 ) -> tuple[EngineTable, list[list[str]]]:
     import ibis
 
-    lattice = records.lattice
-    value: EngineColumn = table[records.value].cast("float64")
-    largest = sys.float_info.max
-    # NaN sorts above every number, so a range check catches it on every engine.
-    finite = value.between(-largest, largest)
     columns: dict[str, Any] = {"user": table[records.user]}
     names: list[list[str]] = []
     for rule in records.rules:
@@ -119,24 +135,27 @@ def _expression(
         names.append([f"{rule.name}_{at}" for at in range(len(parts))])
         columns.update(zip(names[-1], parts, strict=True))
     keys = list(columns)
-    clipped: EngineColumn = ibis.greatest(
-        ibis.least(value, ibis.literal(lattice.bounds.hi, "float64")),
-        ibis.literal(lattice.bounds.lo, "float64"),
-    )
-    tick = ((clipped - lattice.bounds.lo) * lattice.factor + 0.5).floor().cast("int64")
-    centred = tick - 2 ** (lattice.bits - 1)
-    columns["tick"] = ibis.ifelse(finite, centred, ibis.null("int64")) if sums else finite
+    value: EngineColumn = table[records.value].cast("float64")
+    largest = sys.float_info.max
+    # NaN sorts above every number, so a range check catches it on every engine.
+    finite = value.between(-largest, largest)
+    tick = _centred(value, records.lattice).cast(kind) if kind else ibis.literal(1, "int8")
+    columns["tick"] = ibis.ifelse(finite, tick, ibis.null(tick.type()))
     rows = table.select(**columns)
     if records.missing == "public":
-        there = rows.tick.notnull() if sums else rows.tick
-        for key in keys:
-            there = there & rows[key].notnull()
-        rows = rows.filter(there)
-    present = rows.tick.count() if sums else rows.tick.fill_null(False).cast("int64").sum()  # noqa: FBT003
-    found = {"count": rows.count(), "present": present}
-    if sums:
+        rows = rows.filter(rows.tick.notnull(), *(rows[key].notnull() for key in keys))
+    found = {"count": rows.count(), "present": rows.tick.count()}
+    if kind:
         found |= {"centred": rows.tick.sum(), "squares": (rows.tick * rows.tick).sum()}
     return rows.group_by(keys).agg(**found), names
+
+
+def _centred(value: EngineColumn, lattice: Lattice) -> EngineColumn:
+    import ibis
+
+    lo, hi = (ibis.literal(side, "float64") for side in (lattice.bounds.lo, lattice.bounds.hi))
+    clipped: EngineColumn = ibis.greatest(ibis.least(value, hi), lo)
+    return ((clipped - lo) * lattice.factor + 0.5).floor() - 2 ** (lattice.bits - 1)
 
 
 def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]]) -> pa.Table:
@@ -148,8 +167,10 @@ def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]
         columns[rule.name] = rule.combine(*arrays)
     for name in _SUMS:
         if name in found.column_names:
+            column = found.column(name).combine_chunks()
             # A group without any value has a null sum; it is refused right after.
-            columns[name] = found.column(name).combine_chunks().fill_null(0).cast(pa.int64())
+            filled = column.fill_null(0) if column.null_count else column
+            columns[name] = filled.cast(pa.int64())
     return pa.table(columns)
 
 

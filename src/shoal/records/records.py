@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shoal.records.source import Engine, EngineTable
 
 Missing = Literal["refuse", "public"]
-_MOST_RECORDS = 2**63 // 2**46
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -120,8 +119,8 @@ class Records:
         """Count, and add ticks and their squares, for each user and cell, in one pass.
 
         Raises:
-            DataError: As `occupancy`, or more than 131,072 records of a user in a cell per tick
-                bit budget would overflow 64 bits.
+            DataError: As `occupancy`, or so many records of a user in one cell that sums of squares
+                could pass 64 bits.
         """
         occupancy, (centred, squares) = self._group(sums=True)
         return Aggregate(occupancy, self.lattice, centred, squares)
