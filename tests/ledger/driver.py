@@ -107,8 +107,10 @@ def kills_at_points(folder: Path, rounds: int) -> list[Facts]:
         for point in POINTS:
             book = Ledger.create(folder / f"{turn} {point}", epsilon=1000, delta="0.5")
 
-            def work(writing: int, point: str = point, turn: int = turn, book: Ledger = book) -> None:
-                module._at = die_at(point, skip=turn % 4)
+            def work(
+                writing: int, point: str = point, turn: int = turn, book: Ledger = book
+            ) -> None:
+                vars(module)["_at"] = die_at(point, skip=turn % 4)
                 for number in range(6):
                     deliver(book, writing, str(number))
 
@@ -149,7 +151,9 @@ def killed_creation(folder: Path, rounds: int) -> list[Facts]:
             for after in (False, True):
                 path = folder / f"{turn} {step} {after}"
 
-                def work(_: int, step: str = step, path: Path = path, *, after: bool = after) -> None:
+                def work(
+                    _: int, step: str = step, path: Path = path, *, after: bool = after
+                ) -> None:
                     real = getattr(os, step)
 
                     def dying(*arguments: object, **options: object) -> None:
@@ -215,7 +219,7 @@ def together(folder: Path, children: int, tries: int, *, same: bool) -> Facts:
 def forks_beside_a_thread(folder: Path, rounds: int) -> Facts:
     """Fork children that record while a thread of the parent records without pause."""
     book, stop, recorded = Ledger.create(folder / "threads", epsilon=1000), threading.Event(), [0]
-    ledger_file._PATIENCE = 2  # a lock lost in a fork shows soon
+    ledger_file._PATIENCE = 20  # a lock lost in a fork shows soon
 
     def busy() -> None:
         while not stop.is_set():
