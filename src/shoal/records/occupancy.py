@@ -78,8 +78,10 @@ class Occupancy:
         Raises:
             DataError: Lengths differ, a null, a count below 1, a user twice in a cell, or no rows.
         """
-        table = keys.as_table(cells)
         number = np.asarray(counts)
+        if number.size == 0:
+            raise _no_records()
+        table = keys.as_table(cells)
         if number.ndim != 1 or number.dtype.kind not in "iu":
             raise DataError(
                 f"counts are of type {number.dtype}", "whole numbers", "give one integer per row"
@@ -165,6 +167,10 @@ class Occupancy:
 
     def to_document(self) -> documents.Document:
         """The occupancy as a JSON object; counts are packed integer arrays."""
+        return dict(self._document)
+
+    @cached_property
+    def _document(self) -> documents.Document:
         return {
             "schema": SCHEMA,
             "cells": keys.to_document(self.cells),
@@ -221,7 +227,7 @@ def build(
         DataError: No rows, a null, a count below 1, or a user twice in one cell.
     """
     if len(counts) == 0:
-        raise DataError("no records", "at least one record", "check the source and its filters")
+        raise _no_records()
     if int(counts.min()) < 1:
         raise DataError("a count below 1", "counts of at least 1", "leave empty rows out")
     who = keys.encode(users, "user")
@@ -275,6 +281,10 @@ def _quartiles(values: NDArray[np.int64]) -> tuple[int, int, int, int, int]:
     found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
     low, first, middle, third, high = (int(value) for value in found)
     return low, first, middle, third, high
+
+
+def _no_records() -> DataError:
+    return DataError("no records", "at least one record", "check the source and its filters")
 
 
 def _damaged() -> DocumentError:

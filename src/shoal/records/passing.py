@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
+from shoal.records.source import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,8 +74,11 @@ def run(table: EngineTable, backend: Engine, records: Records, *, sums: bool) ->
 
 def _pass(table: EngineTable, backend: Engine, records: Records, kind: str) -> pa.Table:
     expression, names = _expression(table, records, kind)
-    if all(len(rule.columns) == 1 for rule in records.rules):
-        return _combine(backend.to_pyarrow(expression), records.rules, names)
+    coded = all(len(rule.columns) == 1 for rule in records.rules)
+    if coded or in_memory(table):
+        found = _combine(backend.to_pyarrow(expression), records.rules, names)
+        return found if coded else _merge([found])
+    # Coordinates make many small groups: they are merged into cells as they stream by.
     pending: list[pa.Table] = []
     for batch in _stream(expression, backend):
         part = _combine(pa.Table.from_batches([batch]), records.rules, names)

@@ -59,7 +59,7 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         if isinstance(source, ibis.Table):
             return source, source.get_backend()
         if module in ("pyarrow", "pandas", "polars"):
-            return ibis.memtable(_in_memory(source)), _duckdb()
+            return ibis.memtable(_collected(source)), _duckdb()
         if module == "pyspark":
             return _spark(source)
     raise InputError(
@@ -67,6 +67,13 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         "a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
         "convert them to one of these",
     )
+
+
+def in_memory(table: EngineTable) -> bool:
+    """Whether a table is held in this process already, so that streaming it saves nothing."""
+    import ibis.expr.operations as ops
+
+    return isinstance(table.op(), ops.InMemoryTable)
 
 
 def describe(source: object) -> str:
@@ -96,7 +103,7 @@ def _duckdb() -> Engine:
     return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
 
 
-def _in_memory(source: Any) -> Any:  # noqa: ANN401
+def _collected(source: Any) -> Any:  # noqa: ANN401
     return source.collect() if type(source).__name__ == "LazyFrame" else source
 
 
