@@ -139,11 +139,11 @@ def facts(source: object, **options: Any) -> tuple[Any, ...]:  # noqa: ANN401
     )
 
 
-def by_hand(whole: pa.Table) -> dict[tuple[str, str], tuple[int, int, int]]:
+def by_hand(whole: pa.Table) -> dict[Any, tuple[int, int, int]]:
     """Count, sum and sum of squares of (user, place), without an engine."""
     lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, cell="place").lattice
     ticks = lattice.ticks(whole.column("value").to_numpy())
-    found: dict[tuple[str, str], tuple[int, int, int]] = {}
+    found: dict[Any, tuple[int, int, int]] = {}
     pairs = zip(whole.column("who").to_pylist(), whole.column("place").to_pylist(), strict=True)
     for pair, tick in zip(pairs, ticks.tolist(), strict=True):
         n, s, q = found.get(pair, (0, 0, 0))

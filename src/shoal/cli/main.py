@@ -12,6 +12,8 @@ from shoal.cli import bench, demo, ledger, plan, release, verify
 from shoal.errors import ShoalError
 
 FAILED = 2
+# What Typer makes of Ctrl-C.
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="shoal",
@@ -38,17 +40,14 @@ def run(arguments: list[str] | None = None) -> None:
 def main(arguments: list[str]) -> int:
     """Run the command line and return its status."""
     try:
-        return _status(app(arguments, standalone_mode=False))
+        status = app(arguments, standalone_mode=False)
     except TyperException as error:
         text = error.format_message() if hasattr(error, "format_message") else str(error)
         return _fail(f"{text} Try `shoal --help`." if text else "")
     except ShoalError as error:
         return _fail(str(error))
-    except KeyboardInterrupt:
-        return _fail(
-            "interrupted; what a ledger recorded before is kept, and asking again delivers it "
-            "at no cost."
-        )
+    except (KeyboardInterrupt, typer.Abort):
+        status = _INTERRUPTED
     except BrokenPipeError:
         # The reader has gone; a second failure while Python flushes would print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,10 +57,9 @@ def main(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001
         # The text of an unforeseen error could hold a private value: only its kind is shown.
         return _fail(f"unexpected {type(error).__name__}; nothing was delivered; please report it.")
-
-
-def _status(result: object) -> int:
-    return result if isinstance(result, int) else 0
+    if status == _INTERRUPTED:
+        return _fail("interrupted; asking again delivers what the ledger recorded at no cost.")
+    return status if isinstance(status, int) else 0
 
 
 def _fail(text: str) -> int:

@@ -37,15 +37,14 @@ def release(
     half_widths(loaded, confidence)
     if output is not None:
         check_ending(output)
-    if loaded.source is None:
+    source = dict(loaded.source or {})
+    if set(source) != {"user", "value", "cell", "missing"}:
         raise DocumentError(
             "a plan that does not say which columns it is about",
             "a plan saved by `shoal plan`",
             "make the plan on the command line, or use plan.release(records) in Python",
         )
-    records = shoal.Records(
-        data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **loaded.source
-    )
+    records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
         done = loaded.release(records, ledger=ledger, name=name)
     if output is not None:

@@ -84,7 +84,7 @@ def parts(document: documents.Document) -> dict[str, Any]:
             "relative_scale": scale,
             "lattice_bits": int(numbers["lattice_bits"]),
             "prices": _dense(document["prices"], occupancy.n_users),
-            "source": document["source"],
+            "source": _source(document["source"]),
         }
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
         raise damaged() from None
@@ -151,6 +151,14 @@ def _request_document(request: Request) -> documents.Document:
 def _request(document: documents.Document) -> Request:
     epsilon = document["epsilon"]
     return make_request(**{**document, "epsilon": None if epsilon is None else Fraction(epsilon)})
+
+
+def _source(source: object) -> dict[str, Any] | None:
+    if source is None:
+        return None
+    if not isinstance(source, dict):
+        raise damaged()
+    return source
 
 
 def _sparse(plan: PlanFacts) -> documents.Document:

@@ -1,0 +1,61 @@
+"""A folder with records, a plan and a ledger, and the command line in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.cli.main import main
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place", "--epsilon", "1"]  # fmt: skip
+
+
+@dataclass
+class Shell:
+    """Runs shoal in a folder and keeps what it printed."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+
+    def run(self, *arguments: object) -> tuple[int, str, str]:
+        """Status, standard output, standard error."""
+        status = main([str(argument) for argument in arguments])
+        out, err = self.capture.readouterr()
+        return status, out, err
+
+    def good(self, *arguments: object) -> str:
+        """Output of a run that must succeed."""
+        status, out, err = self.run(*arguments)
+        assert (status, err) == (0, "")
+        return out
+
+    def bad(self, *arguments: object) -> str:
+        """The one line of a run that must fail."""
+        status, out, err = self.run(*arguments)
+        assert status == 2
+        assert out == ""
+        assert err.startswith("shoal: ")
+        assert err.count("\n") == 1
+        assert err.endswith("\n")
+        assert "Traceback" not in err
+        return err
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    """A folder with flights.parquet, plan.json and flights.ledger."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(flights.table(), "flights.parquet")
+    made = Shell(tmp_path, capsys)
+    made.good("plan", "flights.parquet", *PLAN, "--output", "plan.json")
+    made.good("ledger", "create", "flights.ledger", "--epsilon", "1.5")
+    return made

@@ -1,0 +1,265 @@
+"""Bad input: one line, status 2, nothing spent, nothing written, no value shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cli.main import main
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+CANARY = 431.56789
+PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
+RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Usage|command"),
+        (["fly"], "No such command 'fly'"),
+        (["plan"], "Missing argument"),
+        (["plan", "flights.parquet"], "Missing option"),
+        (["plan", "flights.parquet", *PLAN], "neither epsilon nor error"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "0"], "epsilon is 0|epsilon is '0'"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "-1"], "epsilon is"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "nan"], "epsilon is"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1e999999999"], "epsilon is"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "much"], "epsilon is"),
+        (["plan", "flights.parquet", *PLAN, "--error", "nan"], "error is nan"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--error", "2"], "both epsilon"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--method", "x"], "method is 'x'"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--rows", "x"], "'--rows'"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--nope"], "No such option"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "0.0001"], "without a single cell"),
+        (["plan", "gone.parquet", *PLAN, "--epsilon", "1"], "no file at 'gone.parquet'"),
+        (["plan", ".", *PLAN, "--epsilon", "1"], "a file that ends in|a folder"),
+        (["plan", "plan.json", *PLAN, "--epsilon", "1"], "a file that ends in"),
+        (["plan", "flights.parquet", *PLAN[:-1], "dest", "--epsilon", "1"], "no column 'dest'"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--output", "no/p.json"],
+         "cannot be written"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--picture", "p.txt"],
+         "a picture named 'p.txt'"),
+        (["release", "flights.parquet", "plan.json"], "Missing option '--ledger'"),
+        (["release", "flights.parquet", "gone.json", "--ledger", "flights.ledger"], "gone.json"),
+        (["release", "flights.parquet", "plan.json", "--ledger", "gone.ledger"], "gone.ledger"),
+        (["release", "flights.parquet", "plan.json", "--ledger", "plan.json"], "plan.json"),
+        (["release", "flights.parquet", "flights.ledger", "--ledger", "flights.ledger"], "plan"),
+        ([*RELEASE, "--output", "table.xlsx"], "table.xlsx"),
+        ([*RELEASE, "--confidence", "1"], "confidence is 1.0"),
+        (["verify", "gone.json"], "gone.json"),
+        (["verify", "flights.parquet"], "is not JSON"),
+        (["verify", "plan.json"], "not of the schema"),
+        (["ledger", "create", "flights.ledger", "--epsilon", "1"], "flights.ledger"),
+        (["ledger", "create", "new.ledger", "--epsilon", "0"], "epsilon is"),
+        (["ledger", "create", "new.ledger", "--epsilon", "1", "--delta", "2"], "delta is"),
+        (["ledger", "show", "plan.json"], "plan.json"),
+        (["ledger", "verify", "gone.ledger"], "gone.ledger"),
+        (["ledger", "verify", "flights.ledger", "--head", "f" * 64], "head"),
+        (["demo", "--folder", "plan.json"], "plan.json|exists"),
+        (["bench", "noise", "--numbers", "0"], "'--numbers'"),
+    ],
+)  # fmt: skip
+def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:
+    """G-REFUSE: got, allowed, next step; files and ledger as before."""
+    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+    if not arguments:
+        assert main([]) in (0, 2)
+        return
+    line = shell.bad(*arguments)
+    assert any(part in line for part in message.split("|")), line
+    assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
+
+
+def test_records_that_changed_since_the_plan(shell: Shell) -> None:
+    """Another occupancy is refused, and the value at fault is not shown."""
+    table = flights.neighbour(flights.table(), "N003", CANARY)
+    pq.write_table(table.slice(1), "flights.parquet")
+    line = shell.bad(*RELEASE)
+    assert "occupancy is not the plan's" in line
+    assert str(CANARY) not in line
+    assert shoal.Ledger.open("flights.ledger").entries() == []
+
+
+@pytest.mark.parametrize(
+    "bad", [None, float("nan"), float("inf"), -float("inf")], ids=["null", "nan", "inf", "-inf"]
+)
+def test_missing_values_cost_nothing(shell: Shell, bad: float | None) -> None:
+    """A value that is missing is refused before anything is drawn."""
+    table = flights.table()
+    speeds = [bad, *table.column("speed").to_pylist()[1:]]
+    pq.write_table(table.set_column(2, "speed", pa.array(speeds, pa.float64())), "flights.parquet")
+    assert "null, NaN or infinite in the column 'speed'" in shell.bad(*RELEASE)
+    assert shoal.Ledger.open("flights.ledger").entries() == []
+
+
+def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
+    """G-TAMPER: halving the noise in the file is noticed before any value is read."""
+    document = json.loads((shell.folder / "plan.json").read_text())
+    numbers = document["numbers"]
+    numbers["relative_scale"] = [b / 2 for b in numbers["relative_scale"]]
+    (shell.folder / "plan.json").write_text(json.dumps(document))
+    assert "damaged or was changed by hand" in shell.bad(*RELEASE)
+
+
+def test_an_output_that_cannot_be_written_loses_nothing(shell: Shell) -> None:
+    """The release is recorded; asking again delivers it at no cost."""
+    line = shell.bad(*RELEASE, "--output", "nowhere/table.csv")
+    assert "cannot be written" in line
+    spent = shoal.Ledger.open("flights.ledger").spent
+    shell.good(*RELEASE, "--output", "table.csv")
+    assert shoal.Ledger.open("flights.ledger").spent == spent
+
+
+def test_a_full_disk_is_one_line(shell: Shell) -> None:
+    """No room for the ledger's journal or the output: status 2, the ledger still holds."""
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "from shoal.cli.main import main; import shoal.release.plan, opendp.prelude, ibis, duckdb;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *RELEASE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("shoal: ")
+    assert done.stderr.count("\n") == 1
+    book = shoal.Ledger.open("flights.ledger")
+    book.verify()
+    assert book.entries() == []
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 0.6, 0.9, 1.2])
+def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
+    """Whenever it comes: no traceback, the ledger holds, and the release can be had afterwards."""
+    code = "import sys; from shoal.cli.main import main; print(1, flush=True); sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *RELEASE],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(delay)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    # A signal that comes while Python is leaving ends it by that signal.
+    assert child.returncode in {0, 2, -signal.SIGINT}
+    assert "Traceback" not in err
+    assert err.count("\n") <= 1
+    shoal.Ledger.open("flights.ledger").verify()
+    shell.good(*RELEASE)
+    assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
+
+
+@given(
+    junk=st.binary(max_size=300),
+    name=st.sampled_from(["plan.json", "m.json", "r.csv", "r.parquet", "x.ledger"]),
+)
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_junk_files_never_give_a_traceback(shell: Shell, junk: bytes, name: str) -> None:
+    """G-FUZZ: random bytes as plan, manifest, records or ledger."""
+    (shell.folder / "junk").mkdir(exist_ok=True)
+    path = shell.folder / "junk" / name
+    path.write_bytes(junk)
+    arguments = {
+        "plan.json": ["release", "flights.parquet", path, "--ledger", "flights.ledger"],
+        "m.json": ["verify", path],
+        "r.csv": ["plan", path, *PLAN, "--epsilon", "1"],
+        "r.parquet": ["plan", path, *PLAN, "--epsilon", "1"],
+        "x.ledger": ["ledger", "show", path],
+    }[name]
+    shell.bad(*arguments)
+
+
+@given(data=st.data())
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObject) -> None:
+    """G-FUZZ: any one part of a plan or manifest replaced by something else."""
+    if not (shell.folder / "m.json").exists():
+        shell.good(*RELEASE, "--manifest", "m.json")
+    name, verb = data.draw(st.sampled_from([("plan.json", "release"), ("m.json", "verify")]))
+    document = json.loads((shell.folder / name).read_text())
+    at = document
+    while True:
+        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.booleans()):
+            break
+        at = at[key]
+    junk = (
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
+    )
+    old, at[key] = at[key], data.draw(junk | st.floats(allow_nan=False, allow_infinity=False))
+    (shell.folder / "changed.json").write_text(json.dumps(document))
+    arguments = {
+        "release": ["release", "flights.parquet", "changed.json", "--ledger", "flights.ledger"],
+        "verify": ["verify", "changed.json"],
+    }[verb]
+    status, _, err = shell.run(*arguments)
+    assert status in (0, 1, 2), old
+    assert "Traceback" not in err
+    assert "please report" not in err
+    assert err.count("\n") <= 1
+
+
+@given(words=st.lists(st.sampled_from(
+    ["plan", "release", "verify", "ledger", "create", "show", "--epsilon", "--bounds", "1", "-1", "",
+     "flights.parquet", "plan.json", "--cell", "place", "--json", "--user", "\x00", "é", "--", "-"]
+), max_size=8))  # fmt: skip
+@settings(
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_random_options_never_give_a_traceback(shell: Shell, words: list[str]) -> None:
+    """G-FUZZ: words in any order."""
+    status, _, err = shell.run(*words)
+    assert status in (0, 1, 2)
+    assert "Traceback" not in err
+    assert "please report" not in err
+
+
+def test_an_unforeseen_error_shows_only_its_kind(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-CANARY: the text of an exception could hold a value; it is not printed."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(str(CANARY))
+
+    monkeypatch.setattr("shoal.release.plan.Plan.release", fail)
+    line = shell.bad(*RELEASE)
+    assert "unexpected RuntimeError" in line
+    assert str(CANARY) not in line
+
+
+def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
+    """`shoal ... | head` prints nothing on standard error."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "shoal", "ledger", "show", "flights.ledger"],
+        stdout=write, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert done.stderr == b""
+    assert (shell.folder / "flights.ledger").exists()

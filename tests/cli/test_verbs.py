@@ -1,0 +1,135 @@
+"""Every verb does its work, and says it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
+PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
+
+
+def test_the_whole_way(shell: Shell) -> None:
+    """Plan, release, verify, ledger; the second release is free and the same."""
+    first = shell.good(*RELEASE, "--output", "one.csv", "--manifest", "one.json")
+    second = shell.good(*RELEASE, "--output", "two.csv", "--manifest", "two.json")
+    assert first.startswith("recorded: entry 1")
+    assert second.startswith("delivered again at no cost: entry 1")
+    assert first.splitlines()[1:] == second.splitlines()[1:]
+    for name in ("csv", "json"):
+        one, two = (shell.folder / f"{n}.{name}" for n in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    said = shell.good("verify", "one.json", "--ledger", "flights.ledger")
+    assert said.endswith("yes, every claim holds\n")
+    assert "ok  recorded in the ledger" in said
+    assert "spent 1, left 0.5; 1 releases" in shell.good("ledger", "show", "flights.ledger")
+    assert shell.good("ledger", "verify", "flights.ledger").startswith("yes, 1 releases")
+    assert "0.5" in shell.bad(*RELEASE, "--name", "another")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_tables_in_each_format(shell: Shell, ending: str) -> None:
+    """The same four rows."""
+    shell.good(*RELEASE, "--output", f"table.{ending}")
+    path = shell.folder / f"table.{ending}"
+    if ending == "parquet":
+        places = pq.read_table(path).column("place").to_pylist()
+    elif ending == "json":
+        places = [row["place"] for row in json.loads(path.read_text())]
+    else:
+        places = [line.split(",")[0].strip('"') for line in path.read_text().splitlines()[1:]]
+    assert places == ["EWR", "JFK", "LGA", "TEB"]
+
+
+def test_json_is_sorted_and_complete(shell: Shell) -> None:
+    """Each verb with --json prints one JSON document."""
+    for arguments in (
+        ["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--json"],
+        [*RELEASE, "--json"],
+        ["ledger", "show", "flights.ledger", "--json"],
+    ):
+        text = shell.good(*arguments)
+        document = json.loads(text)
+        assert text == json.dumps(document, sort_keys=True, indent=1) + "\n"
+    shell.good(*RELEASE, "--manifest", "m.json")
+    assert json.loads(shell.good("verify", "m.json", "--json"))["holds"] is True
+
+
+def test_verify_says_no(shell: Shell) -> None:
+    """A changed manifest: status 1, and the check that fails."""
+    shell.good(*RELEASE, "--manifest", "m.json")
+    path = shell.folder / "m.json"
+    document = json.loads(path.read_text())
+    document["results"][0]["value"] += 1
+    path.write_text(json.dumps(document))
+    status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
+    assert (status, err) == (1, "")
+    assert "NO  results" in out
+    assert "NO  recorded in the ledger" in out
+    assert out.endswith("NO\n")
+
+
+def test_plan_options_reach_the_plan(shell: Shell) -> None:
+    """Each option changes what is planned."""
+    base = ["plan", "flights.parquet", *PLAN, "--output", "p.json"]
+    shell.good(*base, "--error", "150", "--method", "equalised", "--tick-bits", "16")
+    plan = shoal.Plan.load("p.json")
+    assert plan.method == "equalised"
+    assert plan.lattice.bits == 16
+    assert plan.worst_case_error.max() <= 150
+    shell.good(*base, "--epsilon", "0.1", "--worthless", "keep", "--min-records", "500")
+    plan = shoal.Plan.load("p.json")
+    assert "too few records" in plan.status
+    assert "no such cell" not in shell.good(*base, "--epsilon", "1", "--rows", "2")
+    shell.good(*base, "--epsilon", "1", "--picture", "p.png", "--missing", "public")
+    assert (shell.folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_intervals_can_be_wider(shell: Shell) -> None:
+    """--confidence changes the table, not the release."""
+    shell.good(*RELEASE, "--output", "a.json")
+    shell.good(*RELEASE, "--output", "b.json", "--confidence", "0.5")
+    a, b = (json.loads((shell.folder / f"{n}.json").read_text()) for n in "ab")
+    assert all(x["value"] == y["value"] for x, y in zip(a, b, strict=True))
+    assert all(x["low"] <= y["low"] <= y["high"] <= x["high"] for x, y in zip(a, b, strict=True))
+
+
+def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
+    """Done when 1 and 2: figures of the issue, and the same numbers from the ledger."""
+    first = shell.good("demo", "--folder", "d")
+    second = shell.good("demo", "--folder", "d")
+    assert first.count("drawn now and recorded; manifest verified") == 2
+    assert second.count("from the ledger, at no cost; manifest verified") == 2
+    assert first.replace("drawn now and recorded", "from the ledger, at no cost") == second
+    assert len(first.splitlines()) <= 30
+    assert max(map(len, first.splitlines())) <= 100
+    rows = [line for line in first.splitlines() if line[29:39].strip() in
+            ("balanced", "equalised", "uniform")]  # fmt: skip
+    cells = [[part.replace(",", "") for part in row[39:].split()] for row in rows]
+    by_destination, by_hour = cells[:3], cells[3:]
+    assert abs(int(by_destination[0][0]) - 81) <= 1
+    assert int(by_destination[1][0]) == 0
+    assert int(by_destination[2][0]) == 7
+    assert abs(float(by_hour[1][2]) / 63.4 - 1) <= 0.005
+    assert abs(float(by_hour[2][2]) / 1060 - 1) <= 0.005
+
+
+def test_the_command_line_starts_without_the_heavy_libraries() -> None:
+    """G-START: help loads no engine, no noise, no arrays."""
+    code = (
+        "import sys; from shoal.cli.main import main; main(['plan', '--help']);"
+        "heavy = {'ibis', 'duckdb', 'opendp', 'numpy', 'pyarrow', 'scipy', 'pandas', 'matplotlib'};"
+        "sys.exit(bool(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
