@@ -24,13 +24,13 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 docs: $(VENV)/.dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 prove: $(VENV)/.dev
-	SHOAL_PROVE=1 $(BIN)/pytest -n $(WORKERS) -m slow
+	SHOAL_PROVE=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 bench: $(VENV)/.demo
 	$(BIN)/shoal bench noise
@@ -56,3 +56,7 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	$(PIP) -c requirements.lock 'pip>=25.1'
 	$(PIP) -c requirements.lock --no-build-isolation -e '.[geo,pandas,pictures,polars,spark]' --group dev
 	touch $@ $(VENV)/.demo
+
+.PHONY: cli-page
+cli-page: $(VENV)/.dev
+	$(BIN)/python -m tests.repository.cli_reference docs/cli.md

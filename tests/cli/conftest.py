@@ -14,7 +14,10 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
-PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place", "--epsilon", "1"]  # fmt: skip
+PLAN = [
+    *("--user", "aircraft", "--value", "speed"),
+    *("--bounds", "0", "700", "--cell", "place", "--epsilon", "1"),
+]
 
 
 @dataclass

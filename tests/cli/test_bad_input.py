@@ -126,7 +126,8 @@ def test_an_output_that_cannot_be_written_loses_nothing(shell: Shell) -> None:
     assert shoal.Ledger.open("flights.ledger").spent == spent
 
 
-def test_a_full_disk_is_one_line(shell: Shell) -> None:
+@pytest.mark.usefixtures("shell")
+def test_a_full_disk_is_one_line() -> None:
     """No room for the ledger's journal or the output: status 2, the ledger still holds."""
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -147,7 +148,10 @@ def test_a_full_disk_is_one_line(shell: Shell) -> None:
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 0.6, 0.9, 1.2])
 def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
     """Whenever it comes: no traceback, the ledger holds, and the release can be had afterwards."""
-    code = "import sys; from shoal.cli.main import main; print(1, flush=True); sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import sys; from shoal.cli.main import main;"
+        "print(1, flush=True); sys.exit(main(sys.argv[1:]))"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code, *RELEASE],
         stdout=subprocess.PIPE,
@@ -207,7 +211,7 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
         if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.booleans()):
             break
         at = at[key]
-    junk = (
+    junk: st.SearchStrategy[object] = (
         st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
     )
     old, at[key] = at[key], data.draw(junk | st.floats(allow_nan=False, allow_infinity=False))

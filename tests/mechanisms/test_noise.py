@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.mechanisms.noise import Noise
 
 BITS = 12
-SIZE = 200_000
+SIZE = 5_000_000 if os.environ.get("SHOAL_PROVE") else 200_000
 # Two-sided normal quantile of a false alarm rate of 1e-9; |Z| has standard deviation near t.
 SIGMAS = 6.11
 

@@ -35,7 +35,7 @@ class Plan(PlanFacts):
         >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
         >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, worthless="keep")
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
-        (True, [1.2, 1.7])
+        (True, [0.6, 2.5])
     """
 
     def __str__(self) -> str:
