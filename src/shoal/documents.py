@@ -90,10 +90,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         DocumentError: The place cannot be written or the disk is full.
     """
     target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
-    except OSError as error:
-        raise _unwritable(target, error) from None
+    handle, name = _beside(target)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -109,9 +106,31 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def _unwritable(target: Path, error: OSError) -> DocumentError:
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that `write_bytes` could not write to, before any work is done for it.
+
+    Raises:
+        DocumentError: The folder is missing or not writable, or the target is no regular file.
+    """
+    handle, name = _beside(Path(path))
+    os.close(handle)
+    Path(name).unlink()
+
+
+def _beside(target: Path) -> tuple[int, str]:
+    if target.exists() and not target.is_file():
+        raise DocumentError(
+            f"{os.fspath(target)!r} is no regular file", "a file or a new name", "choose another"
+        )
+    try:
+        return tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from None
+
+
+def _unwritable(target: Path, error: OSError | ValueError) -> DocumentError:
     return DocumentError(
-        f"{os.fspath(target)!r} cannot be written ({error.strerror})",
+        f"{os.fspath(target)!r} cannot be written ({getattr(error, 'strerror', 'bad name')})",
         "a file in a writable folder with free space",
         "choose another path or make room",
     )

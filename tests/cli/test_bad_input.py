@@ -41,6 +41,12 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["plan", "flights.parquet", *PLAN, "--epsilon", "nan"], "epsilon is"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1e999999999"], "epsilon is"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "much"], "epsilon is"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1e16"], "epsilon is 1e16"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1e-400"], "epsilon is 1e-400"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1e400"], "epsilon is 1e400"),
+        (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--tick-bits", "1" + "0" * 12],
+         "tick bits"),
+        ([*RELEASE, "--name", "\udcff"], "release name"),
         (["plan", "flights.parquet", *PLAN, "--error", "nan"], "error is nan"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--error", "2"], "both epsilon"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--method", "x"], "method is 'x'"),
@@ -117,13 +123,12 @@ def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
     assert "damaged or was changed by hand" in shell.bad(*RELEASE)
 
 
-def test_an_output_that_cannot_be_written_loses_nothing(shell: Shell) -> None:
-    """The release is recorded; asking again delivers it at no cost."""
-    line = shell.bad(*RELEASE, "--output", "nowhere/table.csv")
-    assert "cannot be written" in line
-    spent = shoal.Ledger.open("flights.ledger").spent
-    shell.good(*RELEASE, "--output", "table.csv")
-    assert shoal.Ledger.open("flights.ledger").spent == spent
+@pytest.mark.parametrize("option", ["--output", "--manifest"])
+def test_an_output_that_cannot_be_written_costs_nothing(shell: Shell, option: str) -> None:
+    """G-REFUSE: places are tried before anything is drawn."""
+    for place in ("nowhere/table.csv", "/dev/null/x.csv"):
+        assert "cannot be written" in shell.bad(*RELEASE, option, place)
+    assert shoal.Ledger.open("flights.ledger").entries() == []
 
 
 @pytest.mark.usefixtures("shell")
@@ -228,8 +233,8 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
 
 
 @given(words=st.lists(st.sampled_from(
-    ["plan", "release", "verify", "ledger", "create", "show", "--epsilon", "--bounds", "1", "-1", "",
-     "flights.parquet", "plan.json", "--cell", "place", "--json", "--user", "\x00", "é", "--", "-"]
+    ["plan", "release", "verify", "ledger", "create", "show", "--epsilon", "--bounds", "1", "-1",
+     "", "flights.parquet", "plan.json", "--cell", "place", "--json", "--user", "\x00", "é", "--", "-"]
 ), max_size=8))  # fmt: skip
 @settings(
     deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -75,6 +75,10 @@ def _claim(name: str, factor: float) -> Change:
         lambda d: d["prices"].update(price=[1]),
         lambda d: d.update(schema="shoal.plan/9"),
         lambda d: d.update(extra="thing"),
+        lambda d: d["request"].update(epsilon="1e99999999"),
+        lambda d: d["request"].update(epsilon="1/3"),
+        lambda d: d.update(tick_bits=10**10),
+        lambda d: d["numbers"].update(lattice_bits=60),
     ],
 )
 def test_a_changed_plan_is_refused(tmp_path: Path, change: Change) -> None:

@@ -70,6 +70,9 @@ def test_nothing_left_is_an_error() -> None:
         ({"epsilon": float("inf")}, "epsilon is inf"),
         ({"epsilon": "much"}, "epsilon is 'much'"),
         ({"epsilon": True}, "epsilon is True"),
+        ({"epsilon": 2**44}, "allowed: 1e-09 to 1e\\+06"),
+        ({"tick_bits": 10**12}, "tick bits"),
+        ({"bounds": (0, 1e-305)}, "tick bits for bounds"),
         ({"epsilon": None}, "neither epsilon nor error"),
         ({"error": 1.0}, "both epsilon and error"),
         ({"epsilon": None, "error": 5.0}, "below half the width"),
@@ -115,3 +118,15 @@ def test_plans_are_pure() -> None:
     )
     one, other = plan(occupancy), plan(shuffled)
     assert one.to_document() == other.to_document()
+
+
+def test_losses_never_wrap() -> None:
+    """G-ACCOUNTING: noise far too small is refused, not accounted as nothing."""
+    plain = plan(worthless="keep")
+    fields = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
+    for scale in (1e-300, 1e-12):
+        fields["relative_scale"] = np.full(len(plain.released), scale)
+        with pytest.raises(InputError, match="lattice"):
+            _ = shoal.Plan(**{**fields, "lattice_bits": 60}).epsilon
+        with pytest.raises(InputError, match="lattice|too small"):
+            _ = shoal.Plan(**{**fields, "lattice_bits": 40}).epsilon

@@ -123,3 +123,14 @@ def test_damaged_documents(change: Callable[[dict[str, Any]], object]) -> None:
     change(document)
     with pytest.raises(DocumentError):
         shoal.Occupancy.from_document(document)
+
+
+def test_many_key_columns_do_not_overflow() -> None:
+    """Six columns of 3,000 keys each: every cell keeps its own key."""
+    columns = {
+        name: np.random.default_rng(at).permutation(3000) for at, name in enumerate("abcdef")
+    }
+    occupancy = shoal.Occupancy.from_counts(np.zeros(3000, int), columns, np.arange(1, 3001))
+    rows = set(zip(*(column.tolist() for column in columns.values()), strict=True))
+    found = zip(*(c.to_pylist() for c in occupancy.cells.columns), strict=True)
+    assert set(found) == rows

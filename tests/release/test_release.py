@@ -113,6 +113,7 @@ def test_records_that_do_not_fit_cost_nothing(tmp_path: Path) -> None:
         flights.records(flights.table(seed=1)),
         flights.records(bounds=(0, 650)),
         flights.records(tick_bits=16),
+        flights.records(missing="public"),
     ):
         with pytest.raises(DataError):
             plan.release(records, ledger=book)

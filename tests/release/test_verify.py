@@ -59,6 +59,31 @@ def _scale(manifest: dict[str, Any]) -> None:
 
 
 LIES: dict[str, tuple[Change, str]] = {
+    "some delta": (lambda m: m["guarantee"].update(delta="0.5"), "guarantee in words"),
+    "other neighbours": (lambda m: m["guarantee"].update(neighbours="x"), "guarantee in words"),
+    "a smaller decimal": (lambda m: m["guarantee"].update(epsilon_at_most=0.5), "guarantee in words"),
+    "other noise": (lambda m: m["plan"]["numbers"].update(noise="none"), "guarantee in words"),
+    "another key": (_result("key", ["LAX"]), "results"),
+    "another statistic": (_result("statistic", "median"), "results"),
+    "a huge lattice number": (_result("steps", 2**62), "results"),
+    "an error not met": (
+        lambda m: m["plan"]["request"].update(epsilon=None, error=1e-6),
+        "within what was asked for",
+    ),
+    "nothing asked for": (
+        lambda m: m["plan"]["request"].update(epsilon=None), "within what was asked for"
+    ),
+    "another method": (
+        lambda m: m["plan"]["request"].update(method="equalised"), "gap of the balance"
+    ),
+    "no prices": (lambda m: m["plan"].update(prices=None), "gap of the balance"),
+    "another weight": (
+        lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 1e9), "gap of the balance"
+    ),
+    "a longer status": (lambda m: m["plan"]["status"].append("worthless"), "public rules"),
+    "simulation zero": (lambda m: m.update(simulation=0), "noise of the operating system"),
+    "another column": (lambda m: m["records"].update(value="height"), "request key"),
+    "something added": (lambda m: m.update(epsilon=0), "no other parts"),
     "less loss": (lambda m: m["guarantee"].update(epsilon="1/2"), "privacy loss"),
     "less noise": (_scale, "privacy loss"),
     "smaller errors": (_more("worst_case_error", 0.999), "worst-case errors"),
@@ -75,7 +100,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "another name": (lambda m: m.update(name="x"), "request key"),
     "a rule broken": (lambda m: m["plan"]["request"].update(min_users=99), "public rules"),
     "less asked for": (
-        lambda m: m["plan"]["request"].update(epsilon="1/3"), "within the epsilon asked for"
+        lambda m: m["plan"]["request"].update(epsilon="1/3"), "within what was asked for"
     ),
     "another fingerprint": (
         lambda m: m["plan"]["occupancy"].update(fingerprint="0" * 64), "counts' fingerprint"
@@ -110,6 +135,14 @@ def test_every_lie_is_found(manifest: dict[str, Any], lie: str) -> None:
         lambda m: m["plan"]["occupancy"]["cell"].update(length=-1),
         lambda m: m["guarantee"].update(epsilon="0/0"),
         lambda m: m["plan"].update(claims=[]),
+        lambda m: m["guarantee"].update(epsilon="1e99999999"),
+        lambda m: m["guarantee"].update(epsilon=True),
+        lambda m: m["plan"].update(tick_bits=10**10),
+        lambda m: m["plan"]["numbers"].update(lattice_bits=10**10),
+        lambda m: m["results"][0].update(value=float("nan")),
+        lambda m: m["results"][0].update(steps=1e400),
+        lambda m: m.update(confidence=float("nan")),
+        lambda m: m["plan"]["request"].update(min_users=-5),
     ],
 )
 def test_damage_is_one_clear_error(manifest: dict[str, Any], change: Change) -> None:

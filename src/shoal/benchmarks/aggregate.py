@@ -94,8 +94,8 @@ def _generate(data: Path, rows: int, users: int, cells: int) -> None:
     duckdb.connect().execute(
         f"""copy (
             select (hash(i) % {users})::int as "user",
-                   ((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {_CELLS_PER_USER}
-                    * (1 + hash(i) % {users} % 17))::bigint % {cells} as cell,
+                   (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {_CELLS_PER_USER}
+                    * (1 + hash(i) % {users} % 17))::bigint % {cells})::int as cell,
                    (hash(3 * i + 1) % 6500) / 100.0 as value
             from range({rows}) as t(i)
         ) to '{data}' (format parquet)"""

@@ -131,10 +131,11 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path) -> None:
 
 
 def _best(release: Release) -> list[str]:
-    results, error = release.manifest["results"], release.plan.worst_case_error.tolist()
+    plan, results = release.plan, release.manifest["results"]
+    error, labels = plan.worst_case_error.tolist(), plan.occupancy.labels
     best = sorted(range(len(results)), key=error.__getitem__)[:3]
     return [
-        f"{results[at]['label']} {results[at]['value']:.0f} mph "
+        f"{labels[plan.released[at]]} {results[at]['value']:.0f} mph "
         f"[{results[at]['interval'][0]:.0f}, {results[at]['interval'][1]:.0f}]"
         for at in best
     ]

@@ -29,6 +29,7 @@ def release(
     """
     import shoal
     from shoal.accounting.rational import show as shown
+    from shoal.documents import check_writable
     from shoal.errors import DocumentError
     from shoal.release.interval import half_widths
     from shoal.release.table import check_ending, to_text
@@ -37,6 +38,9 @@ def release(
     half_widths(loaded, confidence)
     if output is not None:
         check_ending(output)
+    for place in (output, manifest):
+        if place is not None:
+            check_writable(place)
     source = dict(loaded.source or {})
     if set(source) != {"user", "value", "cell", "missing"}:
         raise DocumentError(

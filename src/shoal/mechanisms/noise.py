@@ -13,10 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from shoal.errors import InputError
-
 # A number and its noise must fit 64-bit integers with room to spare.
 LARGEST_STEPS = 2**61
+MOST_BITS = 61
 _CHUNK = 20_000
 
 
@@ -38,11 +37,8 @@ class OperatingSystem:
     """Exact discrete Laplace noise by OpenDP from the operating system's randomness.
 
     Formal guarantee: whole-number vectors that differ by at most d in the l1 norm have outputs
-    whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). Sums that would not
-    fit 64 bits are clamped, which is post-processing.
-
-    Raises:
-        InputError: A number is too large for the lattice.
+    whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). Numbers are clamped
+    to 0..2^61 before, which brings no two further apart, and sums to 64 bits after.
 
     Example:
         >>> len(OperatingSystem().add_laplace([10, 20], lattice_bits=20))
@@ -56,13 +52,13 @@ class OperatingSystem:
 
     def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
         """One draw for each number; large vectors use every core."""
-        _check(steps)
         import opendp.prelude as dp
 
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         measurement = dp.m.make_laplace(*space, scale=2.0**lattice_bits)
-        chunks = [steps[at : at + _CHUNK] for at in range(0, len(steps), _CHUNK)]
+        numbers = _clamped(steps)
+        chunks = [numbers[at : at + _CHUNK] for at in range(0, len(numbers), _CHUNK)]
         if len(chunks) == 1:
             return list(measurement(chunks[0]))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -88,17 +84,12 @@ class Simulated:
 
     def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
         """The difference of two geometric variables is a discrete Laplace variable."""
-        _check(steps)
         rng = np.random.default_rng(self.seed)
         chance = -np.expm1(-(2.0**-lattice_bits))
         first, second = rng.geometric(chance, size=(2, len(steps)))
-        return [int(x) + int(z) for x, z in zip(steps, first - second, strict=True)]
+        return [int(x) + int(z) for x, z in zip(_clamped(steps), first - second, strict=True)]
 
 
-def _check(steps: list[int]) -> None:
-    if any(not 0 <= number <= LARGEST_STEPS for number in steps):
-        raise InputError(
-            "a number outside the 61 bits of the noise lattice",
-            "numbers between the bounds on a lattice chosen by the planner",
-            "make the plan again",
-        )
+def _clamped(steps: list[int]) -> list[int]:
+    # A sound plan never comes near; refusing here would tell something about a private number.
+    return [min(max(number, 0), LARGEST_STEPS) for number in steps]

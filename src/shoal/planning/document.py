@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal import documents
-from shoal.accounting.rational import show
 from shoal.errors import DocumentError, InputError
+from shoal.mechanisms.noise import MOST_BITS
+from shoal.planning.facts import weights_of
 from shoal.planning.request import make_request
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shoal.planning.facts import PlanFacts
     from shoal.planning.request import Request
 
 SCHEMA = "shoal.plan/1"
-# Steps of the noise fit 61 bits, so its scale has fewer.
-MOST_BITS = 61
 
 
 def to_document(plan: PlanFacts) -> documents.Document:
@@ -39,13 +39,12 @@ def to_document(plan: PlanFacts) -> documents.Document:
             "noise": "discrete laplace",
             "lattice_bits": plan.lattice_bits,
             "cell": plan.released.tolist(),
-            "weight": plan.problem.weight.tolist(),
+            "weight": weights_of(plan.occupancy, plan.released, plan.request.weights).tolist(),
             "relative_scale": plan.relative_scale.tolist(),
         },
         "prices": None if plan.prices is None else _sparse(plan),
         "claims": {
             "epsilon": str(plan.exact_epsilon),
-            "epsilon_shown": show(plan.exact_epsilon),
             "gap": plan.gap,
             "bias_bound": plan.bias_bound.tolist(),
             "worst_case_error": plan.worst_case_error.tolist(),
@@ -99,10 +98,12 @@ def check_claims(plan: PlanFacts, document: documents.Document) -> None:
     own = to_document(plan)
     if {**own, "claims": None} != {**document, "claims": None}:
         raise damaged()
+    if plan.request.epsilon is not None and plan.exact_epsilon > plan.request.epsilon:
+        raise damaged()
     mine, theirs = own["claims"], document.get("claims")
     if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
         raise damaged()
-    if any(mine[name] != theirs[name] for name in ("epsilon", "epsilon_shown")):
+    if mine["epsilon"] != theirs["epsilon"]:
         raise damaged()
     for name in ("bias_bound", "worst_case_error", "lower_bound", "gap"):
         if not _close(mine[name], theirs[name]):
@@ -119,11 +120,11 @@ def _close(mine: object, theirs: object) -> bool:
     return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
 
 
-def request_key(plan: PlanFacts, name: str) -> str:
-    """What a ledger knows a release by: the plan without its claims, and the release's name."""
+def request_key(plan: PlanFacts, records: Mapping[str, Any], name: str) -> str:
+    """What a ledger knows a release by: plan without claims, records in words, and a name."""
     contents = to_document(plan)
     del contents["claims"], contents["prices"]
-    return documents.digest({"plan": contents, "name": name})
+    return documents.digest({"plan": contents, "records": dict(records), "name": name})
 
 
 def damaged() -> DocumentError:
@@ -149,8 +150,7 @@ def _request_document(request: Request) -> documents.Document:
 
 
 def _request(document: documents.Document) -> Request:
-    epsilon = document["epsilon"]
-    return make_request(**{**document, "epsilon": None if epsilon is None else Fraction(epsilon)})
+    return make_request(**document)
 
 
 def _source(source: object) -> dict[str, Any] | None:

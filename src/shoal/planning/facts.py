@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.accounting.rational import round_up
+from shoal.errors import InputError
 from shoal.mechanisms.mean.baseline import BaselineMean
+from shoal.mechanisms.noise import LARGEST_STEPS, MOST_BITS
 from shoal.planning.problem import Problem
 from shoal.theory import laplace, limits
 
@@ -51,6 +53,16 @@ class PlanFacts:
     lattice_bits: int
     prices: NDArray[np.float64] | None = None
     source: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        # Without room on the lattice the noise would have to look at the number it hides.
+        finest = float(self.relative_scale.min(initial=np.inf))
+        if self.lattice_bits >= MOST_BITS or 2.0**self.lattice_bits > LARGEST_STEPS * finest:
+            raise InputError(
+                f"noise on a lattice of {self.lattice_bits} bits that does not fit 61",
+                "numbers and noise below 2^61 steps",
+                "make the plan again",
+            )
 
     @property
     def bounds(self) -> Bounds:
@@ -173,16 +185,23 @@ def make_problem(
     place[cells] = np.arange(len(cells))
     number = place[occupancy.cell]
     inside = number >= 0
-    labels = occupancy.labels if weights else []
     return Problem(
         user=occupancy.user[inside],
         number=number[inside],
         sensitivity=mechanism.plan(occupancy)[inside],
         n_users=occupancy.n_users,
-        weight=np.array([weights.get(labels[g], 1.0) for g in cells])
-        if weights
-        else np.ones(len(cells)),
+        weight=weights_of(occupancy, cells, weights),
     )
+
+
+def weights_of(
+    occupancy: Occupancy, cells: NDArray[np.int64], weights: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """Importance of some of the cells, 1 where none was given."""
+    if not weights:
+        return np.ones(len(cells))
+    labels = occupancy.labels
+    return np.array([weights.get(labels[g], 1.0) for g in cells.tolist()])
 
 
 def steps_lost(
@@ -195,6 +214,13 @@ def steps_lost(
     """Exact loss of each user when the named cells get these scales, in units of 2^-bits."""
     scale = np.full(occupancy.n_cells, np.inf)
     scale[cells] = relative_scale
+    steps = mechanism.loss(occupancy, scale, lattice_bits)
+    if float(steps.sum(dtype=np.float64)) >= LARGEST_STEPS:
+        raise InputError(
+            "a privacy loss too large for exact accounting",
+            "sums below 2^61 lattice steps",
+            "ask for a smaller epsilon",
+        )
     loss = np.zeros(occupancy.n_users, dtype=np.int64)
-    np.add.at(loss, occupancy.user, mechanism.loss(occupancy, scale, lattice_bits))
+    np.add.at(loss, occupancy.user, steps)
     return loss

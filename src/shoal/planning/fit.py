@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.mechanisms.noise import LARGEST_STEPS
+from shoal.mechanisms.noise import LARGEST_STEPS, MOST_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +59,8 @@ def fit(
     Raises:
         InputError: The noise would not fit the lattice.
     """
+    if bits >= MOST_BITS:
+        raise _unfit(bits)
     allowed = math.floor(limit * 2**bits)
     scale = round_scale(noise_scale)
     for _ in range(60):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from shoal.accounting.budget import Amount, Budget
@@ -11,13 +12,13 @@ from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
 Method = Literal["balanced", "equalised", "uniform"]
 Worthless = Literal["drop", "keep", "refuse"]
 METHODS: tuple[Method, ...] = get_args(Method)
 WORTHLESS: tuple[Worthless, ...] = get_args(Worthless)
 STATISTICS = ("mean",)
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
 Name = TypeVar("Name", bound=str)
 
@@ -79,7 +80,7 @@ def make_request(
         )
     return Request(
         method=_choice(method, METHODS, "method"),
-        epsilon=None if epsilon is None else Budget.total(epsilon).epsilon,
+        epsilon=None if epsilon is None else _epsilon(epsilon),
         error=None if error is None else _error(error),
         statistics=tuple(statistics),
         worthless=_choice(worthless, WORTHLESS, "worthless"),
@@ -87,6 +88,17 @@ def make_request(
         min_records=min_records,
         weights=_weights(weights or {}),
     )
+
+
+def _epsilon(epsilon: Amount) -> Fraction:
+    exact = Budget.total(epsilon).epsilon
+    if not LEAST_EPSILON <= exact <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon is {str(epsilon)[:20]}",
+            f"{float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}",
+            "1 is a common choice; far larger ones protect nobody, far smaller ones say nothing",
+        )
+    return exact
 
 
 def _error(error: float) -> float:

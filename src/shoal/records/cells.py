@@ -289,7 +289,7 @@ def parse(text: str) -> CellRule:
             return timeslot(column, width)
         case "hour_of_day", [column]:
             return hour_of_day(column)
-        case "hexagon", [lat, lon, resolution] if resolution.isdecimal():
+        case "hexagon", [lat, lon, resolution] if resolution.isdecimal() and len(resolution) < 3:
             return hexagon(lat, lon, int(resolution))
     raise InputError(
         f"the cell rule {text!r}",

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from shoal.documents import Document
 
 
+# Two columns with this many codes in product still fit 64 bits.
+_MOST_CODES = 2**62
+
+
 def as_array(values: object, name: str) -> pa.Array[Any]:
     """A column of keys as one Arrow array.
 
@@ -69,20 +73,20 @@ def encode(array: pa.Array[Any] | pa.ChunkedArray[Any], name: str) -> NDArray[np
 
 def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
     """The distinct cells sorted by key, and each row's position among them."""
-    dictionaries, combined = [], np.zeros(cells.num_rows, dtype=np.int64)
-    for name in cells.column_names:
-        encoded = as_array(cells.column(name), name).dictionary_encode()
-        dictionaries.append(encoded.dictionary)
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        # Products of a few distinct counts stay far below 2^63 or the table could not exist.
-        combined = combined * len(encoded.dictionary) + codes
-    whole = pa.array(combined).dictionary_encode()
-    left = whole.dictionary.to_numpy(zero_copy_only=False)
-    columns: list[pa.Array[Any]] = []
-    for dictionary in reversed(dictionaries):
-        left, code = np.divmod(left, len(dictionary))
-        columns.append(dictionary.take(pa.array(code)))
-    distinct = pa.table(dict(zip(cells.column_names, reversed(columns), strict=True)))
+    columns = {name: as_array(cells.column(name), name) for name in cells.column_names}
+    combined, size = np.zeros(cells.num_rows, dtype=np.int64), 1
+    for column in columns.values():
+        encoded = column.dictionary_encode()
+        if size * len(encoded.dictionary) > _MOST_CODES:
+            combined, size = _dense(combined)
+        size *= len(encoded.dictionary)
+        combined = combined * len(encoded.dictionary)
+        combined += encoded.indices.to_numpy(zero_copy_only=False)
+    combined, size = _dense(combined)
+    first = np.empty(size, dtype=np.int64)
+    # The last write stays: going backwards leaves the first row of each cell.
+    first[combined[::-1]] = np.arange(len(combined))[::-1]
+    distinct = pa.table(columns).take(pa.array(first))
     keys: list[tuple[str, Literal["ascending", "descending"]]]
     keys = [(name, "ascending") for name in cells.column_names]
     order = pc.sort_indices(distinct, sort_keys=keys).to_numpy()
@@ -90,8 +94,13 @@ def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
     place[order] = np.arange(len(order))
     return (
         distinct.take(order).combine_chunks(),
-        place[whole.indices.to_numpy(zero_copy_only=False)],
+        place[combined],
     )
+
+
+def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    encoded = pa.array(codes).dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
 
 def _to_arrow(values: Any) -> pa.Array[Any]:  # noqa: ANN401

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST_BITS = 24
 # Floating-point numbers within a tick, at least: `Lattice.rounding` counts on it.
 _SPACINGS = 2**10
+# Narrower bounds would make ticks per unit overflow.
+_SMALLEST = 1e-280
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,11 @@ class Lattice:
             raise InputError(
                 f"tick bits are {self.bits!r}", "a whole number", "leave it out to use 20"
             )
-        spacing = math.ulp(max(abs(self.bounds.lo), abs(self.bounds.hi)))
-        fine = self.bounds.width / 2**self.bits < _SPACINGS * spacing
-        if not 1 <= self.bits <= MOST_BITS or fine:
+        spacing = math.ulp(max(abs(self.bounds.lo), abs(self.bounds.hi), _SMALLEST))
+        if (
+            not 1 <= self.bits <= MOST_BITS
+            or self.bounds.width / 2**self.bits < _SPACINGS * spacing
+        ):
             raise InputError(
                 f"{self.bits} tick bits for bounds ({self.bounds.lo:g}, {self.bounds.hi:g})",
                 f"1 to {MOST_BITS} bits and ticks far coarser than the numbers near the bounds",

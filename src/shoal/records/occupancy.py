@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
+_PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
 
 
 @dataclass(frozen=True)
@@ -205,8 +206,10 @@ class Occupancy:
             raise _damaged()
         user = np.repeat(np.arange(len(lengths)), lengths)
         occupancy = cls(cells=table, user=user, cell=cell, count=count)
-        if occupancy.fingerprint != stated:
+        if occupancy.fingerprint != stated or document.keys() != _PARTS:
             raise _damaged()
+        # Packing the same counts again would only take time.
+        vars(occupancy)["_document"] = dict(document)
         return occupancy
 
 

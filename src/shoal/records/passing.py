@@ -65,8 +65,9 @@ def run(table: EngineTable, backend: Engine, records: Records, *, sums: bool) ->
     """
     found = _pass(table, backend, records, "float64" if sums else "")
     largest = pc.max(found.column("count")).as_py() or 0
-    if sums and largest > 2 ** (53 - 2 * (records.lattice.bits - 1)):
+    if sums:
         check_size(largest, records.lattice)
+    if sums and largest > 2 ** (53 - 2 * (records.lattice.bits - 1)):
         found = _pass(table, backend, records, "int64")
     return found
 
@@ -173,7 +174,7 @@ def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]
             column = found.column(name).combine_chunks()
             # A group without any value has a null sum; it is refused right after.
             filled = column.fill_null(0) if column.null_count else column
-            columns[name] = filled.cast(pa.int64())
+            columns[name] = filled.cast(pa.int64(), safe=False)
     return pa.table(columns)
 
 

@@ -189,5 +189,6 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
 
 RESERVED = frozenset({
     "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
-    "value", "low", "high", "noise_scale", "bias_bound", "worst_case_error",
+    "value", "low", "high", "noise_scale", "bias_bound", "worst_case_error", "count_sum",
+    "present_sum", "centred_sum", "squares_sum",
 })  # fmt: skip

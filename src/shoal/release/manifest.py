@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.accounting.rational import show
 from shoal.planning import document as plan_document
 from shoal.release.interval import intervals
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from shoal import documents
@@ -23,27 +24,29 @@ CONFIDENCE = 0.95
 
 
 def make_manifest(
-    plan: PlanFacts, steps: list[int], *, name: str, simulated: bool
+    plan: PlanFacts, steps: list[int], *, records: Mapping[str, Any], name: str, simulated: bool
 ) -> documents.Document:
     """Put the noisy lattice numbers and all that is public about them together.
 
     Args:
         plan: What was carried out.
         steps: Noisy whole number of lattice steps of each released cell.
+        records: Public description of the records.
         name: The release's name.
         simulated: Whether the noise was repeatable.
     """
     return {
         "schema": SCHEMA,
         "name": name,
-        "request": plan_document.request_key(plan, name),
+        "records": dict(records),
+        "request": plan_document.request_key(plan, records, name),
         "simulation": simulated,
         "guarantee": {
             "privacy": "pure differential privacy",
             "unit": "user",
             "neighbours": "values: all values of one user change, the counts are public",
             "epsilon": str(plan.exact_epsilon),
-            "epsilon_shown": show(plan.exact_epsilon),
+            "epsilon_at_most": plan.epsilon,
             "delta": "0",
         },
         "plan": plan_document.to_document(plan),
@@ -68,10 +71,12 @@ def _results(plan: PlanFacts, steps: list[int]) -> list[documents.Document]:
     unclamped = unclamped_values(plan, steps)
     low, high = intervals(plan, unclamped, CONFIDENCE)
     value = np.clip(unclamped, plan.bounds.lo, plan.bounds.hi)
+    columns = plan.occupancy.to_document()["cells"]["columns"]
+    keys = list(zip(*(column["values"] for column in columns), strict=True))
     return [
         {
             "cell": cell,
-            "label": plan.occupancy.labels[cell],
+            "key": list(keys[cell]),
             "statistic": plan.mechanism.statistic,
             "steps": number,
             "unclamped": float(unclamped[at]),

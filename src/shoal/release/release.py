@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal import documents
 from shoal.accounting.ledger import Ledger
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
     from shoal.records.records import Records
+
+
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +123,14 @@ def carry_out(
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    request = request_key(plan, name)
+    _check_name(name)
+    described = _described(plan, records)
+    request = request_key(plan, described, name)
     recorded = book.find(request)
     if recorded is not None:
         return Release(plan, recorded.document, recorded, from_ledger=True)
     book.check(plan.exact_epsilon)
-    document = _draw(plan, _aggregate(plan, records), name, OperatingSystem())
+    document = _draw(plan, _aggregate(plan, records), described, name, OperatingSystem())
     entry = book.record(request, epsilon=plan.exact_epsilon, document=document, label=name)
     # Another process may have recorded the same request first: its numbers are the release.
     return Release(plan, entry.document, entry, from_ledger=entry.document != document)
@@ -145,7 +150,9 @@ def _simulate(
             "a ledger for a real release, or noise=Simulated(seed) for a study",
             "leave one of them out",
         )
-    document = _draw(plan, _aggregate(plan, records), name, noise)
+    _check_name(name)
+    described = _described(plan, records)
+    document = _draw(plan, _aggregate(plan, records), described, name, noise)
     return Release(plan, document, None, from_ledger=False)
 
 
@@ -167,10 +174,32 @@ def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
     return aggregate
 
 
-def _draw(plan: PlanFacts, aggregate: Aggregate, name: str, noise: Noise) -> bytes:
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise InputError(
+            "a release name that is not printable text",
+            f"up to {_LONGEST_NAME} printable characters",
+            'give for example name="second draw"',
+        )
+
+
+def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
+    described = records.describe()
+    if plan.source is not None and dict(plan.source) != described:
+        raise DataError(
+            "records with other columns, cell rules or missing rule than the plan's",
+            "the records that the plan is about",
+            "make a new plan from these records",
+        )
+    return described
+
+
+def _draw(
+    plan: PlanFacts, aggregate: Aggregate, described: dict[str, Any], name: str, noise: Noise
+) -> bytes:
     steps = plan.mechanism.release(
         aggregate, plan.released, plan.relative_scale, plan.lattice_bits, noise
     )
     return documents.canonical_bytes(
-        make_manifest(plan, steps, name=name, simulated=noise.simulated)
+        make_manifest(plan, steps, records=described, name=name, simulated=noise.simulated)
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,40 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
         ) from None
 
 
+_PARTS = {
+    *("schema", "name", "records", "request", "simulation", "guarantee", "plan", "results"),
+    *("confidence", "versions"),
+}
+_GUARANTEE = {
+    "privacy": "pure differential privacy",
+    "unit": "user",
+    "neighbours": "values: all values of one user change, the counts are public",
+    "delta": "0",
+}
+_METHODS = {"balanced", "equalised", "uniform"}
+# Larger numbers than shoal ever writes would only keep the verifier busy.
+_RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?")
+_MOST_BITS, _MOST_TICK_BITS, _MOST_STEPS = 60, 24, 2**63
+
+
+def _whole(value: object, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError
+    return value
+
+
+def _real(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise ValueError
+    return float(value)  # type: ignore[arg-type]
+
+
+def _rational(text: object) -> Fraction:
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
+
+
 @dataclass(frozen=True)
 class _Facts:
     user: NDArray[np.int64]
@@ -112,20 +147,28 @@ class _Facts:
         lengths = documents.unpack_integers(occupancy["cells_per_user"], "cells_per_user")
         cell = documents.unpack_integers(occupancy["cell"], "cell")
         count = documents.unpack_integers(occupancy["count"], "count")
-        lo, hi = (Fraction(side) for side in plan["bounds"])
+        lo, hi = (Fraction(_real(side)) for side in plan["bounds"])
         facts = cls(
             user=np.repeat(np.arange(len(lengths)), lengths),
             cell=cell,
             count=count,
             total=np.array([int(n) for n in _sum_by(cell, count, int(cell.max()) + 1)]),
-            released=[int(g) for g in numbers["cell"]],
-            scale=[Fraction(b) for b in numbers["relative_scale"]],
-            bits=int(numbers["lattice_bits"]),
-            tick_bits=int(plan["tick_bits"]),
+            released=[_whole(g, 0, int(cell.max())) for g in numbers["cell"]],
+            scale=[Fraction(_real(b)) for b in numbers["relative_scale"]],
+            bits=_whole(numbers["lattice_bits"], 1, _MOST_BITS),
+            tick_bits=_whole(plan["tick_bits"], 1, _MOST_TICK_BITS),
             lo=lo,
             width=hi - lo,
         )
-        if not len(facts.user) == len(cell) == len(count) or min(facts.scale) <= 0 or hi <= lo:
+        pairs = facts.user * (int(cell.max()) + 1) + cell
+        sound = (
+            len(facts.user) == len(cell) == len(count) == len(np.unique(pairs))
+            and int(count.min()) > 0
+            and len(facts.scale) == len(set(facts.released)) == len(facts.released)
+            and min(facts.scale) > 0
+            and hi > lo
+        )
+        if not sound:
             raise ValueError
         return facts
 
@@ -139,12 +182,13 @@ def _sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> N
 
 def _checks(facts: _Facts, manifest: documents.Document) -> list[Check]:
     plan, claims = manifest["plan"], manifest["plan"]["claims"]
-    epsilon = _epsilon(facts)
-    stated = Fraction(manifest["guarantee"]["epsilon"])
-    asked = plan["request"]["epsilon"]
+    epsilon, stated = _epsilon(facts), _rational(manifest["guarantee"]["epsilon"])
+    request = plan["request"]
     checks = [
-        Check("privacy loss", epsilon <= stated == Fraction(claims["epsilon"]), _show(epsilon)),
-        Check("noise of the operating system", *_real(manifest)),
+        Check("privacy loss", epsilon <= stated == _rational(claims["epsilon"]), _show(epsilon)),
+        Check("guarantee in words", *_guarantee(manifest, stated)),
+        Check("within what was asked for", *_asked(request, stated, claims)),
+        Check("noise of the operating system", *_genuine(manifest)),
         Check("public rules", *_rules(facts, plan)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
         Check("request key", *_request(manifest)),
@@ -152,12 +196,36 @@ def _checks(facts: _Facts, manifest: documents.Document) -> list[Check]:
         Check("worst-case errors", *_compare(_error(facts), claims["worst_case_error"])),
         Check("lower bounds", *_compare(claims["lower_bound"], _least(facts, stated))),
         Check("results", *_results(facts, manifest)),
+        Check("gap of the balance", *_gap(facts, plan, stated)),
     ]
-    if asked is not None:
-        checks.insert(1, Check("within the epsilon asked for", stated <= Fraction(asked), asked))
-    if plan["prices"] is not None:
-        checks.append(Check("gap of the balance", *_gap(facts, plan, stated)))
+    if manifest.keys() != _PARTS:
+        checks.append(Check("no other parts", holds=False, found="something is added or missing"))
     return checks
+
+
+def _guarantee(manifest: documents.Document, stated: Fraction) -> tuple[bool, str]:
+    guarantee, plan = manifest["guarantee"], manifest["plan"]
+    shown = Fraction(_real(guarantee["epsilon_at_most"]))
+    words = {name: guarantee[name] for name in guarantee if not name.startswith("epsilon")}
+    holds = (
+        words == _GUARANTEE
+        and stated <= shown <= stated * (1 + Fraction(1, 2**50))
+        and plan["schema"] == "shoal.plan/1"
+        and plan["neighbours"] == "values"
+        and plan["numbers"]["noise"] == "discrete laplace"
+    )
+    return holds, f"{guarantee['privacy']}, {guarantee['unit']}, epsilon {float(shown):.6g}"
+
+
+def _asked(
+    request: documents.Document, stated: Fraction, claims: documents.Document
+) -> tuple[bool, str]:
+    if (request["epsilon"] is None) == (request["error"] is None):
+        return False, "not one of epsilon and error"
+    if request["epsilon"] is not None:
+        return stated <= _rational(request["epsilon"]), f"epsilon {request['epsilon']}"
+    largest = max(_real(error) for error in claims["worst_case_error"])
+    return largest <= _real(request["error"]), f"error {request['error']}"
 
 
 def _epsilon(facts: _Facts) -> Fraction:
@@ -179,16 +247,23 @@ def _epsilon(facts: _Facts) -> Fraction:
     return Fraction(int(max(lost)), 2**facts.bits)
 
 
-def _real(manifest: documents.Document) -> tuple[bool, str]:
-    simulated = bool(manifest["simulation"])
-    return not simulated, "a simulation, not private" if simulated else "stated"
+def _genuine(manifest: documents.Document) -> tuple[bool, str]:
+    genuine = manifest["simulation"] is False
+    return genuine, "stated" if genuine else "a simulation, not private"
 
 
 def _rules(facts: _Facts, plan: documents.Document) -> tuple[bool, str]:
     users = np.bincount(facts.cell)[facts.released]
     fewest, rule = int(users.min()), plan["request"]
     least = int(facts.total[facts.released].min())
-    holds = fewest >= rule["min_users"] and least >= rule["min_records"]
+    holds = (
+        fewest >= _whole(rule["min_users"], 1, 2**62)
+        and least >= _whole(rule["min_records"], 1, 2**62)
+        and rule["method"] in _METHODS
+        and rule["worthless"] in {"drop", "keep", "refuse"}
+        and rule["statistics"] == ["mean"]
+        and len(plan["status"]) == len(facts.total)
+    )
     return holds, f"at least {fewest} users and {least} records in a released cell"
 
 
@@ -201,7 +276,10 @@ def _fingerprint(facts: _Facts, occupancy: documents.Document) -> tuple[bool, st
 
 def _request(manifest: documents.Document) -> tuple[bool, str]:
     contents = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
-    key = documents.digest({"plan": contents, "name": manifest["name"]})
+    about, name = manifest["records"], manifest["name"]
+    if manifest["plan"]["source"] not in (None, about):
+        return False, "other records than the plan's"
+    key = documents.digest({"plan": contents, "records": about, "name": name})
     return key == manifest["request"], key[:16]
 
 
@@ -255,20 +333,33 @@ def _results(facts: _Facts, manifest: documents.Document) -> tuple[bool, str]:
         return False, "not one result a released cell"
     if [at for at, status in enumerate(labels) if status == "released"] != facts.released:
         return False, "the released cells are not those of the status"
-    lo, hi = float(facts.lo), float(facts.lo + facts.width)
-    quantile = _quantile(2.0**facts.bits, 1 - float(manifest["confidence"]))
+    confidence = _real(manifest["confidence"])
+    if not 0 < confidence < 1:
+        return False, "a confidence that is no probability"
+    quantile = _quantile(2.0**facts.bits, 1 - confidence)
+    columns = [column["values"] for column in manifest["plan"]["occupancy"]["cells"]["columns"]]
     for result, b, bias in zip(results, facts.scale, claims["bias_bound"], strict=True):
-        exact = float(facts.lo + facts.width * result["steps"] * b / 2**facts.bits)
-        half = bias + float(facts.width * b) * quantile / 2**facts.bits
-        low, high = exact - half, exact + half
-        if low > hi or high < lo:
-            low, high = lo, hi
-        wanted = [exact, min(max(exact, lo), hi), max(low, lo), min(high, hi)]
-        given = [result["unclamped"], result["value"], *result["interval"]]
-        slack = _TOLERANCE * (abs(exact) + half + float(facts.width))
-        if any(abs(x - y) > slack for x, y in zip(wanted, given, strict=True)):
+        key = [column[result["cell"]] for column in columns]
+        if result["key"] != key or result["statistic"] != "mean":
+            return False, f"cell {result['cell']} has another key or statistic"
+        if not _follows(facts, result, b, bias + float(facts.width * b) * quantile / 2**facts.bits):
             return False, f"cell {result['cell']} does not follow from its lattice number"
     return True, f"{len(results)} values and intervals"
+
+
+def _follows(facts: _Facts, result: documents.Document, b: Fraction, half: float) -> bool:
+    steps = _whole(result["steps"], -_MOST_STEPS, _MOST_STEPS)
+    exact = float(facts.lo + facts.width * steps * b / 2**facts.bits)
+    lo, hi = float(facts.lo), float(facts.lo + facts.width)
+    low, high = exact - half, exact + half
+    if low > hi or high < lo:
+        low, high = lo, hi
+    inside = [min(max(exact, lo), hi), max(low, lo), min(high, hi)]
+    given = [result["value"], *result["interval"]]
+    slack = _TOLERANCE * float(facts.width)
+    return abs(exact - _real(result["unclamped"])) <= _TOLERANCE * (abs(exact) + slack) and all(
+        abs(x - _real(y)) <= slack for x, y in zip(inside, given, strict=True)
+    )
 
 
 def _quantile(scale: float, beta: float) -> int:
@@ -288,18 +379,24 @@ def _quantile(scale: float, beta: float) -> int:
 
 def _gap(facts: _Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bool, str]:
     """Weak duality with the manifest's prices: how much the mean of ln b could still fall."""
+    claimed, method = plan["claims"]["gap"], plan["request"]["method"]
+    if plan["prices"] is None:
+        return method != "balanced" and claimed is None, "none is claimed"
     users = documents.unpack_integers(plan["prices"]["user"], "prices")
+    own = np.array([float(b) for b in facts.scale])
     price = np.zeros(int(facts.user[-1]) + 1)
     price[users] = plan["prices"]["price"]
     if not (np.isfinite(price).all() and (price >= 0).all()):
         raise ValueError
     weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
+    asked = {1.0, *(_real(each) for each in plan["request"]["weights"].values())}
+    if weight.shape != own.shape or not set(weight.tolist()) <= asked:
+        return False, "other weights than asked for"
     charged = np.bincount(facts.cell, price[facts.user] * facts.count, minlength=len(facts.total))
     per_cell = (charged / facts.total)[facts.released]
-    own = np.array([float(b) for b in facts.scale])
     bound = math.log(float(epsilon) * price.sum() / weight.sum())
     gap = max(0.0, float(weight @ np.log(own * weight / per_cell)) / float(weight.sum()) + bound)
-    return gap <= plan["claims"]["gap"] + 1e-9, f"{gap:.2e} per cell"
+    return method == "balanced" and gap <= _real(claimed) + 1e-9, f"{gap:.2e} per cell"
 
 
 def _show(value: Fraction) -> str:

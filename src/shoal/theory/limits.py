@@ -32,8 +32,10 @@ def least_mean_error(
         >>> least_mean_error(np.array([0, 0, 0]), np.array([3, 1, 1]), 1, 1.0).tolist()
         [0.4]
     """
-    order = np.lexsort((-counts, cell))
-    where, sorted_counts = cell[order], counts[order].astype(np.float64)
+    # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
+    most = int(counts.max()) + 1
+    where, falling = np.divmod(np.sort(cell * most + (most - counts)), most)
+    sorted_counts = (most - falling).astype(np.float64)
     size = np.bincount(cell, minlength=n_cells)
     start = np.cumsum(size) - size
     # One unit of the last place downwards keeps ceil(2/epsilon) from rising above the exact one.

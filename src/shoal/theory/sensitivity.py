@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.errors import InputError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Two roundings of a double stay below this relative margin.
 OUTWARD = 1 + 2.0**-51
+# Whole numbers up to here are exact as doubles, and many of them fit a 64-bit sum.
+MOST_STEPS = 2**53
 
 
 def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -53,10 +57,20 @@ def mean_steps(
     Returns:
         Whole steps, never below the exact ceiling.
 
+    Raises:
+        InputError: More than 2^53 steps, or a scale of 0: sums would not be exact.
+
     Example:
         >>> mean_steps(np.array([1]), np.array([4]), np.array([0.5]), 3).tolist()
         [5]
     """
     steps = counts / totals / noise_scale * 2.0**lattice_bits
     # Outward rounding: an exact whole number becomes the next one, which only costs us.
-    return np.ceil(steps * OUTWARD).astype(np.int64)
+    whole = np.ceil(steps * OUTWARD)
+    if not (whole <= MOST_STEPS).all():
+        raise InputError(
+            "noise too small for exact accounting",
+            f"sensitivities of at most 2^{MOST_STEPS.bit_length() - 1} lattice steps",
+            "ask for a smaller epsilon",
+        )
+    return whole.astype(np.int64)
