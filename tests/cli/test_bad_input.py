@@ -234,7 +234,8 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
 
 @given(words=st.lists(st.sampled_from(
     ["plan", "release", "verify", "ledger", "create", "show", "--epsilon", "--bounds", "1", "-1",
-     "", "flights.parquet", "plan.json", "--cell", "place", "--json", "--user", "\x00", "é", "--", "-"]
+     "", "flights.parquet", "plan.json",
+     "--cell", "place", "--json", "--user", "\x00", "é", "--", "-"]
 ), max_size=8))  # fmt: skip
 @settings(
     deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]

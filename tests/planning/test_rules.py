@@ -128,5 +128,5 @@ def test_losses_never_wrap() -> None:
         fields["relative_scale"] = np.full(len(plain.released), scale)
         with pytest.raises(InputError, match="lattice"):
             _ = shoal.Plan(**{**fields, "lattice_bits": 60}).epsilon
-        with pytest.raises(InputError, match="lattice|too small"):
+        with pytest.raises(InputError, match=r"lattice|too small"):
             _ = shoal.Plan(**{**fields, "lattice_bits": 40}).epsilon

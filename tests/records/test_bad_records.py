@@ -80,6 +80,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         (changed(who=[1.5, 2.5, 3.5]), "'who' holds float64; allowed: text, integers"),
         (changed(place=[1.5, 2.5, 3.5]), "'place' holds float64; allowed: text, integers"),
         (changed(place=[["a"], ["b"], ["c"]]), "'place' holds array"),
+        (changed(place=pa.array([1, 2, 3], pa.timestamp("s"))), "by timeslot"),
         (pa.table(GOOD).slice(0, 0), "no records"),
     ],
 )

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError, InputError, MissingPartError
+from shoal.records.source import engine_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,6 +23,7 @@ _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d)")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
 _FINEST = 15
 _POLE, _DATE_LINE = 90, 180
+_NANO = 9
 
 
 class CellRule(Protocol):
@@ -188,7 +190,9 @@ class Hexagon:
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """The coordinates; H3 runs on batches of them as they stream by."""
-        return table[self.lat].cast("float64"), table[self.lon].cast("float64")
+        lat, lon = (table[name].cast("float64") for name in self.columns)
+        # Some frames say NaN for null: both are a missing place.
+        return lat.isnan().ifelse(None, lat), lon.isnan().ifelse(None, lon)
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The H3 index of each pair as an integer."""
@@ -289,7 +293,9 @@ def parse(text: str) -> CellRule:
             return timeslot(column, width)
         case "hour_of_day", [column]:
             return hour_of_day(column)
-        case "hexagon", [lat, lon, resolution] if resolution.isdecimal() and len(resolution) < 3:
+        case "hexagon", [lat, lon, resolution] if resolution.isdecimal() and len(resolution) <= len(
+            str(_FINEST)
+        ):
             return hexagon(lat, lon, int(resolution))
     raise InputError(
         f"the cell rule {text!r}",
@@ -318,8 +324,45 @@ def rules_of(cell: object) -> tuple[CellRule, ...]:
 
 
 def _epoch(table: EngineTable, column: str) -> EngineColumn:
-    """Whole seconds since 1970, UTC, as a floating-point number: the same in every engine."""
-    time = table[column]
+    """Whole seconds since 1970, UTC, as a floating-point number: the same in every engine.
+
+    The engines' own casts between times depend on the session's time zone, so none is used.
+    """
+    time, engine = table[column], engine_name(table)
+    if engine == "pyspark":
+        return _spark_epoch(time).cast("float64")
     if time.type().is_date():
         time = time.cast("timestamp")
-    return time.epoch_seconds().cast("float64").floor()
+    if engine != "duckdb":
+        return time.epoch_seconds().cast("float64").floor()
+    fine = time.type().scale == _NANO
+    parts = _call("epoch_ns" if fine else "epoch_us", time)
+    per_second = 10**9 if fine else 10**6
+    # Integer remainders are exact where a quotient of large integers is not; half of one second
+    # is far from the next whole one.
+    whole = parts - (parts % per_second + per_second) % per_second
+    return (whole / float(per_second) + 0.5).floor().cast("float64")
+
+
+def _spark_epoch(time: EngineColumn) -> EngineColumn:
+    import ibis
+
+    day = _call("unix_date", time.cast("date"))
+    if time.type().is_date():
+        return day * 86400
+    # Ibis does not tell Spark's two kinds of timestamps apart; Spark does, before it runs.
+    clock = day * 86400 + time.hour() * 3600 + time.minute() * 60 + time.second()
+    local = _call("typeof", time, kind="string") == "timestamp_ntz"
+    return ibis.ifelse(local, clock, _call("unix_seconds", time))
+
+
+def _call(name: str, argument: EngineColumn, kind: str = "int64") -> EngineColumn:
+    """A function of the engine by its name, where Ibis has none of the same meaning."""
+    import ibis
+
+    def function(argument: object) -> object:
+        """Run by the engine, never here."""
+        raise NotImplementedError
+
+    builtin = ibis.udf.scalar.builtin(name=name, signature=((argument.type(),), kind))
+    return builtin(function)(argument)

@@ -86,7 +86,7 @@ def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
     first = np.empty(size, dtype=np.int64)
     # The last write stays: going backwards leaves the first row of each cell.
     first[combined[::-1]] = np.arange(len(combined))[::-1]
-    distinct = pa.table(columns).take(pa.array(first))
+    distinct = pa.table(columns).take(first)
     keys: list[tuple[str, Literal["ascending", "descending"]]]
     keys = [(name, "ascending") for name in cells.column_names]
     order = pc.sort_indices(distinct, sort_keys=keys).to_numpy()

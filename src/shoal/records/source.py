@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,9 @@ def engine_errors(source: object) -> Iterator[None]:
     Raises:
         DataError: The engine failed.
     """
+    # PySpark logs the message of a failed query, and with it the value that it failed on.
+    log = logging.getLogger("SQLQueryContextLogger")
+    silent, log.disabled = log.disabled, True
     try:
         yield
     except ShoalError:
@@ -38,6 +43,8 @@ def engine_errors(source: object) -> Iterator[None]:
             "readable records whose columns have one type each",
             "check the source with the engine's own tools",
         ) from None
+    finally:
+        log.disabled = silent
 
 
 def connect(source: object) -> tuple[EngineTable, Engine]:
@@ -51,7 +58,9 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         reader = _reader(Path(source))
         with engine_errors(source):
             backend = _duckdb()
-            return getattr(backend, reader)(os.fspath(source)), backend
+            # A name is one file: no pattern, and no column from a folder called `name=value`.
+            name = re.sub(r"([*?\[])", r"[\1]", os.fspath(source))
+            return getattr(backend, reader)(name, hive_partitioning=False), backend
     module = type(source).__module__.split(".")[0]
     with engine_errors(source):
         import ibis
@@ -74,6 +83,11 @@ def in_memory(table: EngineTable) -> bool:
     import ibis.expr.operations as ops
 
     return isinstance(table.op(), ops.InMemoryTable)
+
+
+def engine_name(table: EngineTable) -> str:
+    """Name of the engine that runs a table; tables in memory run in the embedded DuckDB."""
+    return "duckdb" if in_memory(table) else str(table.get_backend().name)
 
 
 def describe(source: object) -> str:

@@ -90,8 +90,11 @@ class Plan(PlanFacts):
             DocumentError: Missing, damaged, changed by hand, or of another schema.
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
-        loaded = cls(**plan_document.parts(document))
-        plan_document.check_claims(loaded, document)
+        try:
+            loaded = cls(**plan_document.parts(document))
+            plan_document.check_claims(loaded, document)
+        except InputError:
+            raise plan_document.damaged() from None
         return loaded
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
 from shoal.errors import DocumentError
+from shoal.release.verify_facts import MOST_STEPS, Facts, rational, real, sum_by, whole
 
 if TYPE_CHECKING:
     import os
@@ -75,7 +75,7 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
     if not isinstance(manifest, dict):
         manifest = documents.read(manifest, SCHEMA, "manifest")
     try:
-        facts = _Facts.of(manifest)
+        facts = Facts.of(manifest)
         return Verdict(tuple(_checks(facts, manifest)))
     except (
         KeyError,
@@ -104,88 +104,14 @@ _GUARANTEE = {
     "delta": "0",
 }
 _METHODS = {"balanced", "equalised", "uniform"}
-# Larger numbers than shoal ever writes would only keep the verifier busy.
-_RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?")
-_MOST_BITS, _MOST_TICK_BITS, _MOST_STEPS = 60, 24, 2**63
 
 
-def _whole(value: object, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError
-    return value
-
-
-def _real(value: object) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError
-    return float(value)  # type: ignore[arg-type]
-
-
-def _rational(text: object) -> Fraction:
-    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
-        raise ValueError
-    return Fraction(text)
-
-
-@dataclass(frozen=True)
-class _Facts:
-    user: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    count: NDArray[np.int64]
-    total: NDArray[np.int64]
-    released: list[int]
-    scale: list[Fraction]
-    bits: int
-    tick_bits: int
-    lo: Fraction
-    width: Fraction
-
-    @classmethod
-    def of(cls, manifest: documents.Document) -> _Facts:
-        plan = manifest["plan"]
-        occupancy, numbers = plan["occupancy"], plan["numbers"]
-        lengths = documents.unpack_integers(occupancy["cells_per_user"], "cells_per_user")
-        cell = documents.unpack_integers(occupancy["cell"], "cell")
-        count = documents.unpack_integers(occupancy["count"], "count")
-        lo, hi = (Fraction(_real(side)) for side in plan["bounds"])
-        facts = cls(
-            user=np.repeat(np.arange(len(lengths)), lengths),
-            cell=cell,
-            count=count,
-            total=np.array([int(n) for n in _sum_by(cell, count, int(cell.max()) + 1)]),
-            released=[_whole(g, 0, int(cell.max())) for g in numbers["cell"]],
-            scale=[Fraction(_real(b)) for b in numbers["relative_scale"]],
-            bits=_whole(numbers["lattice_bits"], 1, _MOST_BITS),
-            tick_bits=_whole(plan["tick_bits"], 1, _MOST_TICK_BITS),
-            lo=lo,
-            width=hi - lo,
-        )
-        pairs = facts.user * (int(cell.max()) + 1) + cell
-        sound = (
-            len(facts.user) == len(cell) == len(count) == len(np.unique(pairs))
-            and int(count.min()) > 0
-            and len(facts.scale) == len(set(facts.released)) == len(facts.released)
-            and min(facts.scale) > 0
-            and hi > lo
-        )
-        if not sound:
-            raise ValueError
-        return facts
-
-
-def _sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[Any]:
-    high = np.bincount(index, amount >> 26, minlength=size)
-    low = np.bincount(index, amount & (2**26 - 1), minlength=size)
-    whole: NDArray[Any] = high.astype(object) * 2**26 + low.astype(object)
-    return whole
-
-
-def _checks(facts: _Facts, manifest: documents.Document) -> list[Check]:
+def _checks(facts: Facts, manifest: documents.Document) -> list[Check]:
     plan, claims = manifest["plan"], manifest["plan"]["claims"]
-    epsilon, stated = _epsilon(facts), _rational(manifest["guarantee"]["epsilon"])
+    epsilon, stated = _epsilon(facts), rational(manifest["guarantee"]["epsilon"])
     request = plan["request"]
     checks = [
-        Check("privacy loss", epsilon <= stated == _rational(claims["epsilon"]), _show(epsilon)),
+        Check("privacy loss", epsilon <= stated == rational(claims["epsilon"]), _show(epsilon)),
         Check("guarantee in words", *_guarantee(manifest, stated)),
         Check("within what was asked for", *_asked(request, stated, claims)),
         Check("noise of the operating system", *_genuine(manifest)),
@@ -205,7 +131,7 @@ def _checks(facts: _Facts, manifest: documents.Document) -> list[Check]:
 
 def _guarantee(manifest: documents.Document, stated: Fraction) -> tuple[bool, str]:
     guarantee, plan = manifest["guarantee"], manifest["plan"]
-    shown = Fraction(_real(guarantee["epsilon_at_most"]))
+    shown = Fraction(real(guarantee["epsilon_at_most"]))
     words = {name: guarantee[name] for name in guarantee if not name.startswith("epsilon")}
     holds = (
         words == _GUARANTEE
@@ -223,12 +149,12 @@ def _asked(
     if (request["epsilon"] is None) == (request["error"] is None):
         return False, "not one of epsilon and error"
     if request["epsilon"] is not None:
-        return stated <= _rational(request["epsilon"]), f"epsilon {request['epsilon']}"
-    largest = max(_real(error) for error in claims["worst_case_error"])
-    return largest <= _real(request["error"]), f"error {request['error']}"
+        return stated <= rational(request["epsilon"]), f"epsilon {request['epsilon']}"
+    largest = max(real(error) for error in claims["worst_case_error"])
+    return largest <= real(request["error"]), f"error {request['error']}"
 
 
-def _epsilon(facts: _Facts) -> Fraction:
+def _epsilon(facts: Facts) -> Fraction:
     """Largest over users of the sum of ceil((m/n) 2^j / b) / 2^j, in exact arithmetic."""
     place = np.full(len(facts.total), -1)
     place[facts.released] = np.arange(len(facts.released))
@@ -243,7 +169,7 @@ def _epsilon(facts: _Facts) -> Fraction:
         for at, m in pairs.T.tolist()
     ]
     users = len(np.unique(facts.user))
-    lost = _sum_by(facts.user[inside], np.array(steps, dtype=np.int64)[back.ravel()], users)
+    lost = sum_by(facts.user[inside], np.array(steps, dtype=np.int64)[back.ravel()], users)
     return Fraction(int(max(lost)), 2**facts.bits)
 
 
@@ -252,13 +178,13 @@ def _genuine(manifest: documents.Document) -> tuple[bool, str]:
     return genuine, "stated" if genuine else "a simulation, not private"
 
 
-def _rules(facts: _Facts, plan: documents.Document) -> tuple[bool, str]:
+def _rules(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
     users = np.bincount(facts.cell)[facts.released]
     fewest, rule = int(users.min()), plan["request"]
     least = int(facts.total[facts.released].min())
     holds = (
-        fewest >= _whole(rule["min_users"], 1, 2**62)
-        and least >= _whole(rule["min_records"], 1, 2**62)
+        fewest >= whole(rule["min_users"], 1, 2**62)
+        and least >= whole(rule["min_records"], 1, 2**62)
         and rule["method"] in _METHODS
         and rule["worthless"] in {"drop", "keep", "refuse"}
         and rule["statistics"] == ["mean"]
@@ -267,7 +193,7 @@ def _rules(facts: _Facts, plan: documents.Document) -> tuple[bool, str]:
     return holds, f"at least {fewest} users and {least} records in a released cell"
 
 
-def _fingerprint(facts: _Facts, occupancy: documents.Document) -> tuple[bool, str]:
+def _fingerprint(facts: Facts, occupancy: documents.Document) -> tuple[bool, str]:
     state = hashlib.sha256(documents.canonical_bytes(occupancy["cells"]))
     for column in (facts.user, facts.cell, facts.count):
         state.update(column.astype("<i8").tobytes())
@@ -283,12 +209,12 @@ def _request(manifest: documents.Document) -> tuple[bool, str]:
     return key == manifest["request"], key[:16]
 
 
-def _bias(facts: _Facts) -> list[float]:
+def _bias(facts: Facts) -> list[float]:
     half_tick = Fraction(1025, 1024) / 2 ** (facts.tick_bits + 1)
     return [float(facts.width * (half_tick + b / 2 ** (facts.bits + 1))) for b in facts.scale]
 
 
-def _error(facts: _Facts) -> list[float]:
+def _error(facts: Facts) -> list[float]:
     noise = 1 / math.sinh(2.0**-facts.bits) * 2.0**-facts.bits
     return [
         bias + float(facts.width * b) * noise
@@ -296,7 +222,7 @@ def _error(facts: _Facts) -> list[float]:
     ]
 
 
-def _least(facts: _Facts, epsilon: Fraction) -> list[float]:
+def _least(facts: Facts, epsilon: Fraction) -> list[float]:
     """Least worst-case error of each cell: the minimum over all thresholds, not a closed form."""
     order = np.lexsort((facts.count, facts.cell))
     ends = np.cumsum(np.bincount(facts.cell, minlength=len(facts.total)))
@@ -326,14 +252,14 @@ def _compare(truth: list[float], claimed: list[float]) -> tuple[bool, str]:
     return holds, f"{len(one)} numbers, the largest {one.max():.6g}"
 
 
-def _results(facts: _Facts, manifest: documents.Document) -> tuple[bool, str]:
+def _results(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     results, claims = manifest["results"], manifest["plan"]["claims"]
     labels = manifest["plan"]["status"]
     if [result["cell"] for result in results] != facts.released:
         return False, "not one result a released cell"
     if [at for at, status in enumerate(labels) if status == "released"] != facts.released:
         return False, "the released cells are not those of the status"
-    confidence = _real(manifest["confidence"])
+    confidence = real(manifest["confidence"])
     if not 0 < confidence < 1:
         return False, "a confidence that is no probability"
     quantile = _quantile(2.0**facts.bits, 1 - confidence)
@@ -347,8 +273,8 @@ def _results(facts: _Facts, manifest: documents.Document) -> tuple[bool, str]:
     return True, f"{len(results)} values and intervals"
 
 
-def _follows(facts: _Facts, result: documents.Document, b: Fraction, half: float) -> bool:
-    steps = _whole(result["steps"], -_MOST_STEPS, _MOST_STEPS)
+def _follows(facts: Facts, result: documents.Document, b: Fraction, half: float) -> bool:
+    steps = whole(result["steps"], -MOST_STEPS, MOST_STEPS)
     exact = float(facts.lo + facts.width * steps * b / 2**facts.bits)
     lo, hi = float(facts.lo), float(facts.lo + facts.width)
     low, high = exact - half, exact + half
@@ -357,8 +283,8 @@ def _follows(facts: _Facts, result: documents.Document, b: Fraction, half: float
     inside = [min(max(exact, lo), hi), max(low, lo), min(high, hi)]
     given = [result["value"], *result["interval"]]
     slack = _TOLERANCE * float(facts.width)
-    return abs(exact - _real(result["unclamped"])) <= _TOLERANCE * (abs(exact) + slack) and all(
-        abs(x - _real(y)) <= slack for x, y in zip(inside, given, strict=True)
+    return abs(exact - real(result["unclamped"])) <= _TOLERANCE * (abs(exact) + slack) and all(
+        abs(x - real(y)) <= slack for x, y in zip(inside, given, strict=True)
     )
 
 
@@ -377,7 +303,7 @@ def _quantile(scale: float, beta: float) -> int:
     return high
 
 
-def _gap(facts: _Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bool, str]:
+def _gap(facts: Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bool, str]:
     """Weak duality with the manifest's prices: how much the mean of ln b could still fall."""
     claimed, method = plan["claims"]["gap"], plan["request"]["method"]
     if plan["prices"] is None:
@@ -389,14 +315,14 @@ def _gap(facts: _Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bo
     if not (np.isfinite(price).all() and (price >= 0).all()):
         raise ValueError
     weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
-    asked = {1.0, *(_real(each) for each in plan["request"]["weights"].values())}
+    asked = {1.0, *(real(each) for each in plan["request"]["weights"].values())}
     if weight.shape != own.shape or not set(weight.tolist()) <= asked:
         return False, "other weights than asked for"
     charged = np.bincount(facts.cell, price[facts.user] * facts.count, minlength=len(facts.total))
     per_cell = (charged / facts.total)[facts.released]
     bound = math.log(float(epsilon) * price.sum() / weight.sum())
     gap = max(0.0, float(weight @ np.log(own * weight / per_cell)) / float(weight.sum()) + bound)
-    return method == "balanced" and gap <= _real(claimed) + 1e-9, f"{gap:.2e} per cell"
+    return method == "balanced" and gap <= real(claimed) + 1e-9, f"{gap:.2e} per cell"
 
 
 def _show(value: Fraction) -> str:

@@ -1,0 +1,102 @@
+"""What the second opinion reads from a manifest: exact numbers, strictly checked.
+
+Nothing is imported from planning, mechanisms, accounting, records or theory, as in `verify`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import documents
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Larger numbers than shoal ever writes would only keep the verifier busy.
+_RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?")
+MOST_STEPS = 2**63
+_MOST_BITS, _MOST_TICK_BITS = 60, 24
+
+
+def whole(value: object, least: int, most: int) -> int:
+    """A whole number in a range, or ValueError."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError
+    return value
+
+
+def real(value: object) -> float:
+    """A finite number, or ValueError."""
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise ValueError
+    return float(value)  # type: ignore[arg-type]
+
+
+def rational(text: object) -> Fraction:
+    """A fraction as shoal writes it, or ValueError."""
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Counts, scales and bounds of a manifest."""
+
+    user: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    count: NDArray[np.int64]
+    total: NDArray[np.int64]
+    released: list[int]
+    scale: list[Fraction]
+    bits: int
+    tick_bits: int
+    lo: Fraction
+    width: Fraction
+
+    @classmethod
+    def of(cls, manifest: documents.Document) -> Facts:
+        """Read and check; ValueError, KeyError or TypeError if something is wrong."""
+        plan = manifest["plan"]
+        occupancy, numbers = plan["occupancy"], plan["numbers"]
+        lengths = documents.unpack_integers(occupancy["cells_per_user"], "cells_per_user")
+        cell = documents.unpack_integers(occupancy["cell"], "cell")
+        count = documents.unpack_integers(occupancy["count"], "count")
+        lo, hi = (Fraction(real(side)) for side in plan["bounds"])
+        facts = cls(
+            user=np.repeat(np.arange(len(lengths)), lengths),
+            cell=cell,
+            count=count,
+            total=np.array([int(n) for n in sum_by(cell, count, int(cell.max()) + 1)]),
+            released=[whole(g, 0, int(cell.max())) for g in numbers["cell"]],
+            scale=[Fraction(real(b)) for b in numbers["relative_scale"]],
+            bits=whole(numbers["lattice_bits"], 1, _MOST_BITS),
+            tick_bits=whole(plan["tick_bits"], 1, _MOST_TICK_BITS),
+            lo=lo,
+            width=hi - lo,
+        )
+        pairs = facts.user * (int(cell.max()) + 1) + cell
+        sound = (
+            len(facts.user) == len(cell) == len(count) == len(np.unique(pairs))
+            and int(count.min()) > 0
+            and len(facts.scale) == len(set(facts.released)) == len(facts.released)
+            and min(facts.scale) > 0
+            and hi > lo
+        )
+        if not sound:
+            raise ValueError
+        return facts
+
+
+def sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[Any]:
+    """Exact sums by group, as Python integers."""
+    high = np.bincount(index, amount >> 26, minlength=size)
+    low = np.bincount(index, amount & (2**26 - 1), minlength=size)
+    whole: NDArray[Any] = high.astype(object) * 2**26 + low.astype(object)
+    return whole
