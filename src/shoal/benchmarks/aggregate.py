@@ -18,24 +18,28 @@ if TYPE_CHECKING:
     from shoal import Records
 
 _ROUNDS = 3
-_CELLS_PER_USER = 50
 _BOUNDS = (0.0, 65.0)
 
 
-def run(rows: int, users: int, cells: int, folder: Path | None) -> Iterator[str]:
+def run(
+    rows: int, users: int, cells: int, cells_per_user: int, folder: Path | None
+) -> Iterator[str]:
     """Generate the records, then time each phase in a process of its own, in turn.
 
-    Each user is in at most 50 cells. Every phase reads the same Parquet file, warmed once; the
+    Every phase reads the same Parquet file, warmed once; the
     plan is made before, as it would be; memory is the peak of the phase's process.
     """
     with tempfile.TemporaryDirectory() as scratch:
         place = folder or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
-        data = place / f"records-{rows}-{users}-{cells}.parquet"
+        data = place / f"records-{rows}-{users}-{cells}-{cells_per_user}.parquet"
         if not data.exists():
-            _alone(_generate, data, rows, users, cells)
+            _alone(_generate, data, rows, users, cells, cells_per_user)
         size = data.stat().st_size / 1e9
-        yield f"{rows:,} records, {users:,} users, {cells:,} cells, {size:.2f} GB of Parquet"
+        yield (
+            f"{rows:,} records, {users:,} users, {cells:,} cells, "
+            f"at most {cells_per_user} of them a user; {size:.2f} GB of Parquet"
+        )
         plan = Path(scratch) / "plan.json"
         planned, memory = _alone(_plan, data, plan)
         yield _line("count and plan (beforehand)", planned, None, memory)
@@ -88,13 +92,13 @@ def _timed(send: Connection, job: Callable[..., None], arguments: tuple[object, 
     send.send((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit))
 
 
-def _generate(data: Path, rows: int, users: int, cells: int) -> None:
+def _generate(data: Path, rows: int, users: int, cells: int, cells_per_user: int) -> None:
     import duckdb
 
     duckdb.connect().execute(
         f"""copy (
             select (hash(i) % {users})::int as "user",
-                   (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {_CELLS_PER_USER}
+                   (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {cells_per_user}
                     * (1 + hash(i) % {users} % 17))::bigint % {cells})::int as cell,
                    (hash(3 * i + 1) % 6500) / 100.0 as value
             from range({rows}) as t(i)

@@ -35,6 +35,7 @@ def aggregate(
     rows: Annotated[int, typer.Option(help="Records to generate.", min=1000)] = 10_000_000,
     users: Annotated[int, typer.Option(help="Users.", min=1)] = 100_000,
     cells: Annotated[int, typer.Option(help="Cells.", min=1)] = 1000,
+    cells_per_user: Annotated[int, typer.Option(help="Most cells of a user.", min=1)] = 20,
     folder: Annotated[
         Path | None,
         typer.Option(help="Keep the generated file here; a temporary one if not given."),
@@ -46,5 +47,5 @@ def aggregate(
     """
     from shoal.benchmarks.aggregate import run
 
-    for line in run(rows, users, cells, folder):
+    for line in run(rows, users, cells, cells_per_user, folder):
         show(line)

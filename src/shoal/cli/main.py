@@ -32,11 +32,6 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")
 
 
-def run(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its status: 0, or 2 with one line on standard error."""
-    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
-
-
 def main(arguments: list[str]) -> int:
     """Run the command line and return its status."""
     try:

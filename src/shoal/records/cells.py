@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError, InputError, MissingPartError
-from shoal.records.source import engine_name
+from shoal.records.source import engine_call, engine_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -336,7 +336,7 @@ def _epoch(table: EngineTable, column: str) -> EngineColumn:
     if engine != "duckdb":
         return time.epoch_seconds().cast("float64").floor()
     fine = time.type().scale == _NANO
-    parts = _call("epoch_ns" if fine else "epoch_us", time)
+    parts = engine_call("epoch_ns" if fine else "epoch_us", time)
     per_second = 10**9 if fine else 10**6
     # Integer remainders are exact where a quotient of large integers is not; half of one second
     # is far from the next whole one.
@@ -347,22 +347,10 @@ def _epoch(table: EngineTable, column: str) -> EngineColumn:
 def _spark_epoch(time: EngineColumn) -> EngineColumn:
     import ibis
 
-    day = _call("unix_date", time.cast("date"))
+    day = engine_call("unix_date", time.cast("date"))
     if time.type().is_date():
         return day * 86400
     # Ibis does not tell Spark's two kinds of timestamps apart; Spark does, before it runs.
     clock = day * 86400 + time.hour() * 3600 + time.minute() * 60 + time.second()
-    local = _call("typeof", time, kind="string") == "timestamp_ntz"
-    return ibis.ifelse(local, clock, _call("unix_seconds", time))
-
-
-def _call(name: str, argument: EngineColumn, kind: str = "int64") -> EngineColumn:
-    """A function of the engine by its name, where Ibis has none of the same meaning."""
-    import ibis
-
-    def function(argument: object) -> object:
-        """Run by the engine, never here."""
-        raise NotImplementedError
-
-    builtin = ibis.udf.scalar.builtin(name=name, signature=((argument.type(),), kind))
-    return builtin(function)(argument)
+    local = engine_call("typeof", time, kind="string") == "timestamp_ntz"
+    return ibis.ifelse(local, clock, engine_call("unix_seconds", time))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
-from shoal.records.source import in_memory
+from shoal.records.source import engine_call, in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -159,7 +159,9 @@ def _centred(value: EngineColumn, lattice: Lattice) -> EngineColumn:
 
     lo, hi = (ibis.literal(side, "float64") for side in (lattice.bounds.lo, lattice.bounds.hi))
     clipped: EngineColumn = ibis.greatest(ibis.least(value, hi), lo)
-    return ((clipped - lo) * lattice.factor + 0.5).floor() - 2 ** (lattice.bits - 1)
+    # The engine's floor stays in floating point; that of Ibis goes through integers and back.
+    tick = engine_call("floor", (clipped - lo) * lattice.factor + 0.5, kind="float64")
+    return tick - float(2 ** (lattice.bits - 1))
 
 
 def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]]) -> pa.Table:

@@ -90,6 +90,18 @@ def engine_name(table: EngineTable) -> str:
     return "duckdb" if in_memory(table) else str(table.get_backend().name)
 
 
+def engine_call(name: str, argument: EngineColumn, kind: str = "int64") -> EngineColumn:
+    """A function of the engine by its name, where Ibis has none of the same meaning."""
+    import ibis
+
+    def function(argument: object) -> object:
+        """Run by the engine, never here."""
+        raise NotImplementedError
+
+    builtin = ibis.udf.scalar.builtin(name=name, signature=((argument.type(),), kind))
+    return builtin(function)(argument)
+
+
 def describe(source: object) -> str:
     """A source in public words: its path, or what kind of table it is."""
     if isinstance(source, str | os.PathLike):
