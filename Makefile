@@ -53,7 +53,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
-	$(PIP) -c requirements.lock 'pip>=25.1'
+	$(PIP) -c requirements.lock 'pip>=25.1' setuptools wheel
 	$(PIP) -c requirements.lock --no-build-isolation -e '.[geo,pandas,pictures,polars,spark]' --group dev
 	touch $@ $(VENV)/.demo
 
