@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+
+_FAILED = 2
 
 
 def run() -> None:
@@ -18,6 +21,20 @@ def run() -> None:
         status = main(sys.argv[1:])
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stderr.write("shoal: interrupted before anything was done.\n")
-        status = 2
-    sys.exit(status)
+        status = _FAILED
+    _leave(status)
+
+
+def _leave(status: int) -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = _FAILED
+    except OSError as error:
+        sys.stderr.write(f"shoal: the output cannot be written ({error.strerror}).\n")
+        status = _FAILED
+    sys.stderr.flush()
+    # All files are closed by now; an ordinary exit lets engines print notes about themselves.
+    os._exit(status)
