@@ -33,7 +33,9 @@ def _leave(status: int) -> None:
     except BrokenPipeError:
         status = _FAILED
     except OSError as error:
-        sys.stderr.write(f"shoal: the output cannot be written ({error.strerror}).\n")
+        # A run that failed has said its one line already.
+        if status == 0:
+            sys.stderr.write(f"shoal: the output cannot be written ({error.strerror}).\n")
         status = _FAILED
     sys.stderr.flush()
     # All files are closed by now; an ordinary exit lets engines print notes about themselves.
