@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: demo test lint types layers unit docs prove bench lock clean
+.PHONY: demo test lint types layers unit docs prove bench studies lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -36,12 +36,15 @@ bench: $(VENV)/.demo
 	$(BIN)/shoal bench noise
 	$(BIN)/shoal bench aggregate --rows 100000000
 
+studies: $(VENV)/.demo
+	$(BIN)/shoal study run all --folder studies
+
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--no-emit-index-url --no-header --no-annotate --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) site dist build shoal-demo
+	rm -rf $(VENV) site dist build shoal-demo studies
 
 $(VENV)/.made: requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)

@@ -5,7 +5,8 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 `Ledger`, and `verify` recomputes every claim of the manifest.
 
 **What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Occupancy`, `Bounds`.
-**What is released**: `plan`, `Plan`, `Release`, `Simulated`.
+**What is released**: `plan`, `Plan`, `Release`, `Simulated`; of one cell at once, `mean`.
+**What it will err**: `compare`, `simulate`, `Normal`.
 **What it costs**: `Ledger`.
 **Whether it is true**: `verify`.
 **What it looks like**: `picture`.
@@ -15,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal import mean
     from shoal.accounting.ledger import Ledger
     from shoal.errors import ShoalError
     from shoal.mechanisms.noise import Simulated
@@ -26,21 +28,27 @@ if TYPE_CHECKING:
     from shoal.release.release import Release
     from shoal.release.verify import verify
     from shoal.report.pictures import picture
+    from shoal.simulation.compare import compare
+    from shoal.simulation.distributions import Normal
+    from shoal.simulation.simulate import simulate
 
 # Names are loaded when first used, so that `import shoal` and the command line start at once.
 _HOME = {
     "Bounds": "shoal.records.lattice",
     "Ledger": "shoal.accounting.ledger",
+    "Normal": "shoal.simulation.distributions",
     "Occupancy": "shoal.records.occupancy",
     "Plan": "shoal.release.plan",
     "Records": "shoal.records.records",
     "Release": "shoal.release.release",
     "ShoalError": "shoal.errors",
     "Simulated": "shoal.mechanisms.noise",
+    "compare": "shoal.simulation.compare",
     "hexagon": "shoal.records.cells",
     "hour_of_day": "shoal.records.cells",
     "picture": "shoal.report.pictures",
     "plan": "shoal.release.plan",
+    "simulate": "shoal.simulation.simulate",
     "timeslot": "shoal.records.cells",
     "verify": "shoal.release.verify",
 }
@@ -48,16 +56,20 @@ _HOME = {
 __all__ = [
     "Bounds",
     "Ledger",
+    "Normal",
     "Occupancy",
     "Plan",
     "Records",
     "Release",
     "ShoalError",
     "Simulated",
+    "compare",
     "hexagon",
     "hour_of_day",
+    "mean",
     "picture",
     "plan",
+    "simulate",
     "timeslot",
     "verify",
 ]
@@ -65,6 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Load a public name from its home."""
+    if name == "mean":
+        return import_module("shoal.mean")
     if name not in _HOME:
         raise AttributeError(f"module 'shoal' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -11,13 +11,19 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from shoal.mechanisms.mean.baseline import BaselineMean, to_steps
+from shoal.mechanisms.mean.baseline import Baseline
+from shoal.mechanisms.mean.draw import to_steps
+from shoal.planning.losses import Losses
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 A = Fraction(1, 2)
 TICK_BITS = 1
@@ -90,13 +96,18 @@ def loss_in_steps(case: Small, user: str) -> int:
     return steps
 
 
+def accounted_steps(case: Small) -> NDArray[np.int64]:
+    """What the planner charges every user."""
+    mechanism = Baseline(Lattice(Bounds(0, 1), TICK_BITS))
+    cells = np.arange(len(case.scales))
+    design = mechanism.design(case.occupancy, cells, {})
+    return Losses(mechanism, design, np.zeros(0), case.bits).of_users(np.array(case.scales))
+
+
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_no_user_loses_more_than_accounted(case: Small) -> None:
     """G-ACCOUNTING: the exact ratio never exceeds exp of the accounted loss, for every user."""
-    mechanism = BaselineMean(Lattice(Bounds(0, 1), TICK_BITS))
-    occupancy = case.occupancy
-    lost = mechanism.loss(occupancy, np.array(case.scales), case.bits)
-    accounted = sorted(np.bincount(occupancy.user, lost).astype(int).tolist())
+    accounted = sorted(accounted_steps(case).tolist())
     true = sorted(loss_in_steps(case, user) for user in {name for name, _ in case.counts})
     assert all(t <= a for t, a in zip(true, accounted, strict=True))
 
@@ -104,10 +115,8 @@ def test_no_user_loses_more_than_accounted(case: Small) -> None:
 def test_the_accounted_loss_is_attained() -> None:
     """G-ACCOUNTING: with dyadic scales and shares nothing is given away: the bound is the truth."""
     case = Small({("a", 0): 1, ("b", 0): 3, ("a", 1): 1, ("b", 1): 1}, (0.125, 0.25), 2)
-    mechanism = BaselineMean(Lattice(Bounds(0, 1), TICK_BITS))
-    occupancy = case.occupancy
     # One outward unit of the last place may add a step to each of the two cells.
-    lost = np.bincount(occupancy.user, mechanism.loss(occupancy, np.array(case.scales), case.bits))
+    lost = accounted_steps(case)
     exact = {"a": 8 + 8, "b": 24 + 8}
     for user, steps in exact.items():
         assert loss_in_steps(case, user) == steps
@@ -117,8 +126,6 @@ def test_the_accounted_loss_is_attained() -> None:
 def test_too_small_a_noise_is_caught() -> None:
     """The enumeration rejects a wrong scale: with half the noise the loss is above the account."""
     case = CASES[1]
-    mechanism = BaselineMean(Lattice(Bounds(0, 1), TICK_BITS))
-    lost = mechanism.loss(case.occupancy, np.array(case.scales), case.bits)
-    accounted = int(np.bincount(case.occupancy.user, lost).max())
+    accounted = int(accounted_steps(case).max())
     halved = Small(case.counts, tuple(b / 2 for b in case.scales), case.bits)
     assert max(loss_in_steps(halved, user) for user in ("a", "b")) > accounted

@@ -11,6 +11,8 @@ import pytest
 
 import shoal
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
+from shoal.release.numbers import Numbers
+from shoal.release.release import drawing_of
 from shoal.theory.laplace import mean_absolute
 from tests.support import flights
 
@@ -37,17 +39,9 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
     aggregate = records.aggregate()
     errors = []
     for seed in range(2000):
-        steps = plan.mechanism.release(
-            aggregate,
-            plan.released,
-            plan.relative_scale,
-            plan.lattice_bits,
-            shoal.Simulated(seed),
-        )
-        value = plan.mechanism.value
-        scales = plan.relative_scale.tolist()
-        found = [value(x, b, plan.lattice_bits) for x, b in zip(steps, scales, strict=True)]
-        errors.append(np.abs(np.array(found) - exact) / plan.noise_scale)
+        drawn = drawing_of(plan).draw(aggregate, shoal.Simulated(seed))
+        found = Numbers(plan, drawn.steps, drawn.chosen).unclamped
+        errors.append(np.abs(found - exact) / plan.noise_scale)
     average = float(np.mean(errors))
     unit = mean_absolute(2.0**plan.lattice_bits) / 2.0**plan.lattice_bits
     slack = 6.11 / math.sqrt(8000) + 1e-4

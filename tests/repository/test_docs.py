@@ -63,8 +63,9 @@ def test_every_path_in_the_architecture_page_exists() -> None:
 def test_public_names_resolve_and_are_pinned() -> None:
     """The public face, literally."""
     assert shoal.__all__ == [
-        "Bounds", "Ledger", "Occupancy", "Plan", "Records", "Release", "ShoalError", "Simulated",
-        "hexagon", "hour_of_day", "picture", "plan", "timeslot", "verify",
+        "Bounds", "Ledger", "Normal", "Occupancy", "Plan", "Records", "Release", "ShoalError",
+        "Simulated", "compare", "hexagon", "hour_of_day", "mean", "picture", "plan", "simulate",
+        "timeslot", "verify",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name).__doc__, name

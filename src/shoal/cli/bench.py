@@ -1,16 +1,18 @@
-"""`shoal bench`: speeds side by side, measured in one run."""
+"""`shoal bench`: speeds, and errors, side by side, measured in one run."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shoal.cli.options import show
+from shoal.cli.progress import bar
 
 app = typer.Typer(
-    help="Measure speed: ratios of one run, on this machine.",
+    help="Measure speed (ratios of one run, on this machine) and errors.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -48,4 +50,26 @@ def aggregate(
     from shoal.benchmarks.aggregate import run
 
     for line in run(rows, users, cells, cells_per_user, folder):
+        show(line)
+
+
+@app.command()
+def error(
+    repetitions: Annotated[int, typer.Option(help="Data sets for each figure.", min=1)] = 10_000,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Loss; repeat.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; as many as processors if not given.", min=1)
+    ] = None,
+) -> None:
+    """Compare mean absolute errors of all mechanisms on made-up cells, at epsilon 0.5, 1 and 2.
+
+    Example: shoal bench error --repetitions 200
+    """
+    from shoal.benchmarks.error import run
+    from shoal.studies.measure import Effort
+
+    processes = workers or os.cpu_count() or 1
+    effort = Effort(repetitions, seed, processes, bar("drawing data sets"))
+    for line in run(epsilon or [0.5, 1.0, 2.0], effort):
         show(line)

@@ -8,7 +8,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from shoal.cli import bench, demo, ledger, plan, release, verify
+from shoal.cli import bench, compare, demo, ledger, plan, release, study, verify
 from shoal.errors import ShoalError
 
 FAILED = 2
@@ -26,10 +26,12 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
+app.command("compare")(compare.compare)
 app.command("release")(release.release)
 app.command("verify")(verify.verify)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")
+app.add_typer(study.app, name="study")
 
 
 def main(arguments: list[str]) -> int:

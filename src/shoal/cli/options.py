@@ -37,3 +37,29 @@ def show(text: str) -> None:
 def show_json(document: dict[str, Any]) -> None:
     """Print sorted JSON to standard output."""
     typer.echo(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
+
+
+def settings_of(texts: list[str]) -> dict[str, str | int | float]:
+    """Settings of a mechanism from texts such as `cap=minimax`.
+
+    Raises:
+        InputError: A text without a name or a value.
+    """
+    from shoal.errors import InputError
+
+    settings: dict[str, str | int | float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"a setting {text!r}", "name=value", "give for example cap=minimax")
+        settings[name] = _number(value)
+    return settings
+
+
+def _number(text: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options import Data, Json, show, show_json, working
+from shoal.cli.options import Data, Json, settings_of, show, show_json, working
 
 
 def plan(
@@ -25,7 +25,14 @@ def plan(
     error: Annotated[
         float | None, typer.Option(help="Instead: largest worst-case error of a cell.")
     ] = None,
-    method: Annotated[str, typer.Option(help="balanced, equalised or uniform.")] = "balanced",
+    method: Annotated[
+        str,
+        typer.Option(help="balanced, equalised, uniform, auto, or a mean mechanism."),
+    ] = "balanced",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the mechanism, such as cap=minimax or objective=worst_case; repeat."),
+    ] = None,
     worthless: Annotated[
         str, typer.Option(help="Cells no better than guessing: drop, keep or refuse.")
     ] = "drop",
@@ -71,6 +78,7 @@ def plan(
             worthless=worthless,
             min_users=min_users,
             min_records=min_records,
+            settings=settings_of(setting or []),
             tick_bits=tick_bits,
             source=records.describe(),
         )

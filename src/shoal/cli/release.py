@@ -31,11 +31,11 @@ def release(
     from shoal.accounting.rational import show as shown
     from shoal.documents import check_writable
     from shoal.errors import DocumentError
-    from shoal.release.interval import half_widths
+    from shoal.release.numbers import check_confidence
     from shoal.release.table import check_ending, to_text
 
     loaded = shoal.Plan.load(plan)
-    half_widths(loaded, confidence)
+    check_confidence(confidence)
     if output is not None:
         check_ending(output)
     for place in (output, manifest):

@@ -9,9 +9,14 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # A number and its noise must fit 64-bit integers with room to spare.
 LARGEST_STEPS = 2**61
@@ -29,6 +34,10 @@ class Noise(Protocol):
 
     def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
         """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number."""
+        ...
+
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+        """Position of a high score, by permute-and-flip; `draw` tells selections apart."""
         ...
 
 
@@ -64,6 +73,23 @@ class OperatingSystem:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return [number for part in pool.map(measurement, chunks) for number in part]
 
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:  # noqa: ARG002
+        """OpenDP's noisy max with exact exponential noise: permute-and-flip.
+
+        Scores that differ by at most d each give outcomes whose probabilities differ by a factor
+        of at most exp(2 d / scale) (McKenna and Sheldon 2020, Theorem 1).
+
+        Example:
+            >>> OperatingSystem().select(np.array([0, 900, 0]), scale=4.0, draw=0)
+            1
+        """
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+        measurement = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
+        return int(measurement(scores.tolist()))
+
 
 @dataclass(frozen=True)
 class Simulated:
@@ -73,9 +99,18 @@ class Simulated:
 
     Args:
         seed: Seed of NumPy's generator.
+
+    Raises:
+        InputError: The seed is no whole number from 0.
     """
 
     seed: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(
+                f"a seed of {str(self.seed)[:40]!r}", "a whole number from 0", "give for example 1"
+            )
 
     @property
     def simulated(self) -> bool:
@@ -88,6 +123,11 @@ class Simulated:
         chance = -np.expm1(-(2.0**-lattice_bits))
         first, second = rng.geometric(chance, size=(2, len(steps)))
         return [int(x) + int(z) for x, z in zip(_clamped(steps), first - second, strict=True)]
+
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+        """The highest of the scores with exponential noise on each."""
+        rng = np.random.default_rng([self.seed, draw])
+        return int((scores + rng.exponential(scale, len(scores))).argmax())
 
 
 def _clamped(steps: list[int]) -> list[int]:

@@ -9,8 +9,8 @@ import numpy as np
 from shoal import documents
 from shoal.errors import DocumentError, InputError
 from shoal.mechanisms.noise import MOST_BITS
-from shoal.planning.facts import weights_of
-from shoal.planning.request import make_request
+from shoal.planning.facts import mechanism_of, weights_of
+from shoal.planning.request import STATISTICS, make_request
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from shoal.planning.facts import PlanFacts
     from shoal.planning.request import Request
 
-SCHEMA = "shoal.plan/1"
+SCHEMA = "shoal.plan/2"
+# Of a parameter: products with ticks and weights stay whole 64-bit numbers.
+_LARGEST = 2**53
 
 
 def to_document(plan: PlanFacts) -> documents.Document:
@@ -35,12 +37,17 @@ def to_document(plan: PlanFacts) -> documents.Document:
         "occupancy": plan.occupancy.to_document(),
         "status": list(plan.status),
         "numbers": {
-            "statistic": plan.mechanism.statistic,
+            "statistic": STATISTICS[0],
             "noise": "discrete laplace",
             "lattice_bits": plan.lattice_bits,
             "cell": plan.released.tolist(),
             "weight": weights_of(plan.occupancy, plan.released, plan.request.weights).tolist(),
             "relative_scale": plan.relative_scale.tolist(),
+        },
+        "mechanism": {
+            "name": plan.mechanism.name,
+            "parameters": {name: value.tolist() for name, value in plan.parameters.items()},
+            "selection_scale": plan.selection_scale.tolist(),
         },
         "prices": None if plan.prices is None else _sparse(plan),
         "claims": {
@@ -84,6 +91,7 @@ def parts(document: documents.Document) -> dict[str, Any]:
             "lattice_bits": int(numbers["lattice_bits"]),
             "prices": _dense(document["prices"], occupancy.n_users),
             "source": _source(document["source"]),
+            **_mechanism(document, occupancy, released),
         }
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
         raise damaged() from None
@@ -146,11 +154,39 @@ def _request_document(request: Request) -> documents.Document:
         "min_users": request.min_users,
         "min_records": request.min_records,
         "weights": dict(request.weights),
+        "settings": dict(request.settings),
     }
 
 
 def _request(document: documents.Document) -> Request:
     return make_request(**document)
+
+
+def _mechanism(
+    document: documents.Document, occupancy: Occupancy, released: list[int]
+) -> dict[str, Any]:
+    size, largest = len(released), np.zeros(occupancy.n_cells, dtype=np.int64)
+    np.maximum.at(largest, occupancy.cell, occupancy.count)
+    largest = largest[released]
+    lattice = Lattice(Bounds(*document["bounds"]), document["tick_bits"])
+    mechanism = mechanism_of(_request(document["request"]), lattice)
+    stated = document["mechanism"]
+    numbers = stated["parameters"]
+    for values in numbers.values():
+        if not all(type(value) is int and 0 <= value < _LARGEST for value in values):
+            raise damaged()
+    parameters = {name: np.array(values, dtype=np.int64) for name, values in numbers.items()}
+    scale = np.array(stated["selection_scale"], dtype=np.float64)
+    selections = {"nothing": 0, "per cell": size, "for all": 1}[mechanism.selects]
+    sound = (
+        stated["name"] == mechanism.name
+        and mechanism.check(parameters, largest)
+        and scale.shape == (selections,)
+        and bool((np.isfinite(scale) & (scale > 0)).all())
+    )
+    if not sound:
+        raise damaged()
+    return {"parameters": parameters, "selection_scale": scale}
 
 
 def _source(source: object) -> dict[str, Any] | None:

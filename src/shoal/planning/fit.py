@@ -11,10 +11,11 @@ from shoal.errors import InputError
 from shoal.mechanisms.noise import LARGEST_STEPS, MOST_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from fractions import Fraction
 
     from numpy.typing import NDArray
+
+    from shoal.planning.losses import Losses
 
 # One step of rounding costs each number 2^-j; together at most this share of the whole loss.
 _OVERHEAD_BITS = 20
@@ -46,7 +47,7 @@ def fit(
     noise_scale: NDArray[np.float64],
     bits: int,
     limit: Fraction,
-    loss: Callable[[NDArray[np.float64]], int],
+    losses: Losses,
 ) -> NDArray[np.float64]:
     """The method's scales, widened by the least that brings the exact loss under its limit.
 
@@ -54,7 +55,7 @@ def fit(
         noise_scale: b over U of each number, from the method, at the wanted loss.
         bits: j, the lattice bits.
         limit: The largest total loss allowed.
-        loss: Exact loss of the dearest user in units of 2^-bits, for given scales.
+        losses: Exact accounting at given scales.
 
     Raises:
         InputError: The noise would not fit the lattice.
@@ -64,7 +65,7 @@ def fit(
     allowed = math.floor(limit * 2**bits)
     scale = round_scale(noise_scale)
     for _ in range(60):
-        spent = loss(scale)
+        spent = int(losses.of_users(scale).max())
         if spent <= allowed:
             break
         scale = round_scale(scale * (spent / allowed) * (1 + 2.0**-_SCALE_BITS))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.mechanisms.mean.baseline import BaselineMean
-from shoal.planning.facts import Status, make_problem, steps_lost
+from shoal.planning import bounded
+from shoal.planning.facts import PlanFacts, check_counts, mechanism_of, problem_of
 from shoal.planning.fit import fit, lattice_bits
+from shoal.planning.losses import Losses
 from shoal.planning.methods import balanced, equalised, uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.mechanisms.mean.design import Design
     from shoal.planning.problem import Allocation, Problem
     from shoal.planning.request import Request
     from shoal.records.lattice import Lattice
@@ -26,17 +27,7 @@ GUESS = 0.5
 _SOLVE = {"uniform": uniform.solve, "equalised": equalised.solve, "balanced": balanced.solve}
 
 
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """What the planner decided; the variable part of a plan."""
-
-    status: tuple[Status, ...]
-    relative_scale: NDArray[np.float64]
-    lattice_bits: int
-    prices: NDArray[np.float64] | None
-
-
-def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> Decision:
+def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFacts:
     """Which cells are released and with how much noise.
 
     Raises:
@@ -50,20 +41,20 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> Decision
             f"labels of the {occupancy.n_cells} cells, such as {occupancy.labels[0]!r}",
             "check the spelling",
         )
+    check_counts(occupancy, lattice)
     status = _public_rules(occupancy, request)
-    mechanism = BaselineMean(lattice)
     while True:
         cells = np.flatnonzero(status == "released")
         if len(cells) == 0:
             raise _nothing_left(request)
-        problem = make_problem(mechanism, occupancy, cells, request.weights)
-        decision = _solve(problem, mechanism, occupancy, request, cells, status)
-        error = _relative_error(mechanism, decision)
+        solve = _shared if request.shares else bounded.solve
+        facts = solve(occupancy, lattice, request, cells, tuple(status))
+        error = facts.relative_error
         if request.worthless == "keep" or not (error >= GUESS).any():
-            return decision
+            return facts
         if request.worthless == "refuse":
             raise _worthless(occupancy, cells, error)
-        status[cells[_to_leave_out(problem, request, error)]] = "worthless"
+        status[cells[_to_leave_out(facts)]] = "worthless"
 
 
 def _public_rules(occupancy: Occupancy, request: Request) -> NDArray[np.object_]:
@@ -73,30 +64,47 @@ def _public_rules(occupancy: Occupancy, request: Request) -> NDArray[np.object_]
     return status
 
 
-def _solve(
-    problem: Problem,
-    mechanism: BaselineMean,
+def _shared(
     occupancy: Occupancy,
+    lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
-    status: NDArray[np.object_],
-) -> Decision:
+    status: tuple[str, ...],
+) -> PlanFacts:
+    mechanism = mechanism_of(request, lattice)
+    design = mechanism.design(occupancy, cells, {})
+    problem = problem_of(design, request.weights)
     allocation = _SOLVE[request.method](problem)
-    epsilon = request.epsilon or _least_epsilon(allocation, mechanism, request)
+    epsilon = request.epsilon or _least_epsilon(allocation, lattice, request)
     bits = lattice_bits(problem.most_numbers, float(epsilon))
+    losses = Losses(mechanism, design, np.zeros(0), bits)
+    scale = fit(allocation.noise_scale / float(epsilon), bits, epsilon, losses)
+    return _facts(
+        occupancy, lattice, request, design, problem, status,
+        relative_scale=scale, lattice_bits=bits, prices=allocation.prices,
+    )  # fmt: skip
 
-    def loss(scale: NDArray[np.float64]) -> int:
-        return int(steps_lost(mechanism, occupancy, cells, scale, bits).max())
 
-    scale = fit(allocation.noise_scale / float(epsilon), bits, epsilon, loss)
-    return Decision(tuple(status), scale, bits, allocation.prices)
+def _facts(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    request: Request,
+    design: Design,
+    problem: Problem,
+    status: tuple[str, ...],
+    **numbers: object,
+) -> PlanFacts:
+    facts = PlanFacts(occupancy, lattice, request, status, **numbers)  # type: ignore[arg-type]
+    # What the planner built is what the facts would build again.
+    vars(facts).update(design=design, problem=problem)
+    return facts
 
 
-def _least_epsilon(allocation: Allocation, mechanism: BaselineMean, request: Request) -> Fraction:
-    width = mechanism.lattice.bounds.width
+def _least_epsilon(allocation: Allocation, lattice: Lattice, request: Request) -> Fraction:
+    width = lattice.bounds.width
     wanted = (request.error or 0.0) / float(width)
     # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.
-    noise = (wanted - float(mechanism.lattice.rounding)) / (1 + 2.0**-19)
+    noise = (wanted - float(lattice.rounding)) / (1 + 2.0**-19)
     if noise <= 0 or wanted >= GUESS:
         raise InputError(
             f"a worst-case error of {request.error:g}",
@@ -106,15 +114,10 @@ def _least_epsilon(allocation: Allocation, mechanism: BaselineMean, request: Req
     return Fraction(float(allocation.noise_scale.max()) / noise)
 
 
-def _relative_error(mechanism: BaselineMean, decision: Decision) -> NDArray[np.float64]:
-    bias = mechanism.bias_bound(decision.relative_scale, decision.lattice_bits)
-    return bias + decision.relative_scale
-
-
-def _to_leave_out(
-    problem: Problem, request: Request, error: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    if request.method == "equalised":
+def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
+    error = facts.relative_error
+    if facts.method == "equalised":
+        problem = facts.problem
         total = float(problem.loss(np.ones(problem.n_numbers)).max())
         return equalised.to_leave_out(problem, GUESS * total / float(error.max()))
     # The worse half at a time: what the first ones free may save the others.

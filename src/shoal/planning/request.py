@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from shoal.accounting.budget import Amount, Budget
 from shoal.errors import InputError
+from shoal.mechanisms.mean.catalogue import MECHANISMS, check_setting, settings_allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-Method = Literal["balanced", "equalised", "uniform"]
 Worthless = Literal["drop", "keep", "refuse"]
-METHODS: tuple[Method, ...] = get_args(Method)
+# How the noise of baseline means is shared among cells; any other method is a mean mechanism,
+# whose losses are balanced.
+SHARINGS = ("balanced", "equalised", "uniform")
+METHODS = (*SHARINGS, *MECHANISMS, "auto")
 WORTHLESS: tuple[Worthless, ...] = get_args(Worthless)
 STATISTICS = ("mean",)
+MOST_WEIGHT = 1e6
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
 Name = TypeVar("Name", bound=str)
@@ -28,7 +33,7 @@ class Request:
     """A wish: how much privacy loss or error, by which method, under which public rules.
 
     Attributes:
-        method: How the noise is shared among the cells.
+        method: How the noise is shared among the cells, or a mean mechanism, or `auto`.
         epsilon: Total loss allowed, or None if an error was asked for.
         error: Largest worst-case error of a cell in the value's unit, or None.
         statistics: What is released of each cell.
@@ -36,9 +41,10 @@ class Request:
         min_users: Fewest users of a released cell.
         min_records: Fewest records of a released cell.
         weights: Importance of cells by label; 1 where not named.
+        settings: Of the mean mechanism, by name.
     """
 
-    method: Method
+    method: str
     epsilon: Fraction | None
     error: float | None
     statistics: tuple[str, ...]
@@ -46,6 +52,12 @@ class Request:
     min_users: int
     min_records: int
     weights: Mapping[str, float]
+    settings: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def shares(self) -> bool:
+        """Whether the method shares the noise of baseline means."""
+        return self.method in SHARINGS
 
 
 def make_request(
@@ -58,6 +70,7 @@ def make_request(
     min_users: int,
     min_records: int,
     weights: Mapping[str, float] | None,
+    settings: Mapping[str, str | int | float] | None = None,
 ) -> Request:
     """Check each wish and put them together.
 
@@ -74,23 +87,41 @@ def make_request(
     for name, rule in (("min_users", min_users), ("min_records", min_records)):
         if isinstance(rule, bool) or not isinstance(rule, int) or rule < 1:
             raise InputError(f"{name} is {rule!r}", "a whole number from 1", f"give {name}=1")
-    if weights and method != "balanced":
+    chosen = _choice(method, METHODS, "method")
+    for name, wish in (("weights", weights), ("settings", settings)):
+        if wish is not None and not isinstance(wish, Mapping):
+            raise InputError(
+                f"{name} of type {type(wish).__name__}", "a mapping by name", f"leave {name} out"
+            )
+    if weights and chosen in ("equalised", "uniform"):
         raise InputError(
-            f"weights with the method {method}", "weights with balanced", "leave them out"
+            f"weights with the method {chosen}", "weights with balanced", "leave them out"
+        )
+    if error is not None and chosen not in SHARINGS:
+        raise InputError(
+            f"an error with the method {chosen}",
+            f"an error with {', '.join(SHARINGS)}; epsilon with any method",
+            "give epsilon instead, and look at the errors it leads to",
         )
     return Request(
-        method=_choice(method, METHODS, "method"),
-        epsilon=None if epsilon is None else _epsilon(epsilon),
+        method=chosen,
+        epsilon=None if epsilon is None else check_epsilon(epsilon),
         error=None if error is None else _error(error),
         statistics=tuple(statistics),
         worthless=_choice(worthless, WORTHLESS, "worthless"),
         min_users=min_users,
         min_records=min_records,
         weights=_weights(weights or {}),
+        settings=_settings(chosen, settings or {}),
     )
 
 
-def _epsilon(epsilon: Amount) -> Fraction:
+def check_epsilon(epsilon: Amount) -> Fraction:
+    """An epsilon within what any release may cost, exactly.
+
+    Raises:
+        InputError: It is not.
+    """
     exact = Budget.total(epsilon).epsilon
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InputError(
@@ -110,6 +141,19 @@ def _error(error: float) -> float:
     return float(error)
 
 
+def _settings(method: str, settings: Mapping[str, object]) -> dict[str, str | int | float]:
+    allowed = () if method in SHARINGS else settings_allowed(method)
+    for name, value in settings.items():
+        if name not in allowed:
+            raise InputError(
+                f"the setting {name!r} of {method}",
+                ", ".join(allowed) or "no settings",
+                "leave it out",
+            )
+        check_setting(name, value)
+    return {name: settings[name] for name in sorted(settings)}  # type: ignore[misc]
+
+
 def _choice(value: object, options: tuple[Name, ...], name: str) -> Name:
     for option in options:
         if option == value:
@@ -120,10 +164,10 @@ def _choice(value: object, options: tuple[Name, ...], name: str) -> Name:
 def _weights(weights: Mapping[str, float]) -> dict[str, float]:
     for label, weight in weights.items():
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not number or not math.isfinite(weight) or weight <= 0:
+        if not number or not 1 / MOST_WEIGHT <= weight <= MOST_WEIGHT:
             raise InputError(
                 f"the weight of cell {label!r} is {weight!r}",
-                "finite numbers above 0",
+                f"numbers from {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}",
                 "give 1 to a cell of ordinary importance",
             )
     return {str(label): float(weight) for label, weight in sorted(weights.items())}

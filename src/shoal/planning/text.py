@@ -85,19 +85,30 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
 
 def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
+    what, whole = ("worst-case error", "width") if plan.certified else ("noise", "range")
     notes = [
         (
-            f"worst-case error: median {np.median(error):.3g}, largest {error.max():.3g} of the "
-            f"width; {int((error < 1 / 4).sum())} cells below a quarter"
+            f"{what}: median {np.median(error):.3g}, largest {error.max():.3g} of the "
+            f"{whole}; {int((error < 1 / 4).sum())} cells below a quarter"
         ),
-        f"the same noise by the paper's accounting: epsilon {plan.paper_epsilon:.4g}",
         f"dearest users: {_dearest(plan)}",
     ]
+    if plan.request.shares:
+        notes.insert(
+            1, f"the same noise by the paper's accounting: epsilon {plan.paper_epsilon:.4g}"
+        )
+    elif not plan.certified:
+        notes.insert(
+            1,
+            "a private range is selected first: noise falls in proportion to it, and no data set "
+            "is excluded in which it misses the values, so the certified error is the width",
+        )
     if plan.gap is not None:
         notes.append(f"certified gap to the best balance: {plan.gap:.1e} per cell")
     worthless = int((error >= 1 / 2).sum())
     if worthless:
-        notes.append(f"{worthless} released cells are worthless: the midpoint errs by no more")
+        better = "the midpoint errs by no more" if plan.certified else "noise hides the range"
+        notes.append(f"{worthless} released cells are worthless: {better}")
     for reason in ("worthless", "too few users", "too few records"):
         left_out = [at for at, status in enumerate(plan.status) if status == reason]
         if left_out:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST_BITS = 24
 # Floating-point numbers within a tick, at least: `Lattice.rounding` counts on it.
 _SPACINGS = 2**10
+# Wider ones would overflow in sums of errors.
+_WIDEST = 1e300
 # Narrower bounds would make ticks per unit overflow.
 _SMALLEST = 1e-280
 
@@ -45,7 +47,7 @@ class Bounds:
             raise _bad_bounds(f"bounds are ({self.lo!r}, {self.hi!r})")
         object.__setattr__(self, "lo", float(self.lo))
         object.__setattr__(self, "hi", float(self.hi))
-        if not self.lo < self.hi or not math.isfinite(self.hi - self.lo):
+        if not self.lo < self.hi or not self.hi - self.lo < _WIDEST:
             raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
 
     @classmethod

@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.mechanisms.mean.ranges import Range
 from shoal.planning import document as plan_document
-from shoal.release.interval import intervals
+from shoal.planning.request import STATISTICS
+from shoal.release.numbers import Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from shoal import documents
     from shoal.planning.facts import PlanFacts
 
-SCHEMA = "shoal.manifest/1"
+SCHEMA = "shoal.manifest/2"
 CONFIDENCE = 0.95
 
 
 def make_manifest(
-    plan: PlanFacts, steps: list[int], *, records: Mapping[str, Any], name: str, simulated: bool
+    numbers: Numbers, *, records: Mapping[str, Any], name: str, simulated: bool
 ) -> documents.Document:
     """Put the noisy lattice numbers and all that is public about them together.
 
     Args:
-        plan: What was carried out.
-        steps: Noisy whole number of lattice steps of each released cell.
+        numbers: What was drawn.
         records: Public description of the records.
         name: The release's name.
         simulated: Whether the noise was repeatable.
     """
+    plan = numbers.plan
     return {
         "schema": SCHEMA,
         "name": name,
@@ -50,7 +50,7 @@ def make_manifest(
             "delta": "0",
         },
         "plan": plan_document.to_document(plan),
-        "results": _results(plan, steps),
+        "results": _results(numbers),
         "confidence": CONFIDENCE,
         "versions": {
             "shoal": version("shoal"),
@@ -60,28 +60,32 @@ def make_manifest(
     }
 
 
-def unclamped_values(plan: PlanFacts, steps: list[int]) -> NDArray[np.float64]:
-    """What the noisy lattice numbers of the released cells stand for, in the value's unit."""
-    value, bits = plan.mechanism.value, plan.lattice_bits
-    scales = plan.relative_scale.tolist()
-    return np.array([value(x, scale, bits) for x, scale in zip(steps, scales, strict=True)])
+def numbers_of(plan: PlanFacts, manifest: documents.Document) -> Numbers:
+    """The released numbers of a manifest."""
+    results = manifest["results"]
+    ranges = [result["range"] for result in results]
+    chosen = None
+    if ranges[0] is not None:
+        low, high = np.array(ranges, dtype=np.int64).T
+        chosen = Range(low, high)
+    return Numbers(plan, [result["steps"] for result in results], chosen)
 
 
-def _results(plan: PlanFacts, steps: list[int]) -> list[documents.Document]:
-    unclamped = unclamped_values(plan, steps)
-    low, high = intervals(plan, unclamped, CONFIDENCE)
-    value = np.clip(unclamped, plan.bounds.lo, plan.bounds.hi)
+def _results(numbers: Numbers) -> list[documents.Document]:
+    plan, chosen = numbers.plan, numbers.chosen
+    low, high = numbers.intervals(CONFIDENCE)
     columns = plan.occupancy.to_document()["cells"]["columns"]
     keys = list(zip(*(column["values"] for column in columns), strict=True))
     return [
         {
             "cell": cell,
             "key": list(keys[cell]),
-            "statistic": plan.mechanism.statistic,
-            "steps": number,
-            "unclamped": float(unclamped[at]),
-            "value": float(value[at]),
+            "statistic": STATISTICS[0],
+            "steps": numbers.steps[at],
+            "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
+            "unclamped": float(numbers.unclamped[at]),
+            "value": float(numbers.value[at]),
             "interval": [float(low[at]), float(high[at])],
         }
-        for at, (cell, number) in enumerate(zip(plan.released.tolist(), steps, strict=True))
+        for at, cell in enumerate(plan.released.tolist())
     ]

@@ -110,6 +110,7 @@ def plan(
     min_users: int = 1,
     min_records: int = 1,
     weights: Mapping[str, float] | None = None,
+    settings: Mapping[str, str | int | float] | None = None,
     tick_bits: int = 20,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -121,12 +122,16 @@ def plan(
         statistics: What to release of each cell; `("mean",)`.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
-        method: `balanced` (proportional fairness), `equalised` (least common worst-case error), or
-            `uniform` (the paper's: the same loss in each cell).
+        method: How baseline means share the noise: `balanced` (proportional fairness), `equalised`
+            (least common worst-case error), or `uniform` (the paper's: the same loss in each
+            cell). Or a mean mechanism, whose losses are balanced: `auto`, `adaptive`,
+            `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`,
+            `akmv`, `baseline`.
         worthless: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
         min_users: Leave out cells with fewer users.
         min_records: Leave out cells with fewer records.
-        weights: Importance of cells by label, for `balanced`.
+        weights: Importance of cells by label, for balanced losses.
+        settings: Of the mechanism, such as {"cap": "minimax"} or {"objective": "worst_case"}.
         tick_bits: Values are rounded to the width over 2^tick_bits.
         source: Public description of the records, kept in plan and manifest.
 
@@ -152,15 +157,18 @@ def plan(
         min_users=min_users,
         min_records=min_records,
         weights=weights,
+        settings=settings,
     )
-    decision = decide(occupancy, lattice, request)
+    facts = decide(occupancy, lattice, request)
     return Plan(
         occupancy=occupancy,
         lattice=lattice,
         request=request,
-        status=decision.status,
-        relative_scale=decision.relative_scale,
-        lattice_bits=decision.lattice_bits,
-        prices=decision.prices,
+        status=facts.status,
+        relative_scale=facts.relative_scale,
+        lattice_bits=facts.lattice_bits,
+        prices=facts.prices,
         source=source,
+        parameters=facts.parameters,
+        selection_scale=facts.selection_scale,
     )

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from shoal import documents
 from shoal.accounting.ledger import Ledger
 from shoal.errors import DataError, InputError
+from shoal.mechanisms.mean.draw import Drawing
 from shoal.mechanisms.noise import OperatingSystem, Simulated
 from shoal.planning.document import request_key
 from shoal.release import table
-from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest
+from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
+from shoal.release.numbers import Numbers
 
 if TYPE_CHECKING:
     import os
@@ -57,6 +59,11 @@ class Release:
         """Everything public about the release, as a JSON object."""
         return documents.parse(self.document, SCHEMA, "manifest")
 
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The released numbers with their error bars, as arrays in the order of released cells."""
+        return numbers_of(self.plan, self.manifest)
+
     @property
     def simulated(self) -> bool:
         """Whether the noise was repeatable: such a release is not private."""
@@ -76,8 +83,7 @@ class Release:
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        steps = [result["steps"] for result in self.manifest["results"]]
-        return table.make_table(self.plan, steps, confidence)
+        return table.make_table(self.numbers, confidence)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
         """The table for pandas."""
@@ -197,9 +203,20 @@ def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
 def _draw(
     plan: PlanFacts, aggregate: Aggregate, described: dict[str, Any], name: str, noise: Noise
 ) -> bytes:
-    steps = plan.mechanism.release(
-        aggregate, plan.released, plan.relative_scale, plan.lattice_bits, noise
-    )
+    drawn = drawing_of(plan).draw(aggregate, noise)
+    numbers = Numbers(plan, drawn.steps, drawn.chosen)
     return documents.canonical_bytes(
-        make_manifest(plan, steps, records=described, name=name, simulated=noise.simulated)
+        make_manifest(numbers, records=described, name=name, simulated=noise.simulated)
+    )
+
+
+def drawing_of(plan: PlanFacts) -> Drawing:
+    """The draw that a plan prescribes."""
+    return Drawing(
+        mechanism=plan.mechanism,
+        design=plan.design,
+        parameters=plan.parameters,
+        selection_scale=plan.selection_scale,
+        relative_scale=plan.relative_scale,
+        bits=plan.lattice_bits,
     )

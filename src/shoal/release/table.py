@@ -13,37 +13,38 @@ import pyarrow as pa
 
 from shoal import documents
 from shoal.errors import InputError, MissingPartError
-from shoal.release.interval import intervals
-from shoal.release.manifest import unclamped_values
+from shoal.planning.request import STATISTICS
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.planning.facts import PlanFacts
+    from shoal.release.numbers import Numbers
 
 
-def make_table(plan: PlanFacts, steps: list[int], confidence: float) -> pa.Table:
+def make_table(numbers: Numbers, confidence: float) -> pa.Table:
     """One row a cell, left-out cells with nulls.
 
     Args:
-        plan: What was carried out.
-        steps: Noisy lattice number of each released cell.
+        numbers: What was released.
         confidence: Of the intervals.
     """
-    cells, unclamped = plan.released, unclamped_values(plan, steps)
-    low, high = intervals(plan, unclamped, confidence)
+    plan, cells = numbers.plan, numbers.plan.released
+    low, high = numbers.intervals(confidence)
+    typical_low, typical_high = numbers.typical_intervals(confidence)
     columns = {
-        "value": np.clip(unclamped, plan.bounds.lo, plan.bounds.hi),
+        "value": numbers.value,
         "low": low,
         "high": high,
-        "noise_scale": plan.noise_scale,
-        "bias_bound": plan.bias_bound,
+        "typical_low": typical_low,
+        "typical_high": typical_high,
+        "noise_scale": numbers.noise_scale,
+        "bias_bound": numbers.bias_bound,
         "worst_case_error": plan.worst_case_error,
     }
     table = plan.occupancy.cells
-    table = table.append_column("statistic", pa.array([plan.mechanism.statistic] * len(table)))
+    table = table.append_column("statistic", pa.array(list(STATISTICS) * len(table)))
     table = table.append_column("status", pa.array(plan.status))
     table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))
     table = table.append_column("records", pa.array(plan.occupancy.totals))
@@ -150,7 +151,10 @@ def to_text(table: pa.Table, rows: int = 12) -> str:
         table: A table from `make_table`.
         rows: Most rows to show.
     """
-    names = [name for name in table.column_names if name not in ("statistic", "bias_bound")]
+    left_out = {"statistic", "bias_bound"}
+    if table["low"].equals(table["typical_low"]) and table["high"].equals(table["typical_high"]):
+        left_out |= {"typical_low", "typical_high"}
+    names = [name for name in table.column_names if name not in left_out]
     shown = table.select(names).slice(0, rows).to_pylist()
     cells = [names, *([_cell(row[name]) for name in names] for row in shown)]
     widths = [max(len(line[at]) for line in cells) for at in range(len(names))]

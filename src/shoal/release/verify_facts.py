@@ -1,6 +1,7 @@
 """What the second opinion reads from a manifest: exact numbers, strictly checked.
 
-Nothing is imported from planning, mechanisms, accounting, records or theory, as in `verify`.
+Nothing is imported from planning, mechanisms, bounding, accounting, records or theory, as in
+`verify`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 # Larger numbers than shoal ever writes would only keep the verifier busy.
 _RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?")
 MOST_STEPS = 2**63
+# Means of users are kept in ticks over 2^FINE.
+FINE = 10
 _MOST_BITS, _MOST_TICK_BITS = 60, 24
 
 
@@ -45,9 +49,13 @@ def rational(text: object) -> Fraction:
     return Fraction(text)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Facts:
-    """Counts, scales and bounds of a manifest."""
+    """Counts, scales and bounds of a manifest.
+
+    A `number` is the position of a cell among the released ones; a `member` is a membership in one
+    of them.
+    """
 
     user: NDArray[np.int64]
     cell: NDArray[np.int64]
@@ -69,6 +77,8 @@ class Facts:
         cell = documents.unpack_integers(occupancy["cell"], "cell")
         count = documents.unpack_integers(occupancy["count"], "count")
         lo, hi = (Fraction(real(side)) for side in plan["bounds"])
+        if int(cell.max()) >= len(cell):
+            raise ValueError
         facts = cls(
             user=np.repeat(np.arange(len(lengths)), lengths),
             cell=cell,
@@ -92,6 +102,50 @@ class Facts:
         if not sound:
             raise ValueError
         return facts
+
+    @cached_property
+    def member(self) -> NDArray[np.int64]:
+        """Positions of the memberships in released cells."""
+        return np.flatnonzero(self._place[self.cell] >= 0)
+
+    @cached_property
+    def member_number(self) -> NDArray[np.int64]:
+        """Number of each member."""
+        return self._place[self.cell[self.member]]
+
+    @cached_property
+    def member_user(self) -> NDArray[np.int64]:
+        """User of each member."""
+        return self.user[self.member]
+
+    @cached_property
+    def by_number(self) -> list[NDArray[np.int64]]:
+        """The members of each number, in the order of the memberships."""
+        order = np.argsort(self.member_number, kind="stable")
+        ends = np.cumsum(np.bincount(self.member_number, minlength=len(self.released)))
+        return np.split(order, ends[:-1])
+
+    @cached_property
+    def counts(self) -> list[list[int]]:
+        """Records of the members of each number."""
+        own = self.count[self.member]
+        return [own[members].tolist() for members in self.by_number]
+
+    @property
+    def totals(self) -> list[int]:
+        """Records of each number."""
+        return [int(self.total[cell]) for cell in self.released]
+
+    @property
+    def top(self) -> int:
+        """The width in ticks over 2^10, the unit of selected ranges."""
+        return 1 << (self.tick_bits + FINE)
+
+    @cached_property
+    def _place(self) -> NDArray[np.int64]:
+        place = np.full(len(self.total), -1)
+        place[self.released] = np.arange(len(self.released))
+        return place
 
 
 def sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from shoal.accounting.rational import show
 from shoal.errors import InputError, MissingPartError
 from shoal.planning.facts import PlanFacts
 from shoal.records.occupancy import Occupancy
+from shoal.simulation.compare import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +23,8 @@ _ENDINGS = (".png", ".svg", ".pdf")
 _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 
 
-def picture(subject: Occupancy | PlanFacts, path: str | os.PathLike[str]) -> None:
-    """Draw an occupancy (who contributes how much) or a plan (the error of every cell).
+def picture(subject: Occupancy | PlanFacts | Comparison, path: str | os.PathLike[str]) -> None:
+    """Draw an occupancy (who contributes how much), a plan (errors) or a comparison (mechanisms).
 
     Args:
         subject: What to draw; only public facts are in either.
@@ -47,9 +48,13 @@ def picture(subject: Occupancy | PlanFacts, path: str | os.PathLike[str]) -> Non
         figure = _occupancy(subject)
     elif isinstance(subject, PlanFacts):
         figure = _plan(subject)
+    elif isinstance(subject, Comparison):
+        figure = _comparison(subject)
     else:
         raise InputError(
-            f"a subject of type {type(subject).__name__}", "an occupancy or a plan", "give one"
+            f"a subject of type {type(subject).__name__}",
+            "an occupancy, a plan or a comparison",
+            "give one",
         )
     try:
         figure.savefig(path, dpi=150)
@@ -90,6 +95,8 @@ def _ranked(axis: Axes, values: np.ndarray, label: str, rank: str) -> None:
 
 
 def _plan(plan: PlanFacts) -> Figure:
+    if not plan.certified:
+        return _selecting(plan)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: worst-case error of each cell"
     figure, (axis,) = _new(title, 1)
     figure.set_size_inches(7, 4)
@@ -102,4 +109,34 @@ def _plan(plan: PlanFacts) -> Figure:
     axis.axhline(plan.width / 2, color=_ORANGE, label="guessing the midpoint")
     axis.set(yscale="log", xlabel="cells, best first", ylabel="error in the value's unit")
     axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _selecting(plan: PlanFacts) -> Figure:
+    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: noise of each cell"
+    figure, (axis,) = _new(title, 1)
+    figure.set_size_inches(7, 4)
+    noise = np.sort(plan.relative_error)
+    axis.plot(np.arange(1, len(noise) + 1), noise, ".", color=_BLUE, label="this plan")
+    axis.axhline(1 / 2, color=_ORANGE, label="guessing the middle of the range")
+    axis.set(yscale="log", xlabel="cells, best first", ylabel="mean noise over the selected range")
+    axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _comparison(found: Comparison) -> Figure:
+    rows = sorted(found.table().to_pylist(), key=lambda row: -row["expected_error"])
+    figure, (axis,) = _new(f"error of every mechanism at epsilon {rows[0]['epsilon']:g}", 1)
+    figure.set_size_inches(7.5, 0.5 * len(rows) + 1.6)
+    place = np.arange(len(rows))
+    sure = [at for at in place.tolist() if rows[at]["certified"]]
+    expected = np.array([row["expected_error"] for row in rows])
+    worst = np.array([row["worst_case_error"] for row in rows])
+    axis.hlines(sure, expected[sure], worst[sure], color=_GREY, linewidth=1)
+    axis.plot(expected, place, "o", color=_BLUE, label="expected")
+    axis.plot(worst[sure], sure, "D", color=_ORANGE, label="worst case, certified")
+    axis.set_yticks(place, [row["method"].replace("_", " ") for row in rows])
+    axis.set(xscale="log", xlabel="absolute error in the value's unit")
+    axis.grid(visible=False, axis="y")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure

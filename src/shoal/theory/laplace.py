@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def mean_absolute(scale: float) -> float:
@@ -45,3 +51,45 @@ def tail_quantile(scale: float, beta: float) -> int:
     exact = scale * (math.log(2 / beta) - math.log1p(math.exp(-1 / scale))) - 1
     # The margin covers the rounding of the logarithms, so the tail is never above beta.
     return max(0, math.ceil(exact + 1e-12 * scale))
+
+
+def clamped_error(
+    centre: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    truth: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """E|clip(centre + Z, low, high) - truth| for a continuous Laplace Z of the given scale.
+
+    With t = clip(truth, low, high) and G the integral of the distribution function F of Z,
+    G(z) = max(z, 0) + (b/2) exp(-|z|/b), it is
+    |truth - t| + G(t - c) - G(low - c) + G(c - t) - G(c - high).
+
+    Args:
+        centre: c, the estimate before noise.
+        scale: b > 0.
+        truth: What is estimated.
+        low: Least value that is released.
+        high: Largest one.
+
+    Returns:
+        One number for each entry, in the unit of the arguments.
+
+    Example:
+        >>> one = np.ones(1)
+        >>> float(clamped_error(0 * one, 2 * one, 0 * one, -1e9 * one, 1e9 * one).round(6)[0])
+        2.0
+    """
+    inside = np.clip(truth, low, high)
+
+    def integral(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.maximum(z, 0) + scale / 2 * np.exp(-np.abs(z) / scale))
+
+    within = (
+        integral(inside - centre)
+        - integral(low - centre)
+        + integral(centre - inside)
+        - integral(centre - high)
+    )
+    return np.asarray(np.abs(truth - inside) + within)

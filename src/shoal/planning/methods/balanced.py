@@ -28,6 +28,8 @@ def solve(problem: Problem) -> Allocation:
     loss of 1 costs at most `TARGET_GAP` per unit of weight. `gap` certifies the result.
     """
     weight = problem.weight
+    if problem.most_numbers == 1:
+        return _apart(problem)
     price = np.full(problem.n_users, weight.sum() / problem.n_users)
     for _ in range(STEPS):
         inverse = weight / (problem.by_number @ price)
@@ -40,6 +42,15 @@ def solve(problem: Problem) -> Allocation:
         noise_scale=float(loss.max()) / inverse,
         prices=_cover(problem, kept.astype(np.float64), price),
     )
+
+
+def _apart(problem: Problem) -> Allocation:
+    """Nobody is in two numbers: the dearest user of each decides, and proves it."""
+    order = np.lexsort((-problem.sensitivity, problem.number))
+    first = np.searchsorted(problem.number[order], np.arange(problem.n_numbers))
+    prices = np.zeros(problem.n_users)
+    prices[problem.user[order[first]]] = problem.weight
+    return Allocation(noise_scale=problem.largest, prices=prices)
 
 
 def gap(

@@ -1,0 +1,31 @@
+"""How far long work is, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shoal.studies.measure import Progress
+
+T = TypeVar("T")
+
+
+def bar(what: str) -> Progress:
+    """A progress bar on standard error that goes away when the work is done.
+
+    Args:
+        what: Shown before the bar.
+    """
+
+    def shown(items: Iterable[T], total: int) -> Iterable[T]:
+        if not sys.stderr.isatty():
+            return items
+        from rich.console import Console
+        from rich.progress import track
+
+        return track(items, what, total=total, console=Console(stderr=True), transient=True)
+
+    return shown

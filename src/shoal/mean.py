@@ -1,0 +1,35 @@
+"""One cell, one call: private means of values in memory, by every mechanism of the library.
+
+`auto` chooses; `baseline`, `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`,
+`quantile`, `akmv` and `adaptive` are what it chooses from; `vector` is for vectors. See
+`docs/how-to/mechanisms.md`.
+"""
+
+from shoal.release.mean import (
+    Estimate,
+    adaptive,
+    akmv,
+    array_averaging,
+    auto,
+    baseline,
+    levy,
+    opt_array_averaging,
+    quantile,
+    worst_case_optimal,
+)
+from shoal.release.mean_vector import VectorEstimate, vector
+
+__all__ = [
+    "Estimate",
+    "VectorEstimate",
+    "adaptive",
+    "akmv",
+    "array_averaging",
+    "auto",
+    "baseline",
+    "levy",
+    "opt_array_averaging",
+    "quantile",
+    "vector",
+    "worst_case_optimal",
+]

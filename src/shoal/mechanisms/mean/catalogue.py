@@ -1,0 +1,83 @@
+"""The mean mechanisms by name, and the choice that `auto` makes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from shoal.bounding import caps
+from shoal.errors import InputError
+from shoal.mechanisms.mean.adaptive import Adaptive
+from shoal.mechanisms.mean.akmv import Akmv
+from shoal.mechanisms.mean.array_averaging import ArrayAveraging, OptArrayAveraging
+from shoal.mechanisms.mean.baseline import Baseline
+from shoal.mechanisms.mean.levy import Levy
+from shoal.mechanisms.mean.quantile import Quantile
+from shoal.mechanisms.mean.worst_case_optimal import WorstCaseOptimal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal.mechanisms.mean.base import MeanMechanism
+    from shoal.records.lattice import Lattice
+
+MECHANISMS: dict[str, type[MeanMechanism]] = {
+    kind.name: kind
+    for kind in (
+        Baseline,
+        ArrayAveraging,
+        OptArrayAveraging,
+        WorstCaseOptimal,
+        Levy,
+        Quantile,
+        Akmv,
+        Adaptive,
+    )
+}
+OBJECTIVES: dict[str, type[MeanMechanism]] = {"typical": Adaptive, "worst_case": WorstCaseOptimal}
+MOST_RECORDS = 2**40
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "grouping": ("best_fit", "wrap_around"),
+    "quantiles": ("fixed", "optimised"),
+    "objective": tuple(OBJECTIVES),
+}
+
+
+def make_mechanism(name: str, lattice: Lattice, settings: Mapping[str, Any]) -> MeanMechanism:
+    """A mechanism from its name and settings that were checked.
+
+    `auto` with the objective `typical` (the default) is `adaptive`; with `worst_case` it is
+    `worst_case_optimal`, the least certificate of all.
+    """
+    if name == "auto":
+        return OBJECTIVES[str(settings.get("objective", "typical"))](lattice)
+    return MECHANISMS[name](lattice, **settings)
+
+
+def settings_allowed(name: str) -> tuple[str, ...]:
+    """Names of the settings of a mechanism."""
+    if name == "auto":
+        return ("objective",)
+    return tuple(each.name for each in fields(MECHANISMS[name]) if each.name != "lattice")
+
+
+def check_setting(name: str, value: object) -> None:
+    """Refuse a value that a setting cannot have.
+
+    Raises:
+        InputError: Another value.
+    """
+    if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):
+        choices = ", ".join(_CHOICES[name])
+        raise InputError(f"{name} is {str(value)[:40]!r}", f"one of {choices}", "choose one")
+    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < MOST_RECORDS
+    if name == "cap" and not whole and not (isinstance(value, str) and value in caps.NAMES):
+        raise InputError(
+            f"cap is {str(value)[:40]!r}",
+            f"{', '.join(caps.NAMES)}, or a whole number from 1",
+            'give for example cap="median"',
+        )
+    if name == "gamma" and not (isinstance(value, float) and 0 < value < 1):
+        raise InputError(
+            f"gamma is {str(value)[:40]!r}", "a number strictly between 0 and 1", "give gamma=0.2"
+        )

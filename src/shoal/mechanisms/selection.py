@@ -1,0 +1,80 @@
+"""Private selections: permute-and-flip over a public list of candidates.
+
+Formal guarantee: if no user changes any score by more than d, the selected position costs each
+user whose values the scores depend on 2 d / scale, and nobody else anything (McKenna and Sheldon,
+"Permute-and-Flip", NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Scores are whole numbers: one user counts for this much.
+UNIT = 1 << 10
+# Candidates of a quantile: the width over this.
+CELLS = 1 << 12
+
+
+def loss(sensitivity: int, scale: float) -> Fraction:
+    """Exact loss 2 d / scale of one selection.
+
+    Example:
+        >>> loss(sensitivity=1, scale=4.0)
+        Fraction(1, 2)
+    """
+    return Fraction(2 * sensitivity) / Fraction(scale)
+
+
+def middle_scores(values: NDArray[np.int64], bins: int, top: int) -> NDArray[np.int64]:
+    """- max(#below, #above) of each of `bins` equal bins, each value in its nearest midpoint's bin.
+
+    One value that changes moves a score by at most 1 (paper 002, Algorithm 3; theory 1 section 5).
+
+    Args:
+        values: Whole numbers in 0..top.
+        bins: How many.
+        top: The upper bound.
+
+    Example:
+        >>> middle_scores(np.array([1, 1, 9]), bins=5, top=10).tolist()
+        [-1, -2, -2, -2, -2]
+    """
+    where = np.minimum(values * bins // top, bins - 1)
+    inside = np.bincount(where, minlength=bins)
+    upto = np.cumsum(inside)
+    return np.asarray(-np.maximum(upto - inside, len(values) - upto))
+
+
+def quantile_scores(
+    values: NDArray[np.int64], rank: int, candidates: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """- distance of the wanted rank from the ranks at each candidate, in 1/UNIT of a value.
+
+    A candidate t has the ranks #{y < t} to #{y <= t}; one value that changes moves a score by at
+    most UNIT (Smith, STOC 2011, on a grid of candidates instead of the whole interval).
+
+    Args:
+        values: Whole numbers.
+        rank: Wanted rank times UNIT.
+        candidates: Ascending.
+
+    Example:
+        >>> quantile_scores(np.array([2, 4, 6]), 2 * UNIT, np.array([1, 4, 7])).tolist()
+        [-2048, 0, -1024]
+    """
+    ordered = np.sort(values)
+    below = np.searchsorted(ordered, candidates, side="left") * UNIT
+    upto = np.searchsorted(ordered, candidates, side="right") * UNIT
+    return -np.maximum(np.maximum(below - rank, rank - upto), 0)
+
+
+def grid(top: int) -> NDArray[np.int64]:
+    """Equally spaced candidates from 0 to top: `CELLS` steps, or every whole number if fewer."""
+    steps = min(CELLS, top)
+    return np.arange(steps + 1, dtype=np.int64) * top // steps

@@ -1,0 +1,1 @@
+"""Errors of every mechanism before a value is read: assumed distributions, measured errors."""

@@ -1,0 +1,84 @@
+"""Distributions to try mechanisms on. Assumptions of whoever asks, never fitted to records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Distribution(Protocol):
+    """What draws a value for every record."""
+
+    def __call__(
+        self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """One value a record.
+
+        Args:
+            rng: Source of randomness.
+            user: User of each record.
+            cell: Cell of each record.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal values; users differ by a part of the variance, and so may cells.
+
+    Args:
+        mean: Mean of all values, in the value's unit.
+        deviation: Standard deviation of one record of a cell, in the value's unit.
+        between: Part of that variance that lies between users, 0 to 1.
+        cells: Standard deviation of the means of cells, in the value's unit.
+
+    Raises:
+        InputError: A deviation below 0 or a part outside 0 to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> users, cells = np.repeat([0, 1], 5000), np.zeros(10000, np.int64)
+        >>> values = Normal(20.0, 10.0, between=1.0)(np.random.default_rng(1), users, cells)
+        >>> len(np.unique(values))
+        2
+    """
+
+    mean: float
+    deviation: float
+    between: float = 0.0
+    cells: float = 0.0
+
+    def __post_init__(self) -> None:
+        parts = (self.mean, self.deviation, self.between, self.cells)
+        sound = all(
+            isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part)
+            for part in parts
+        )
+        if not sound or min(self.deviation, self.cells) < 0 or not 0 <= self.between <= 1:
+            raise InputError(
+                f"normal values with mean {self.mean!r}, deviation {self.deviation!r}, "
+                f"{self.between!r} of the variance between users, {self.cells!r} between cells",
+                "deviations from 0 and a part of 0 to 1",
+                "give for example deviation=10, between=0.3",
+            )
+
+    def __call__(
+        self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """One value a record; a user has one deviation in all cells."""
+        values = self.mean + self.deviation * math.sqrt(1 - self.between) * rng.standard_normal(
+            len(user)
+        )
+        if self.between:
+            of_user = rng.standard_normal(int(user.max()) + 1)
+            values += self.deviation * math.sqrt(self.between) * of_user[user]
+        if self.cells:
+            values += self.cells * rng.standard_normal(int(cell.max()) + 1)[cell]
+        return values

@@ -1,0 +1,127 @@
+"""What a study is, what it leaves, and the words that its readings share."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import numpy as np
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from shoal.studies.measure import Curve, Effort
+
+PAPERS = {
+    "001": (
+        'V. A. Rameshwar and A. Tandon, "Bounding User Contributions for User-Level '
+        'Differentially Private Mean Estimation"'
+    ),
+    "002": (
+        'V. A. Rameshwar, A. Tandon, P. Gupta, A. V. Singh, N. Chakraborty and A. Sharma, "Mean '
+        'Estimation with User-Level Privacy for Spatio-Temporal IoT Datasets"'
+    ),
+}
+Row = dict[str, str | float | int]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a study found.
+
+    Attributes:
+        rows: The table.
+        figure: The picture.
+        reading: One paragraph, every figure of which comes from the run.
+    """
+
+    rows: list[Row] = field(repr=False)
+    figure: Figure = field(repr=False)
+    reading: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study by name.
+
+    Attributes:
+        name: Paper (see `PAPERS`) and figure.
+        title: What is compared.
+        source: Where the paper shows it.
+        run: Does the work.
+    """
+
+    name: str
+    title: str
+    source: str
+    run: Callable[[Effort], Outcome]
+
+
+def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
+    """Write NAME.csv, NAME.png and NAME.md into a folder, which is made if missing.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    table, drawing, text = (folder / f"{study.name}.{end}" for end in ("csv", "png", "md"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with table.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(outcome.rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(outcome.rows)
+        outcome.figure.savefig(drawing, dpi=150)
+        text.write_text(
+            f"# {study.title}\n\nSource: {study.source}: {PAPERS[study.name[:3]]}.\n\n"
+            f"{outcome.reading}\n\n"
+            f"![{study.title}]({drawing.name})\n",
+            encoding="utf-8",
+        )
+    except OSError as error:
+        raise InputError(
+            f"a study that cannot be written ({error.strerror})",
+            "a writable folder",
+            "choose another folder",
+        ) from None
+    return [table, drawing, text]
+
+
+def rows_of(collections: Mapping[str, list[Curve]]) -> list[Row]:
+    """The table of all curves."""
+    return [
+        row for name, curves in collections.items() for each in curves for row in each.rows(name)
+    ]
+
+
+def span(numbers: NDArray[np.float64], digits: int = 2) -> str:
+    """From the least to the largest of some numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> span(np.array([1.234, 1.0, 2.0])), span(np.array([1.0, 1.001]))
+        ('1.00 to 2.00', '1.00')
+    """
+    low, high = f"{numbers.min():.{digits}f}", f"{numbers.max():.{digits}f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def verdict(holds: bool) -> str:  # noqa: FBT001
+    """Whether a statement of a paper was found.
+
+    Example:
+        >>> verdict(True)
+        'as in the paper'
+    """
+    return "as in the paper" if holds else "unlike the paper"
+
+
+def behind(curves: list[Curve]) -> str:
+    """How sure the figures are."""
+    worst = max(float((each.standard_error / each.error).max()) for each in curves)
+    return f"{curves[0].repetitions:,} data sets a point; standard errors up to {worst:.1%}."
