@@ -113,3 +113,12 @@ def test_the_text_of_a_plan_says_what_matters() -> None:
                  "rank 1 loses", "certified gap", "left out, too few users"):  # fmt: skip
         assert part in text
     assert "\n" not in repr(plan())
+
+
+def test_prices_of_nothing_prove_nothing(tmp_path: Path) -> None:
+    """G-TAMPER: a balanced plan whose prices were set to 0 is refused in one line."""
+    document = plan().to_document()
+    document["prices"]["price"] = [0.0] * len(document["prices"]["price"])
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    with pytest.raises(DocumentError, match="damaged"):
+        shoal.Plan.load(tmp_path / "plan.json")

@@ -113,10 +113,10 @@ class Numbers:
         half, bounds = self.half_widths(confidence), self.plan.bounds
         low, high = self.unclamped - half, self.unclamped + half
         outside = (low > bounds.hi) | (high < bounds.lo)
-        return (
-            np.where(outside, bounds.lo, np.maximum(low, bounds.lo)),
-            np.where(outside, bounds.hi, np.minimum(high, bounds.hi)),
-        )
+        low = np.where(outside, bounds.lo, np.maximum(low, bounds.lo))
+        high = np.where(outside, bounds.hi, np.minimum(high, bounds.hi))
+        # A value moved into its range stays inside its interval.
+        return np.minimum(low, self.value), np.maximum(high, self.value)
 
     def typical_intervals(
         self, confidence: float

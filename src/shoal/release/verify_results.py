@@ -172,7 +172,8 @@ class _Result:
         low, high = exact - half, exact + half
         if low > hi or high < lo:
             low, high = lo, hi
-        wanted = [min(max(exact, self.inside[0]), self.inside[1]), max(low, lo), min(high, hi)]
+        value = min(max(exact, self.inside[0]), self.inside[1])
+        wanted = [value, min(max(low, lo), value), max(min(high, hi), value)]
         given = [result["value"], *result["interval"]]
         slack = TOLERANCE * float(self.width)
         return abs(exact - real(result["unclamped"])) <= TOLERANCE * (abs(exact) + slack) and all(

@@ -68,12 +68,12 @@ class Contributions:
 
     @cached_property
     def group_means(self) -> NDArray[np.int64]:
-        """Mean of each group, rounded downwards."""
+        """Mean of each group, rounded to the nearest."""
         groups = self.design.groups
         if groups is None:
             return self.means
         total = add_by(groups.group, groups.records * self.means[groups.member], len(groups.number))
-        return np.asarray(total // groups.filled)
+        return np.asarray((2 * total + groups.filled) // (2 * groups.filled))
 
     @property
     def group_number(self) -> NDArray[np.int64]:

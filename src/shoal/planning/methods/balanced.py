@@ -64,7 +64,8 @@ def gap(
     For any prices >= 0, sum_g w_g ln(1/b_g) <= sum_g w_g ln(w_g / sum_l price_l Delta_gl)
     + W ln(epsilon P / W) with W the sum of weights and P of prices: weak duality. Divided by W,
     the difference to the plan's own value is at most this number; 1e-3 means that no plan without
-    suppression has noise smaller by more than 0.1% in (weighted geometric) mean.
+    suppression has noise smaller by more than 0.1% in (weighted geometric) mean. Infinite if a
+    number has no price at all.
 
     Args:
         problem: Sensitivities and weights.
@@ -73,6 +74,9 @@ def gap(
         epsilon: Total loss allowed.
     """
     weight, total = problem.weight, float(problem.weight.sum())
+    if (problem.by_number @ prices <= 0).any():
+        # A number whose users are all free has no bound: these prices prove nothing.
+        return math.inf
     best = weight @ np.log(weight / (problem.by_number @ prices))
     slack = total * math.log(epsilon * float(prices.sum()) / total)
     return max(0.0, float(best + weight @ np.log(noise_scale) + slack) / total)
