@@ -1,0 +1,80 @@
+"""Occupancies of many cells that the studies of suppression share: public by nature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.records.occupancy import Occupancy
+
+# Published of the ITMS data (paper 000, section VI-A1): cells, users, most cells of a user.
+_CELLS, _USERS, _MOST = 50, 223, 11
+_MOST_CELLS = 16
+
+
+def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Occupancy:
+    """The synthetic occupancy of paper 000, section VI-A2 (Theory 2, section 5).
+
+    2^G - 1 users; users 2^j ... 2^(j+1) - 1 are in exactly G - j cells, drawn uniformly without
+    replacement, with Geo(q) records on {1, 2, ...} in each; then one heaviest user of each cell
+    has its count multiplied by 1 + gamma (to the nearest whole number).
+
+    Args:
+        gamma: At least 0; 3, 6 and 9 in the paper.
+        seed: Of the draw.
+        cells: G, 1 to 16.
+        q: Above 0, at most 1; the mean count is 1/q.
+
+    Raises:
+        InputError: A number out of its range.
+
+    Example:
+        >>> occupancy = synthetic(3, seed=0, cells=4)
+        >>> occupancy.n_users, occupancy.n_cells, occupancy.cells_per_user.max().item()
+        (15, 4, 4)
+    """
+    if not (0 <= gamma < np.inf and 1 <= cells <= _MOST_CELLS and 0 < q <= 1):
+        raise InputError(
+            f"gamma {gamma!r}, {cells} cells, q {q!r}",
+            f"gamma from 0, 1 to {_MOST_CELLS} cells, q above 0 and at most 1",
+            "give for example gamma=3, seed=0",
+        )
+    rng = np.random.default_rng(seed)
+    users = 2**cells - 1
+    level = np.repeat(np.arange(cells), 2 ** np.arange(cells))
+    # The first G - j of a random order of the cells.
+    rank = rng.random((users, cells)).argsort(axis=1).argsort(axis=1)
+    user, cell = np.nonzero(rank < cells - level[:, None])
+    count = rng.geometric(q, len(user)).astype(np.int64)
+    # Of each cell's users by falling count, the first.
+    order = np.lexsort((-count, cell))
+    heaviest = order[np.searchsorted(cell[order], np.arange(cells))]
+    count[heaviest] = np.rint(count[heaviest] * (1 + gamma)).astype(np.int64)
+    return Occupancy.from_counts(user, cell, count)
+
+
+def itms_many(seed: int = 0) -> Occupancy:
+    """An occupancy built to the published figures of the ITMS data; not the original counts.
+
+    What paper 000, section VI-A1, publishes: the 50 fullest hexagons of one hour, 223 users, at
+    most 11 of the cells a user. Everything else is made up: buses visit neighbouring hexagons of
+    a line that gets quieter towards its end, and stay in each for a log-normal number of records.
+
+    Args:
+        seed: Of what is made up.
+
+    Example:
+        >>> itms_many().summary().cells_per_user
+        11
+    """
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, _MOST + 1, _USERS)
+    lengths[: _CELLS // _MOST + 1] = _MOST
+    start = np.floor(rng.beta(1.0, 1.6, _USERS) * (_CELLS - lengths + 1)).astype(np.int64)
+    # A few buses go along the whole line, so that no hexagon is without one.
+    start[: _CELLS // _MOST + 1] = np.linspace(0, _CELLS - _MOST, _CELLS // _MOST + 1).astype(int)
+    user = np.repeat(np.arange(_USERS), lengths)
+    within = np.arange(len(user)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    cell = start[user] + within
+    stay = rng.lognormal(3.0, 0.9, len(user)) * np.exp(-cell / 16)
+    return Occupancy.from_counts(user, cell, np.maximum(1, np.rint(stay)).astype(np.int64))
