@@ -141,6 +141,27 @@ def _error(error: float) -> float:
     return float(error)
 
 
+def mean_request(
+    method: str, epsilon: Amount, settings: Mapping[str, str | int | float]
+) -> Request:
+    """The wish for means of every cell, worthless or not, by one method.
+
+    Raises:
+        InputError: The method, epsilon or a setting is not usable.
+    """
+    return make_request(
+        method=method,
+        epsilon=epsilon,
+        error=None,
+        statistics=STATISTICS,
+        worthless="keep",
+        min_users=1,
+        min_records=1,
+        weights=None,
+        settings=settings,
+    )
+
+
 def _settings(method: str, settings: Mapping[str, object]) -> dict[str, str | int | float]:
     allowed = () if method in SHARINGS else settings_allowed(method)
     for name, value in settings.items():

@@ -23,7 +23,7 @@ import pyarrow as pa
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.noise import OperatingSystem, Simulated
 from shoal.planning.make import decide
-from shoal.planning.request import make_request
+from shoal.planning.request import mean_request
 from shoal.records import keys
 from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
@@ -258,17 +258,7 @@ def _one(
 ) -> Estimate:
     check_confidence(confidence)
     lattice = Lattice(Bounds.of(bounds), tick_bits)
-    request = make_request(
-        method=method,
-        epsilon=epsilon,
-        error=None,
-        statistics=["mean"],
-        worthless="keep",
-        min_users=1,
-        min_records=1,
-        weights=None,
-        settings=settings,
-    )
+    request = mean_request(method, epsilon, settings)
     source = source_of(noise)
     aggregate = aggregate_of(values, users, lattice)
     plan = decide(aggregate.occupancy, lattice, request)

@@ -13,7 +13,7 @@ from shoal.mechanisms.mean.draw import spans
 from shoal.mechanisms.mean.ranges import Contributions
 from shoal.mechanisms.noise import Simulated
 from shoal.planning.make import decide
-from shoal.planning.request import make_request
+from shoal.planning.request import mean_request
 from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
@@ -263,18 +263,7 @@ def _plan(
     epsilon: Amount,
     settings: Mapping[str, str | int | float],
 ) -> PlanFacts:
-    request = make_request(
-        method=method,
-        epsilon=epsilon,
-        error=None,
-        statistics=["mean"],
-        worthless="keep",
-        min_users=1,
-        min_records=1,
-        weights=None,
-        settings=settings,
-    )
-    return decide(occupancy, lattice, request)
+    return decide(occupancy, lattice, mean_request(method, epsilon, settings))
 
 
 def _aggregate(occupancy: Occupancy, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:
