@@ -6,6 +6,7 @@ same seed gives the same figures on any machine with the same NumPy.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -190,11 +191,14 @@ def _carry_out(tasks: Sequence[_Task], workers: int) -> Iterator[NDArray[np.floa
         return
     # Processes forked while threads run may hang.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow) as pool:
-        try:
-            yield from pool.map(_part, tasks)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_follow)
+    try:
+        yield from pool.map(_part, tasks)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        del pool
+        # Queues are in reference cycles: their semaphores go with them, not at exit with a note.
+        gc.collect()
 
 
 def _follow() -> None:
