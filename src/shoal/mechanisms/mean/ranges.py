@@ -92,6 +92,8 @@ class Contributions:
         if chosen is None:
             exact = design.weight == design.count
             whole = self.aggregate.sums[design.member]
+            if exact.all():
+                return [x << FINE for x in exact_sums(design.number, whole, design.n_numbers)]
             high = np.where(exact, whole, design.weight * (self.means >> FINE))
             low = np.where(exact, 0, design.weight * (self.means & ((1 << FINE) - 1)))
             return self._sums(design.number, high, low)
