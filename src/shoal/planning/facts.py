@@ -154,7 +154,7 @@ class PlanFacts:
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:
-        """B of each released cell: the noise is Laplace with this scale on the cell's lattice.
+        """Scale of each released cell: the noise is Laplace with it on the cell's lattice.
 
         Where a range is selected: at most this, in proportion to the range.
         """

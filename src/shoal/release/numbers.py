@@ -77,7 +77,7 @@ class Numbers:
 
     @cached_property
     def noise_scale(self) -> NDArray[np.float64]:
-        """B of each number, now that the ranges are known."""
+        """Noise scale of each number, now that the ranges are known."""
         return self.plan.relative_scale * self._span_of_width * self.plan.width
 
     @cached_property

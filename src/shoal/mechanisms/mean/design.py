@@ -114,7 +114,7 @@ class Design:
 
     @cached_property
     def share(self) -> NDArray[np.float64]:
-        """V = m/n of each member."""
+        """The share m/n of each member."""
         return np.asarray(self.count / self.occupancy.totals[self.cells][self.number])
 
     @cached_property
@@ -137,14 +137,6 @@ class Design:
         short = np.bincount(self.number, np.maximum(apart, 0), minlength=self.n_numbers)
         over = np.bincount(self.number, np.maximum(-apart, 0), minlength=self.n_numbers)
         return np.asarray(np.maximum(short, over))
-
-    @cached_property
-    def deviation(self) -> NDArray[np.float64]:
-        """The l2 distance of weights and shares: what exchangeable users leave of the bias."""
-        if self.sums or self.interval is not None:
-            return np.zeros(self.n_numbers)
-        apart = self.share - self.weight / self.total[self.number]
-        return np.asarray(np.sqrt(np.bincount(self.number, apart**2, minlength=self.n_numbers)))
 
 
 def members(
