@@ -73,3 +73,18 @@ def error(
     effort = Effort(repetitions, seed, processes, bar("drawing data sets"))
     for line in run(epsilon or [0.5, 1.0, 2.0], effort):
         show(line)
+
+
+@app.command()
+def sparse(
+    repetitions: Annotated[int, typer.Option(help="Made-up data sets.", min=2)] = 100,
+    epsilon: Annotated[float, typer.Option(help="Total privacy loss of any user.")] = 1.0,
+) -> None:
+    """Err on fifty sparse cells: plain estimates, borrowed ones, and guessing the midpoint.
+
+    Example: shoal bench sparse --repetitions 100
+    """
+    from shoal.benchmarks.sparse import run
+
+    for line in run(repetitions, epsilon):
+        show(line)

@@ -148,6 +148,12 @@ class Numbers:
         )
 
     @property
+    def deviation(self) -> NDArray[np.float64]:
+        """What exchangeable users leave of the bias of each number, a standard deviation."""
+        spread = self._exchanged
+        return np.zeros(len(self.steps)) if spread is None else spread * self.plan.width
+
+    @property
     def _rounding(self) -> NDArray[np.float64]:
         """Most that ticks, means of users and lattice steps move each estimate, over the width."""
         plan = self.plan

@@ -14,6 +14,7 @@ import pyarrow as pa
 from shoal import documents
 from shoal.errors import InputError, MissingPartError
 from shoal.planning.request import STATISTICS
+from shoal.release.borrow import borrow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,26 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
     for name, values in columns.items():
         table = table.append_column(name, _spread(values, cells, plan.occupancy.n_cells))
     return table
+
+
+def borrowed_table(numbers: Numbers, confidence: float) -> pa.Table:
+    """Plain and borrowed estimates of the released cells.
+
+    Args:
+        numbers: What was released.
+        confidence: Of the intervals.
+    """
+    found = borrow(numbers, confidence)
+    made = numbers.plan.occupancy.cells.take(numbers.plan.released)
+    columns = {
+        "value": numbers.value,
+        "borrowed": found.value,
+        "low": found.low,
+        "high": found.high,
+    }
+    for name, values in columns.items():
+        made = made.append_column(name, pa.array(values))
+    return made
 
 
 def _spread(values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int) -> pa.Array[Any]:

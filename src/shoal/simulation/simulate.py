@@ -149,7 +149,7 @@ def simulate(
     cell = np.repeat(occupancy.cell, occupancy.count)
     for turn in progress(range(repetitions)):
         values = distribution(np.random.default_rng([seed, turn]), user, cell)
-        aggregate = _aggregate(occupancy, lattice, values)
+        aggregate = made_up(occupancy, lattice, values)
         for trial in trials:
             trial.run(aggregate, Simulated(seed * _STRIDE + turn))
     return Simulation(tuple(trial.measured() for trial in trials), repetitions)
@@ -266,7 +266,12 @@ def _plan(
     return decide(occupancy, lattice, mean_request(method, epsilon, settings))
 
 
-def _aggregate(occupancy: Occupancy, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:
+def made_up(occupancy: Occupancy, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:
+    """The aggregate of values that somebody made up, one a record in the occupancy's order.
+
+    Raises:
+        InputError: Not one finite number for each record.
+    """
     records = int(occupancy.count.sum())
     try:
         drawn = np.asarray(values, dtype=np.float64)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.records.occupancy import Occupancy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Published of the ITMS data (paper 000, section VI-A1): cells, users, most cells of a user.
 _CELLS, _USERS, _MOST = 50, 223, 11
@@ -78,3 +83,34 @@ def itms_many(seed: int = 0) -> Occupancy:
     cell = start[user] + within
     stay = rng.lognormal(3.0, 0.9, len(user)) * np.exp(-cell / 16)
     return Occupancy.from_counts(user, cell, np.maximum(1, np.rint(stay)).astype(np.int64))
+
+
+def sparse_cells() -> tuple[Occupancy, NDArray[np.float64]]:
+    """A hard, made-up occupancy with the true centre of every cell, in km/h.
+
+    50 cells of very different popularity, 223 users in at most 11 of them, 802 memberships with
+    about 46 records each, and one user with 417 records in each of 11 cells. Centres are normal
+    around 20.67 with a deviation of 4; speeds in a cell have one of 10.73.
+
+    Example:
+        >>> occupancy, centre = sparse_cells()
+        >>> len(occupancy.count), int(occupancy.count.sum()), len(centre)
+        (802, 68020, 50)
+    """
+    rng = np.random.default_rng(50223)
+    weight = rng.lognormal(0, 0.8, _CELLS)
+    degree = np.clip(rng.geometric(0.28, _USERS), 1, _MOST)
+    degree[0] = _MOST
+    chosen = [
+        rng.choice(_CELLS, size, replace=False, p=weight / weight.sum()) for size in degree.tolist()
+    ]
+    user, cell = np.repeat(np.arange(_USERS), degree), np.concatenate(chosen)
+    # A cell that nobody chose gets one user, in rising order of cells.
+    empty = np.setdiff1d(np.arange(_CELLS), cell)
+    extra = np.array([1 + int(rng.integers(_USERS - 1)) for _ in empty], dtype=np.int64)
+    user, cell = np.append(user, extra), np.append(cell, empty)
+    order = np.lexsort((cell, user))
+    user, cell = user[order], cell[order]
+    count = np.clip(np.round(46 * np.exp(1.1 * rng.normal(size=len(user)))), 1, 417).astype(int)
+    count[user == 0] = 417
+    return Occupancy.from_counts(user, cell, count), rng.normal(20.67, 4, _CELLS)

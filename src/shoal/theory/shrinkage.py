@@ -62,6 +62,25 @@ def fit_prior(estimate: NDArray[np.float64], variance: NDArray[np.float64]) -> P
     return Prior(mean, spread**0.5, float(weight.sum()) ** -0.5)
 
 
+def widened(prior: Prior, variance: NDArray[np.float64]) -> float:
+    """The prior's deviation with what is uncertain about the prior added.
+
+    t^2 + sqrt(2/sum w^2) + 1/sum w with w = 1/(s^2 + t^2): the standard error of t^2, as of a
+    variance of normal numbers, and the variance of m.
+
+    Args:
+        prior: As fitted.
+        variance: s_g^2 of the estimates it was fitted to.
+
+    Example:
+        >>> widened(Prior(0.0, 0.0, 1.0), np.array([2.0, 2.0])) > 1
+        True
+    """
+    weight = 1 / (variance + prior.deviation**2)
+    error = (2 / float((weight**2).sum())) ** 0.5
+    return float((prior.deviation**2 + error + prior.mean_error**2) ** 0.5)
+
+
 def posterior_mean(
     estimate: NDArray[np.float64], scale: NDArray[np.float64], prior: Prior
 ) -> NDArray[np.float64]:
