@@ -26,7 +26,7 @@ def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:
         pld: Any = import_module("dp_accounting.pld")
     occupancy = occupancies.sparse(seed, users=12, cells=4)
     plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=1, worthless="keep")
-    user = int(plan.steps_lost.argmax())
+    user = int(plan.user_losses.argmax())
     mine = occupancy.user == user
     cells = occupancy.cell[mine]
     share = occupancy.count[mine] / occupancy.totals[cells]

@@ -133,3 +133,42 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+FRONTIER = ["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--frontier", "f.png"]
+VERSUS = ["--versus", "balanced", "--versus", "uniform"]
+
+
+def test_the_frontier_is_printed_and_drawn(shell: Shell) -> None:
+    """One row a method and loss, as text and as JSON; the plan is saved all the same."""
+    said = shell.good(*FRONTIER, *VERSUS, "--output", "p.json")
+    assert said.startswith("4 cells, mean, bounds [0, 700]; errors over the width")
+    assert "worst-case error, median cell" in said
+    assert (shell.folder / "f.png").read_bytes().startswith(b"\x89PNG")
+    assert shoal.Plan.load("p.json").method == "balanced"
+    text = shell.good(*FRONTIER, *VERSUS, "--json")
+    document = json.loads(text)
+    assert text == json.dumps(document, sort_keys=True, indent=1) + "\n"
+    assert len(document["rows"]) == 7 * 3
+    assert {row["method"] for row in document["rows"]} == {
+        "balanced", "uniform", "lower bound, each cell alone"
+    }  # fmt: skip
+    assert [row["epsilon"] for row in document["rows"][:7]] == [0.125, 0.25, 0.5, 1, 2, 4, 8]
+
+
+def test_the_frontier_is_the_same_whatever_the_values_are(shell: Shell) -> None:
+    """Only counts decide: another value in every record, the same bytes."""
+    first = shell.good(*FRONTIER, *VERSUS)
+    table = pq.read_table("flights.parquet")
+    other = [(row * 37) % 700 + 0.5 for row in range(table.num_rows)]
+    pq.write_table(table.set_column(2, "speed", [other]), "flights.parquet")
+    assert shell.good(*FRONTIER, *VERSUS) == first
+
+
+def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> None:
+    """Another ending, no folder, methods without a picture; then an unknown method."""
+    missing = ["plan", "no.parquet", *PLAN, "--epsilon", "1"]
+    assert "ends in .png" in shell.bad(*missing, "--frontier", "f.gif")
+    assert "a folder that is there" in shell.bad(*missing, "--frontier", "no/f.png")
+    assert "--versus without --frontier" in shell.bad(*missing, "--versus", "balanced")
+    assert "a method 'best'" in shell.bad(*FRONTIER, "--versus", "best")

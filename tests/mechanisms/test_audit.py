@@ -73,6 +73,8 @@ class Answers:
         assert lattice_bits
         return steps
 
+    add_gaussian = add_laplace
+
 
 @dataclass(frozen=True)
 class Attack:

@@ -18,9 +18,11 @@ import pytest
 
 from shoal.mechanisms.mean.baseline import Baseline
 from shoal.mechanisms.mean.draw import to_steps
+from shoal.planning.bundle import Bundle
 from shoal.planning.losses import Losses
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
+from shoal.statistics.mean import Mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +103,9 @@ def accounted_steps(case: Small) -> NDArray[np.int64]:
     mechanism = Baseline(Lattice(Bounds(0, 1), TICK_BITS))
     cells = np.arange(len(case.scales))
     design = mechanism.design(case.occupancy, cells, {})
-    return Losses(mechanism, design, np.zeros(0), case.bits).of_users(np.array(case.scales))
+    losses = Losses(mechanism, Bundle(design, (Mean(),)), np.zeros(0), case.bits)
+    lost = losses.of_users(np.array(case.scales)) * 2**case.bits
+    return np.asarray(lost, dtype=np.int64)
 
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))

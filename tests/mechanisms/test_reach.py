@@ -60,6 +60,8 @@ class Recorder:
         assert lattice_bits
         return steps
 
+    add_gaussian = add_laplace
+
 
 @dataclass(frozen=True)
 class Case:

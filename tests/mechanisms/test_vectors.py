@@ -24,6 +24,8 @@ class Silent:
         assert lattice_bits
         return steps
 
+    add_gaussian = add_laplace
+
     def select(self, scores: np.ndarray, scale: float, draw: int) -> int:
         """Nothing is selected here."""
         raise NotImplementedError

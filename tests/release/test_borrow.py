@@ -9,6 +9,8 @@ import pytest
 import shoal
 from shoal.benchmarks import sparse
 from shoal.errors import InputError
+from shoal.release import table
+from shoal.release.numbers import Numbers
 from tests.support import flights
 
 
@@ -18,12 +20,13 @@ def test_borrowed_estimates_of_sparse_cells() -> None:
     Means of 2,000 errors with standard errors below 0.4 km/h: guessing errs by 12.6, plain
     estimates by less, borrowed ones by at most 5.5; at least 95% of the intervals cover.
     """
-    *_, auto = sparse.run(40, 1.0)
-    _, hopeless, plain, borrowed, _, covered = auto.split()
-    assert float(plain) < 12.57
-    assert float(borrowed) <= 5.5
-    assert float(covered.rstrip("%")) >= 95
-    assert 0 < int(hopeless) < 50
+    rows = {line.split()[0]: line.split()[1:] for line in sparse.run(40, 1.0)}
+    for method in ("auto", "optimal_in_range"):
+        _, plain, borrowed, _, covered = rows[method]
+        assert float(plain) < 12.57
+        assert float(borrowed) <= 5.5
+        assert float(covered.rstrip("%")) >= 95
+    assert 0 < int(rows["auto"][0]) < 50
 
 
 def test_borrowing_leaves_the_release_as_it_is() -> None:
@@ -57,3 +60,34 @@ def test_too_few_cells_have_nothing_to_borrow() -> None:
         release.borrow()
     with pytest.raises(InputError, match="confidence"):
         release.borrow(confidence=1)
+
+
+def test_groups_of_cells_borrow_from_their_own() -> None:
+    """G-BORROW: two coarse cells 40 apart: each fine cell errs less within its own, and is covered.
+
+    200 cells with a deviation of 1 around 20 or 60 and noise of about 6: of the 95% intervals at
+    least 90% cover (190 expected of 200, with a standard deviation of 3).
+    """
+    rng = np.random.default_rng(3)
+    side = np.arange(200) % 2
+    truth = 20 + 40 * side + rng.normal(size=200)
+    occupancy = shoal.Occupancy.from_counts(
+        np.arange(200 * 20), {"side": np.repeat(side, 20), "cell": np.repeat(np.arange(200), 20)},
+        np.ones(4000, dtype=int),
+    )  # fmt: skip
+    plan = shoal.plan(occupancy, bounds=(0, 80), epsilon=0.7, worthless="keep")
+    # Cells are sorted by side first.
+    truth = truth[occupancy.cells["cell"].to_numpy()]
+    noisy = truth + rng.laplace(scale=plan.noise_scale)
+    steps = noisy / (plan.extent * plan.relative_scale) * 2.0**plan.lattice_bits
+    numbers = Numbers(plan, [round(x) for x in steps.tolist()], None)
+    alone, together = (table.borrowed_table(numbers, 0.95, each) for each in ("side", None))
+    own, other = (np.abs(each["borrowed"].to_numpy() - truth).mean() for each in (alone, together))
+    assert own < 2
+    assert own < 0.5 * other
+    inside = (alone["low"].to_numpy() <= truth) & (truth <= alone["high"].to_numpy())
+    assert inside.mean() >= 0.9
+    labels = occupancy.cells["side"].to_pylist()
+    assert table.borrowed_table(numbers, 0.95, labels).equals(alone)
+    with pytest.raises(InputError, match="one label for each of the 200 cells"):
+        table.borrowed_table(numbers, 0.95, "elsewhere")

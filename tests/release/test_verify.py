@@ -63,7 +63,26 @@ LIES: dict[str, tuple[Change, str]] = {
     "a smaller decimal": (
         lambda m: m["guarantee"].update(epsilon_at_most=0.5), "guarantee in words"
     ),
-    "other noise": (lambda m: m["plan"]["numbers"].update(noise="none"), "guarantee in words"),
+    "other noise": (lambda m: m["plan"]["numbers"].update(noise="none"), "statistics and noise"),
+    "wider noise": (
+        lambda m: m["plan"]["numbers"].update(noise="discrete gaussian"), "statistics and noise"
+    ),
+    "an approximate guarantee": (
+        lambda m: m["guarantee"].update(privacy="approximate differential privacy"),
+        "guarantee in words",
+    ),
+    "a delta in the claims": (
+        lambda m: m["plan"]["claims"].update(delta="1/10"), "guarantee in words"
+    ),
+    "a joint release of means": (
+        lambda m: m["plan"]["numbers"].update(joint=True), "statistics and noise"
+    ),
+    "a joint release in words": (
+        lambda m: m["plan"]["numbers"].update(joint="no"), "statistics and noise"
+    ),
+    "targets of nothing": (lambda m: m["plan"].update(targets=[1.0] * 4), "targets"),
+    "more in the request": (lambda m: m["plan"]["request"].update(note=1), "no other parts"),
+    "no gap": (lambda m: m["plan"]["claims"].update(gap=None), "gap to the best plan"),
     "another key": (_result("key", ["LAX"]), "results"),
     "another statistic": (_result("statistic", "median"), "results"),
     "a huge lattice number": (_result("steps", 2**62), "results"),
@@ -75,11 +94,11 @@ LIES: dict[str, tuple[Change, str]] = {
         lambda m: m["plan"]["request"].update(epsilon=None), "within what was asked for"
     ),
     "another method": (
-        lambda m: m["plan"]["request"].update(method="equalised"), "gap of the balance"
+        lambda m: m["plan"]["request"].update(method="equalised"), "gap to the best plan"
     ),
-    "no prices": (lambda m: m["plan"].update(prices=None), "gap of the balance"),
+    "no prices": (lambda m: m["plan"].update(prices=None), "gap to the best plan"),
     "another weight": (
-        lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 1e9), "gap of the balance"
+        lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 1e9), "gap to the best plan"
     ),
     "a longer status": (lambda m: m["plan"]["status"].append("worthless"), "public rules"),
     "simulation zero": (lambda m: m.update(simulation=0), "noise of the operating system"),
@@ -98,7 +117,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "smaller bias": (_more("bias_bound", 0.9), "bias bounds"),
     "higher lower bounds": (_more("lower_bound", 1.01), "lower bounds"),
     "empty lower bounds": (_more("lower_bound", 0.5), "lower bounds"),
-    "smaller gap": (lambda m: m["plan"]["claims"].update(gap=0.0), "gap of the balance"),
+    "smaller gap": (lambda m: m["plan"]["claims"].update(gap=0.0), "gap to the best plan"),
     "another value": (_result("value", 123.0), "results"),
     "another unclamped": (_result("unclamped", 123.0), "results"),
     "narrow interval": (_result("interval", [380.0, 381.0]), "results"),
@@ -128,10 +147,10 @@ LIES: dict[str, tuple[Change, str]] = {
     "more in the guarantee": (
         lambda m: m["guarantee"].update(epsilon_of_users=0.1), "no other parts"
     ),
-    "another schema": (lambda m: m.update(schema="shoal.manifest/1"), "guarantee in words"),
+    "another schema": (lambda m: m.update(schema="shoal.manifest/2"), "guarantee in words"),
     "more in the plan": (lambda m: m["plan"].update(comment="private"), "no other parts"),
     "statistics of numbers": (
-        lambda m: m["plan"]["numbers"].update(statistic="median"), "guarantee in words"
+        lambda m: m["plan"]["numbers"].update(statistics=["median"]), "statistics and noise"
     ),
     "another fingerprint": (
         lambda m: m["plan"]["occupancy"].update(fingerprint="0" * 64), "counts' fingerprint"
@@ -195,7 +214,7 @@ def test_damage_is_one_clear_error(manifest: dict[str, Any], change: Change) -> 
 def test_other_documents_are_refused(tmp_path: Path) -> None:
     """A plan is not a manifest."""
     flights.plan().save(tmp_path / "plan.json")
-    with pytest.raises(DocumentError, match=r"not of the schema shoal\.manifest/2"):
+    with pytest.raises(DocumentError, match=r"not of the schema shoal\.manifest/3"):
         shoal.verify(tmp_path / "plan.json")
 
 
@@ -207,7 +226,7 @@ def test_verify_shares_no_code_with_the_planner() -> None:
     from shoal.release import verify
 
     parts = sorted(Path(verify.__file__).parent.glob("verify*.py"))
-    assert len(parts) == 7
+    assert len(parts) == 15
     found: set[str] = set()
     for part in parts:
         for node in ast.walk(ast.parse(part.read_text(encoding="utf-8"))):

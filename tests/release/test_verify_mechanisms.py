@@ -336,9 +336,9 @@ LIES: dict[str, tuple[Change, str]] = {
     "another number": (_result("steps", lambda x: x + 2**20), "results"),
     "a narrow interval": (_result("interval", lambda ends: [ends[0] + 0.1, ends[1]]), "results"),
     "more confidence": (lambda m: m.update(confidence=0.99), "results"),
-    "a gap": (lambda m: m["plan"]["claims"].update(gap=0.0), "gap of the balance"),
+    "a gap": (lambda m: m["plan"]["claims"].update(gap=0.0), "gap to the best plan"),
     "a weight": (
-        lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 7.0), "gap of the balance"
+        lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 7.0), "gap to the best plan"
     ),
     "an error asked for": (
         lambda m: m["plan"]["request"].update(epsilon=None, error=1e9), "within what was asked for"

@@ -15,8 +15,10 @@ import shoal
 from shoal.bounding import caps
 from shoal.release import verify_caps, verify_mechanism
 from shoal.release.verify_design import Design
+from shoal.release.verify_errors import Errors
 from shoal.release.verify_facts import Facts
 from shoal.release.verify_grouping import SHARE, group
+from shoal.release.verify_losses import Losses
 from tests.support import occupancies
 
 CELL = st.lists(st.integers(1, 12), min_size=1, max_size=14)
@@ -54,8 +56,8 @@ def test_designs_agree_with_the_planner(
     assert own.reach.tolist() == plan.design.reach.tolist()
     assert own.total == plan.design.total.tolist()
     steps = Fraction(2 * occupancy.n_cells + 1, 2**plan.lattice_bits)
-    assert 0 <= plan.exact_epsilon - own.epsilon() <= steps
-    np.testing.assert_allclose(own.bias_bounds(), plan.bias_bound, rtol=1e-12)
+    assert 0 <= plan.exact_epsilon - Losses(own).largest <= steps
+    np.testing.assert_allclose(Errors(own).bias_bounds(), plan.bias_bound, rtol=1e-12)
 
 
 def test_arrays_by_hand() -> None:

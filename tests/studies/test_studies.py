@@ -56,16 +56,16 @@ def losses(rows: Table) -> np.ndarray:
 
 @pytest.mark.parametrize("name", [study.name for study in STUDIES])
 def test_every_study_writes_its_three_files(folder: Path, name: str) -> None:
-    """A table, a picture and one paragraph; errors are above 0 and below half the width."""
+    """A table, a picture and one paragraph; errors of one cell are within half the width."""
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     head, source, reading, picture = (folder / f"{name}.md").read_text().strip().split("\n\n")
     assert head.startswith("# ")
-    assert source.startswith("Source: paper 00")
+    assert source.startswith("Source: paper 00" if name[0] == "0" else "Source: our own")
     assert len(reading) > 300
     assert "nan" not in reading
     assert picture.endswith(f"({name}.png)")
     rows = table(folder, name)
-    if name != "002-figure-5":
+    if name.startswith(("001", "002")) and name != "002-figure-5":
         assert {row["repetitions"] for row in rows} == {str(QUICK)}
         assert all(0 < float(row["error"]) < WIDTH / 2 for row in rows)
 
@@ -286,7 +286,7 @@ def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line that says what to do."""
     assert main(["study", "run", "figure-9"]) == 2
-    assert "002-figure-5, or all" in capsys.readouterr().err
+    assert "flights-variance, or all" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["study", "run", "002-figure-5", "--folder", str(tmp_path / "file")]) == 2
     assert "writable folder" in capsys.readouterr().err

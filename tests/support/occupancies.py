@@ -27,3 +27,9 @@ def _from_pairs(pairs: dict[tuple[int, int], int]) -> Occupancy:
 small = st.dictionaries(
     st.tuples(st.integers(0, 5), st.integers(0, 4)), st.integers(1, 60), min_size=1
 ).map(_from_pairs)
+
+
+def crowded(users: int = 50, cells: int = 80) -> Occupancy:
+    """Every user in every cell, equally often: Gaussian noise is far smaller than Laplace noise."""
+    user, cell = np.divmod(np.arange(users * cells), cells)
+    return Occupancy.from_counts(user, cell, np.full(users * cells, 3))

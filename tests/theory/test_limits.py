@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from shoal.theory import limits
+from shoal.theory import limits, variance
 
 
 def by_linear_program(counts: list[int], epsilon: float) -> float:
@@ -57,3 +57,27 @@ def test_cells_do_not_mix() -> None:
     for g in (0, 1):
         alone = limits.least_mean_error(np.zeros((cell == g).sum(), int), counts[cell == g], 1, 0.9)
         assert together[g] == alone[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 60), min_size=1, max_size=15),
+    epsilon=st.floats(0.2, 60),
+)
+def test_the_least_error_of_a_variance(counts: list[int], epsilon: float) -> None:
+    """G-LOWER: no threshold on the weights of a variance does better, whatever plan is known."""
+    shares = np.array(counts) / sum(counts)
+    errors = []
+    for most in np.linspace(0, shares.max(), 200):
+        weight = np.minimum(shares, most)
+        kept = weight.sum()
+        bias = variance.mass_bias(np.array([1 - kept]), np.array([1 - kept]))[0]
+        moved = variance.mass_sensitivity(weight, np.full(len(weight), kept)).max()
+        errors.append(float(bias + moved / epsilon))
+    known = np.array([min(errors)])
+    cell, number = np.zeros(len(counts), dtype=np.int64), np.array(counts)
+    least = limits.least_variance_error(cell, number, 1, epsilon, known)[0]
+    assert least <= known[0] * (1 + 1e-9)
+    # Close where the plan misses little and nobody is heavy.
+    if known[0] < 0.1 and shares.max() < 0.1:
+        assert least >= 0.8 * known[0]

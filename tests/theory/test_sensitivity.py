@@ -66,7 +66,6 @@ def test_steps_are_never_below_the_exact_ceiling(
 ) -> None:
     """Rounding goes against us, by one step at most (and a relative 2^-50 of large numbers)."""
     exact = math.ceil(Fraction(m, m + extra) * 2**bits / Fraction(scale))
-    stated = int(
-        sensitivity.mean_steps(np.array([m]), np.array([m + extra]), np.array([scale]), bits)[0]
-    )
+    moved = sensitivity.mean(np.array([m]), np.array([m + extra]))
+    stated = int(sensitivity.whole_steps(moved, np.array([scale]), bits)[0])
     assert exact <= stated <= exact + 1 + (exact >> 49)

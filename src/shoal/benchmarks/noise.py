@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.mechanisms.mean.draw import to_steps, value
 from shoal.mechanisms.noise import OperatingSystem
-from shoal.records.lattice import Bounds, Lattice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ _BITS = 26
 
 def run(numbers: int) -> Iterator[str]:
     """Draw the noise alone, then the whole way from exact sums to released values."""
-    source, lattice = OperatingSystem(), Lattice(Bounds(0, 700))
+    source, extent = OperatingSystem(), (Fraction(0), Fraction(700))
     source.add_laplace([0], _BITS)
     rng = np.random.default_rng(1)
     scales = rng.uniform(0.01, 1, numbers).tolist()
@@ -31,7 +31,7 @@ def run(numbers: int) -> Iterator[str]:
     began = time.perf_counter()
     exact = [to_steps(x, 2**40, b, _BITS) for x, b in zip(sums, scales, strict=True)]
     noisy = source.add_laplace(exact, _BITS)
-    values = [value(lattice, x, b, _BITS, 1 << 30) for x, b in zip(noisy, scales, strict=True)]
+    values = [value(extent, x, b, _BITS, Fraction(1)) for x, b in zip(noisy, scales, strict=True)]
     whole = time.perf_counter() - began
     yield f"rounding, noise, value {len(values) / whole:>12,.0f} numbers a second"
     yield f"ratio                  {whole / alone:>12.2f}"

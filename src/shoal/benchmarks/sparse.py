@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from shoal.records.aggregate import Aggregate
 
 _BOUNDS, _DEVIATION, _CONFIDENCE = Bounds(0, 65), 10.73, 0.95
-_METHODS = ("balanced", "array_averaging", "auto")
+_METHODS: dict[str, tuple[str, dict[str, str | int | float]]] = {
+    "balanced": ("balanced", {}),
+    "array_averaging": ("array_averaging", {}),
+    "auto": ("auto", {}),
+    "optimal_in_range": ("optimal", {"range": "selected"}),
+}
 
 
 def run(repetitions: int, epsilon: float) -> Iterator[str]:
@@ -36,7 +41,10 @@ def run(repetitions: int, epsilon: float) -> Iterator[str]:
     occupancy, centre = sparse_cells()
     lattice = Lattice(_BOUNDS)
     cell = np.repeat(occupancy.cell, occupancy.count)
-    plans = {name: decide(occupancy, lattice, mean_request(name, epsilon, {})) for name in _METHODS}
+    plans = {
+        name: decide(occupancy, lattice, mean_request(method, epsilon, settings))
+        for name, (method, settings) in _METHODS.items()
+    }
     data = []
     for turn in range(repetitions):
         rng = np.random.default_rng([50223, turn])

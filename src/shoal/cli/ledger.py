@@ -30,7 +30,8 @@ def create(
     from shoal.accounting.ledger import Ledger
 
     Ledger.create(path, epsilon=epsilon, delta=delta)
-    show(f"created {path} with epsilon {epsilon}")
+    more = "" if delta == "0" else f", delta {delta}"
+    show(f"created {path} with epsilon {epsilon}{more}")
 
 
 @app.command("show")
@@ -70,6 +71,8 @@ def show_ledger(path: Book, as_json: Json = False) -> None:
         f"budget epsilon {shown(book.budget.epsilon)}, spent {shown(book.spent.epsilon)}, "
         f"left {left}; {len(entries)} releases"
     )
+    if book.budget.delta:
+        show(f"budget delta {shown(book.budget.delta)}, spent {shown(book.spent.delta)}")
     for entry in entries:
         show(
             f"{entry.number:>4}  epsilon {shown(entry.epsilon):<9} {entry.recorded_at}  "

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli.options import Data, Json, settings_of, show, show_json, working
+from shoal.cli.progress import bar
+
+if TYPE_CHECKING:
+    from shoal import Plan
 
 
 def plan(
     data: Data,
     user: Annotated[str, typer.Option(help="Column that says whose record it is.")],
-    value: Annotated[str, typer.Option(help="Column to be averaged.")],
+    value: Annotated[str, typer.Option(help="Column whose values are released.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="Public range of the value.")],
     cell: Annotated[
         list[str],
@@ -25,9 +29,16 @@ def plan(
     error: Annotated[
         float | None, typer.Option(help="Instead: largest worst-case error of a cell.")
     ] = None,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option(help="mean, variance, or such as 'share_above(60)'; repeat. [default: mean]"),
+    ] = None,
+    delta: Annotated[str, typer.Option(help="What may go wrong; allows Gaussian noise.")] = "0",
     method: Annotated[
         str,
-        typer.Option(help="balanced, equalised, uniform, auto, or a mean mechanism."),
+        typer.Option(
+            help="balanced, equalised, uniform, optimal, clip_user, auto, or a mean mechanism."
+        ),
     ] = "balanced",
     setting: Annotated[
         list[str] | None,
@@ -47,6 +58,16 @@ def plan(
     picture: Annotated[
         Path | None, typer.Option(help="Draw the error of every cell (png, svg or pdf).")
     ] = None,
+    frontier: Annotated[
+        Path | None,
+        typer.Option(
+            help="Compare all methods at several losses: print that instead, and draw it here."
+        ),
+    ] = None,
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(help="With --frontier: a method to compare; repeat. All if not given."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Plan a release from the public counts: noise, error and loss, and which cells are worthless.
@@ -55,8 +76,8 @@ def plan(
     --missing public --epsilon 1 --output plan.json
     """
     import shoal
-    from shoal.planning.text import describe
 
+    _check(picture, frontier, versus)
     records = shoal.Records(
         data,
         user=user,
@@ -72,8 +93,10 @@ def plan(
         made = shoal.plan(
             occupancy,
             bounds=bounds,
+            statistics=statistic or ["mean"],
             epsilon=epsilon,
             error=error,
+            delta=delta,
             method=method,
             worthless=worthless,
             min_users=min_users,
@@ -86,10 +109,46 @@ def plan(
         shoal.picture(made, picture)
     if output is not None:
         made.save(output)
-    if as_json:
-        document = made.to_document()
-        document["occupancy"] = {"fingerprint": made.occupancy.fingerprint}
-        document["labels"] = made.occupancy.labels
-        show_json(document)
+    if frontier is not None:
+        _explore(made, versus, frontier, as_json=as_json)
     else:
-        show(str(describe(made, rows=rows)))
+        _show(made, rows, as_json=as_json)
+
+
+def _show(plan: Plan, rows: int, *, as_json: bool) -> None:
+    from shoal.planning.text import describe
+
+    if not as_json:
+        show(str(describe(plan, rows=rows)))
+        return
+    document = plan.to_document()
+    document["occupancy"] = {"fingerprint": plan.occupancy.fingerprint}
+    document["labels"] = plan.occupancy.labels
+    show_json(document)
+
+
+def _check(picture: Path | None, frontier: Path | None, versus: list[str] | None) -> None:
+    """Refuse before the records are counted, not after."""
+    from shoal.errors import InputError
+    from shoal.report.pictures import check_picture
+
+    for path in (picture, frontier):
+        if path is not None:
+            check_picture(path)
+    if versus and frontier is None:
+        raise InputError(
+            "--versus without --frontier", "both", "give for example --frontier frontier.png"
+        )
+
+
+def _explore(plan: Plan, versus: list[str] | None, path: Path, *, as_json: bool) -> None:
+    """Compare the methods for the plan's cells; no value is read."""
+    import shoal
+    from shoal.release.explore import compare_plans
+
+    found = compare_plans(plan, versus or None, progress=bar("planning"))
+    shoal.picture(found, path)
+    if as_json:
+        show_json(found.to_document())
+    else:
+        show(str(found))

@@ -1,7 +1,7 @@
 """Where randomness comes from: exact lattice noise, or a marked simulation.
 
-One release draws ONE vector of discrete Laplace noise with the common scale of 2^j steps; every
-number has its own step, so every number has its own scale.
+One release draws ONE vector of discrete Laplace or discrete Gaussian noise with the common scale of
+2^j steps; every number has its own step, so every number has its own scale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ import numpy as np
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+    from opendp.mod import Measurement, Metric
 
 # A number and its noise must fit 64-bit integers with room to spare.
 LARGEST_STEPS = 2**61
@@ -36,6 +39,10 @@ class Noise(Protocol):
         """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number."""
         ...
 
+    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """Add discrete Gaussian noise of scale 2^lattice_bits steps to each whole number."""
+        ...
+
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """Position of a high score, by permute-and-flip; `draw` tells selections apart."""
         ...
@@ -43,11 +50,14 @@ class Noise(Protocol):
 
 @dataclass(frozen=True)
 class OperatingSystem:
-    """Exact discrete Laplace noise by OpenDP from the operating system's randomness.
+    """Exact discrete noise by OpenDP from the operating system's randomness.
 
-    Formal guarantee: whole-number vectors that differ by at most d in the l1 norm have outputs
-    whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). Numbers are clamped
-    to 0..2^61 before, which brings no two further apart, and sums to 64 bits after.
+    Formal guarantees: whole-number vectors that differ by at most d in the l1 norm have outputs of
+    `add_laplace` whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). If they
+    differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
+    rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
+    (`docs/theory/gaussian.md`). Numbers are clamped to 0..2^61 before, which brings no two further
+    apart, and sums to 64 bits after.
 
     Example:
         >>> len(OperatingSystem().add_laplace([10, 20], lattice_bits=20))
@@ -63,15 +73,18 @@ class OperatingSystem:
         """One draw for each number; large vectors use every core."""
         import opendp.prelude as dp
 
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        measurement = dp.m.make_laplace(*space, scale=2.0**lattice_bits)
-        numbers = _clamped(steps)
-        chunks = [numbers[at : at + _CHUNK] for at in range(0, len(numbers), _CHUNK)]
-        if len(chunks) == 1:
-            return list(measurement(chunks[0]))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return [number for part in pool.map(measurement, chunks) for number in part]
+        return _exact(dp.m.make_laplace, dp.l1_distance(T="i64"), steps, lattice_bits)
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """One draw for each number; large vectors use every core.
+
+        Example:
+            >>> len(OperatingSystem().add_gaussian([10, 20], lattice_bits=20))
+            2
+        """
+        import opendp.prelude as dp
+
+        return _exact(dp.m.make_gaussian, dp.l2_distance(T="i64"), steps, lattice_bits)
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:  # noqa: ARG002
         """OpenDP's noisy max with exact exponential noise: permute-and-flip.
@@ -93,7 +106,7 @@ class OperatingSystem:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Repeatable discrete Laplace noise for studies and tests. It protects nobody.
+    """Repeatable discrete noise for studies and tests. It protects nobody.
 
     A release drawn with it is marked as a simulation and touches no ledger.
 
@@ -120,14 +133,61 @@ class Simulated:
     def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
         """The difference of two geometric variables is a discrete Laplace variable."""
         rng = np.random.default_rng(self.seed)
-        chance = -np.expm1(-(2.0**-lattice_bits))
-        first, second = rng.geometric(chance, size=(2, len(steps)))
-        return [int(x) + int(z) for x, z in zip(_clamped(steps), first - second, strict=True)]
+        return _added(steps, _laplace(rng, 2.0**lattice_bits, len(steps)))
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """Rejection from discrete Laplace noise: the discrete Gaussian itself, at every scale.
+
+        Example:
+            >>> Simulated(1).add_gaussian([100], 3) == Simulated(1).add_gaussian([100], 3)
+            True
+        """
+        rng = np.random.default_rng(self.seed)
+        return _added(steps, _gaussian(rng, 2.0**lattice_bits, len(steps)))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """The highest of the scores with exponential noise on each."""
         rng = np.random.default_rng([self.seed, draw])
         return int((scores + rng.exponential(scale, len(scores))).argmax())
+
+
+def _exact(
+    make: Callable[..., Measurement], distance: Metric, steps: list[int], lattice_bits: int
+) -> list[int]:
+    """OpenDP's noise on whole numbers, in chunks that are drawn side by side."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    measurement = make(dp.vector_domain(dp.atom_domain(T="i64")), distance, 2.0**lattice_bits)
+    numbers = _clamped(steps)
+    chunks = [numbers[at : at + _CHUNK] for at in range(0, len(numbers), _CHUNK)]
+    if len(chunks) == 1:
+        return list(measurement(chunks[0]))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [number for part in pool.map(measurement, chunks) for number in part]
+
+
+def _laplace(rng: np.random.Generator, scale: float, size: int) -> NDArray[np.int64]:
+    first, second = rng.geometric(-np.expm1(-1 / scale), size=(2, size))
+    return np.asarray(first - second)
+
+
+def _gaussian(rng: np.random.Generator, scale: float, size: int) -> NDArray[np.int64]:
+    """Canonne, Kamath and Steinke 2020, Algorithm 3, for all numbers at once.
+
+    A discrete Laplace y of scale t is kept with probability exp(-(|y| - s^2/t)^2 / (2 s^2)), which
+    leaves P[y] proportional to exp(-y^2 / (2 s^2)). At t = s about three of four are kept.
+    """
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < size:
+        drawn = _laplace(rng, scale, 2 * size)
+        kept = 2 * rng.exponential(size=2 * size) >= (np.abs(drawn) / scale - 1) ** 2
+        found = np.concatenate([found, drawn[kept]])
+    return found[:size]
+
+
+def _added(steps: list[int], noise: NDArray[np.int64]) -> list[int]:
+    return [int(x) + int(z) for x, z in zip(_clamped(steps), noise, strict=True)]
 
 
 def _clamped(steps: list[int]) -> list[int]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.mechanisms.mean.baseline import Baseline
-from shoal.planning.facts import PlanFacts, mechanism_of, problem_of
+from shoal.planning.bundle import Bundle
+from shoal.planning.facts import PlanFacts, mechanism_of, weights_of
 from shoal.planning.fit import fit, lattice_bits, round_scale
 from shoal.planning.losses import Losses
 from shoal.planning.methods import balanced
@@ -59,7 +60,8 @@ def solve(
     sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon)
     most_numbers = int(np.bincount(design.user).max())
     bits = lattice_bits(most_numbers, epsilon)
-    relative = fit(relative, bits, limit, Losses(mechanism, design, sharp, bits))
+    bundle = Bundle(design, request.statistics)
+    relative = fit(relative, bits, limit, Losses(mechanism, bundle, sharp, bits))
     facts = PlanFacts(
         occupancy=occupancy,
         lattice=lattice,
@@ -70,7 +72,7 @@ def solve(
         parameters=mechanism.tune(design, parameters, epsilon, relative),
         selection_scale=sharp,
     )
-    vars(facts)["design"] = design
+    vars(facts).update(design=design, bundle=bundle)
     return facts
 
 
@@ -82,8 +84,9 @@ def _balance(
     design: Design, request: Request, selecting: float, epsilon: float
 ) -> NDArray[np.float64]:
     """Loss of each cell, balanced: each user pays for selections and for its part of the noise."""
-    problem = problem_of(design, request.weights)
-    part = problem.sensitivity / design.largest[design.number]
+    weight = weights_of(design.occupancy, design.cells, request.weights)
+    problem = Bundle(design, request.statistics).problem(weight, np.ones(len(weight)))
+    part = design.part / design.largest[design.number]
     rate = selecting + (1 - selecting) * part
     return np.asarray(epsilon / balanced.solve(replace(problem, sensitivity=rate)).noise_scale)
 

@@ -9,18 +9,22 @@ import numpy as np
 from shoal import documents
 from shoal.errors import DocumentError, InputError
 from shoal.mechanisms.noise import MOST_BITS
+from shoal.planning.bundle import PAIR
 from shoal.planning.facts import mechanism_of, weights_of
-from shoal.planning.request import STATISTICS, make_request
+from shoal.planning.request import make_request
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from shoal.planning.facts import PlanFacts
     from shoal.planning.request import Request
 
-SCHEMA = "shoal.plan/2"
+SCHEMA = "shoal.plan/3"
+_NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
 _LARGEST = 2**53
 
@@ -37,8 +41,9 @@ def to_document(plan: PlanFacts) -> documents.Document:
         "occupancy": plan.occupancy.to_document(),
         "status": list(plan.status),
         "numbers": {
-            "statistic": STATISTICS[0],
-            "noise": "discrete laplace",
+            "statistics": [each.name for each in plan.statistics],
+            "joint": plan.joint,
+            "noise": "discrete gaussian" if plan.gaussian else "discrete laplace",
             "lattice_bits": plan.lattice_bits,
             "cell": plan.released.tolist(),
             "weight": weights_of(plan.occupancy, plan.released, plan.request.weights).tolist(),
@@ -46,16 +51,23 @@ def to_document(plan: PlanFacts) -> documents.Document:
         },
         "mechanism": {
             "name": plan.mechanism.name,
-            "parameters": {name: value.tolist() for name, value in plan.parameters.items()},
+            "parameters": {
+                name: documents.pack_integers(value)
+                if name in plan.mechanism.per_member
+                else value.tolist()
+                for name, value in plan.parameters.items()
+            },
             "selection_scale": plan.selection_scale.tolist(),
         },
         "prices": None if plan.prices is None else _sparse(plan),
+        "targets": None if plan.targets is None else plan.targets.tolist(),
         "claims": {
             "epsilon": str(plan.exact_epsilon),
+            "delta": str(plan.exact_delta),
             "gap": plan.gap,
             "bias_bound": plan.bias_bound.tolist(),
             "worst_case_error": plan.worst_case_error.tolist(),
-            "lower_bound": plan.lower_bound.tolist(),
+            "lower_bound": None if plan.gaussian else plan.lower_bound.tolist(),
         },
     }
 
@@ -72,10 +84,16 @@ def parts(document: documents.Document) -> dict[str, Any]:
         status = tuple(str(each) for each in document["status"])
         scale = np.array(numbers["relative_scale"], dtype=np.float64)
         released = [at for at, each in enumerate(status) if each == "released"]
+        request = _request(document["request"])
+        kinds = [each.name for each in request.statistics]
         sound = (
             len(status) == occupancy.n_cells
             and numbers["cell"] == released
-            and scale.shape == (len(released),)
+            and numbers["statistics"] == kinds
+            and scale.shape == (len(kinds) * len(released),)
+            and type(numbers["joint"]) is bool
+            and (not numbers["joint"] or set(PAIR) <= set(request.statistics))
+            and numbers["noise"] in _NOISE[: 2 if request.delta else 1]
             and bool(np.isfinite(scale).all() and (scale > 0).all())
             and 1 <= int(numbers["lattice_bits"]) < MOST_BITS
             and document["neighbours"] == "values"
@@ -85,13 +103,16 @@ def parts(document: documents.Document) -> dict[str, Any]:
         return {
             "occupancy": occupancy,
             "lattice": Lattice(Bounds(*document["bounds"]), document["tick_bits"]),
-            "request": _request(document["request"]),
+            "request": request,
             "status": status,
             "relative_scale": scale,
             "lattice_bits": int(numbers["lattice_bits"]),
             "prices": _dense(document["prices"], occupancy.n_users),
+            "targets": _targets(document["targets"], request, len(released)),
             "source": _source(document["source"]),
-            **_mechanism(document, occupancy, released),
+            "joint": numbers["joint"],
+            "gaussian": numbers["noise"] == _NOISE[1],
+            **_mechanism(document, request, occupancy, np.array(released, dtype=np.int64)),
         }
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
         raise damaged() from None
@@ -111,7 +132,7 @@ def check_claims(plan: PlanFacts, document: documents.Document) -> None:
     mine, theirs = own["claims"], document.get("claims")
     if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
         raise damaged()
-    if mine["epsilon"] != theirs["epsilon"]:
+    if mine["epsilon"] != theirs["epsilon"] or mine["delta"] != theirs["delta"]:
         raise damaged()
     for name in ("bias_bound", "worst_case_error", "lower_bound", "gap"):
         if not _close(mine[name], theirs[name]):
@@ -149,7 +170,8 @@ def _request_document(request: Request) -> documents.Document:
         "method": request.method,
         "epsilon": None if request.epsilon is None else str(request.epsilon),
         "error": request.error,
-        "statistics": list(request.statistics),
+        "statistics": [each.name for each in request.statistics],
+        "delta": str(request.delta),
         "worthless": request.worthless,
         "min_users": request.min_users,
         "min_records": request.min_records,
@@ -163,30 +185,51 @@ def _request(document: documents.Document) -> Request:
 
 
 def _mechanism(
-    document: documents.Document, occupancy: Occupancy, released: list[int]
+    document: documents.Document,
+    request: Request,
+    occupancy: Occupancy,
+    released: NDArray[np.int64],
 ) -> dict[str, Any]:
-    size, largest = len(released), np.zeros(occupancy.n_cells, dtype=np.int64)
-    np.maximum.at(largest, occupancy.cell, occupancy.count)
-    largest = largest[released]
     lattice = Lattice(Bounds(*document["bounds"]), document["tick_bits"])
-    mechanism = mechanism_of(_request(document["request"]), lattice)
+    mechanism = mechanism_of(request, lattice)
     stated = document["mechanism"]
-    numbers = stated["parameters"]
-    for values in numbers.values():
-        if not all(type(value) is int and 0 <= value < _LARGEST for value in values):
-            raise damaged()
-    parameters = {name: np.array(values, dtype=np.int64) for name, values in numbers.items()}
+    parameters = {
+        name: _parameter(values, packed=name in mechanism.per_member)
+        for name, values in stated["parameters"].items()
+    }
     scale = np.array(stated["selection_scale"], dtype=np.float64)
-    selections = {"nothing": 0, "per cell": size, "for all": 1}[mechanism.selects]
+    selections = {"nothing": 0, "per cell": len(released), "for all": 1}[mechanism.selects]
     sound = (
         stated["name"] == mechanism.name
-        and mechanism.check(parameters, largest)
+        and mechanism.check(parameters, occupancy, released)
         and scale.shape == (selections,)
         and bool((np.isfinite(scale) & (scale > 0)).all())
     )
     if not sound:
         raise damaged()
     return {"parameters": parameters, "selection_scale": scale}
+
+
+def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] | None:  # noqa: ANN401  JSON
+    if numbers is None or request.method != "optimal":
+        if numbers is not None or request.method == "optimal":
+            raise damaged()
+        return None
+    found = np.array(numbers, dtype=np.float64)
+    if found.shape != (cells,) or not (np.isfinite(found) & (found > 0)).all():
+        raise damaged()
+    return found
+
+
+def _parameter(values: Any, *, packed: bool) -> NDArray[np.int64]:  # noqa: ANN401  JSON
+    if packed:
+        found = documents.unpack_integers(values, "parameters")
+        if len(found) and int(found.max()) >= _LARGEST:
+            raise damaged()
+        return found
+    if not all(type(value) is int and 0 <= value < _LARGEST for value in values):
+        raise damaged()
+    return np.array(values, dtype=np.int64)
 
 
 def _source(source: object) -> dict[str, Any] | None:

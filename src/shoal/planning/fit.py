@@ -22,14 +22,21 @@ _OVERHEAD_BITS = 20
 _SCALE_BITS = 24
 
 
-def lattice_bits(most_numbers: int, epsilon: float) -> int:
+def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
     """j: the noise has scale 2^j steps, so that rounding costs a millionth of epsilon.
+
+    With Gaussian noise, what a lattice adds to delta is a millionth of it too.
 
     Example:
         >>> lattice_bits(most_numbers=47, epsilon=1.0)
         26
     """
-    return max(_OVERHEAD_BITS, _OVERHEAD_BITS + math.ceil(math.log2(most_numbers / epsilon)))
+    bits = max(_OVERHEAD_BITS, _OVERHEAD_BITS + math.ceil(math.log2(most_numbers / epsilon)))
+    if not delta:
+        return bits
+    # On a lattice delta grows by about (numbers + rho)/(12 4^j), and rho is below epsilon.
+    wide = math.log2((most_numbers + epsilon) / (12 * delta))
+    return max(bits, math.ceil((wide + _OVERHEAD_BITS) / 2))
 
 
 def round_scale(noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -52,7 +59,7 @@ def fit(
     """The method's scales, widened by the least that brings the exact loss under its limit.
 
     Args:
-        noise_scale: b over U of each number, from the method, at the wanted loss.
+        noise_scale: b over the range of each number, from the method, at the wanted loss.
         bits: j, the lattice bits.
         limit: The largest total loss allowed.
         losses: Exact accounting at given scales.
@@ -62,13 +69,13 @@ def fit(
     """
     if bits >= MOST_BITS:
         raise _unfit(bits)
-    allowed = math.floor(limit * 2**bits)
+    allowed, power = losses.limit(limit), 2 if losses.bundle.gaussian else 1
     scale = round_scale(noise_scale)
     for _ in range(60):
-        spent = int(losses.of_users(scale).max())
+        spent = losses.largest(scale)
         if spent <= allowed:
             break
-        scale = round_scale(scale * (spent / allowed) * (1 + 2.0**-_SCALE_BITS))
+        scale = round_scale(scale * float(spent / allowed) ** (1 / power) * (1 + 2.0**-_SCALE_BITS))
     else:
         raise _unfit(bits)
     if 2.0**bits / float(scale.min()) > LARGEST_STEPS:

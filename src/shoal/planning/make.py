@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.planning import bounded
-from shoal.planning.facts import PlanFacts, check_counts, mechanism_of, problem_of
-from shoal.planning.fit import fit, lattice_bits
-from shoal.planning.losses import Losses
-from shoal.planning.methods import balanced, equalised, uniform
+from shoal.planning import bounded, optimum, sharing, suppressed
+from shoal.planning.facts import PlanFacts, check_counts, check_weights
+from shoal.planning.methods import equalised
+from shoal.planning.request import SHARINGS
+from shoal.planning.sharing import GUESS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.mechanisms.mean.design import Design
-    from shoal.planning.problem import Allocation, Problem
     from shoal.planning.request import Request
     from shoal.records.lattice import Lattice
     from shoal.records.occupancy import Occupancy
 
-GUESS = 0.5
-_SOLVE = {"uniform": uniform.solve, "equalised": equalised.solve, "balanced": balanced.solve}
+_SOLVE = {
+    **dict.fromkeys(SHARINGS, sharing.solve),
+    "clip_user": suppressed.solve,
+    "optimal": optimum.solve,
+}
 
 
 def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFacts:
@@ -42,19 +43,63 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
             "check the spelling",
         )
     check_counts(occupancy, lattice)
+    check_weights(request, occupancy, lattice)
     status = _public_rules(occupancy, request)
+    alike = request.method == "optimal" and request.settings.get("targets") != "balanced"
+    if alike and request.worthless == "drop":
+        return _fewest_left_out(occupancy, lattice, request, status)
     while True:
         cells = np.flatnonzero(status == "released")
-        if len(cells) == 0:
-            raise _nothing_left(request)
-        solve = _shared if request.shares else bounded.solve
-        facts = solve(occupancy, lattice, request, cells, tuple(status))
-        error = facts.relative_error
+        facts = _solve(occupancy, lattice, request, status)
+        error = facts.cell_error
         if request.worthless == "keep" or not (error >= GUESS).any():
             return facts
         if request.worthless == "refuse":
             raise _worthless(occupancy, cells, error)
         status[cells[_to_leave_out(facts)]] = "worthless"
+
+
+def _solve(
+    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+) -> PlanFacts:
+    cells = np.flatnonzero(status == "released")
+    if len(cells) == 0:
+        raise _nothing_left(request)
+    solve = _SOLVE.get(request.method, bounded.solve)
+    return solve(occupancy, lattice, request, cells, tuple(status))
+
+
+def _fewest_left_out(
+    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+) -> PlanFacts:
+    """An optimal plan whose cells err alike: without the first few of those that cost most.
+
+    All are worthless or none is. The order is that in which an equalised plan would give cells up;
+    how many, by bisection.
+    """
+    facts = _solve(occupancy, lattice, request, status)
+    if not _worthless_cells(facts):
+        return facts
+    cells = np.flatnonzero(status == "released")
+    quick = replace(request, method="equalised", settings={}, weights={})
+    order = equalised.to_leave_out(_solve(occupancy, lattice, quick, status).problem, 0.0)
+    few, enough = 0, len(cells)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        fewer = status.copy()
+        fewer[cells[order[:middle]]] = "worthless"
+        tried = _solve(occupancy, lattice, request, fewer)
+        if _worthless_cells(tried):
+            few = middle
+        else:
+            enough, facts = middle, tried
+    if enough == len(cells):
+        raise _nothing_left(request)
+    return facts
+
+
+def _worthless_cells(facts: PlanFacts) -> bool:
+    return bool((facts.cell_error >= GUESS).any())
 
 
 def _public_rules(occupancy: Occupancy, request: Request) -> NDArray[np.object_]:
@@ -64,62 +109,12 @@ def _public_rules(occupancy: Occupancy, request: Request) -> NDArray[np.object_]
     return status
 
 
-def _shared(
-    occupancy: Occupancy,
-    lattice: Lattice,
-    request: Request,
-    cells: NDArray[np.int64],
-    status: tuple[str, ...],
-) -> PlanFacts:
-    mechanism = mechanism_of(request, lattice)
-    design = mechanism.design(occupancy, cells, {})
-    problem = problem_of(design, request.weights)
-    allocation = _SOLVE[request.method](problem)
-    epsilon = request.epsilon or _least_epsilon(allocation, lattice, request)
-    bits = lattice_bits(problem.most_numbers, float(epsilon))
-    losses = Losses(mechanism, design, np.zeros(0), bits)
-    scale = fit(allocation.noise_scale / float(epsilon), bits, epsilon, losses)
-    return _facts(
-        occupancy, lattice, request, design, problem, status,
-        relative_scale=scale, lattice_bits=bits, prices=allocation.prices,
-    )  # fmt: skip
-
-
-def _facts(
-    occupancy: Occupancy,
-    lattice: Lattice,
-    request: Request,
-    design: Design,
-    problem: Problem,
-    status: tuple[str, ...],
-    **numbers: object,
-) -> PlanFacts:
-    facts = PlanFacts(occupancy, lattice, request, status, **numbers)  # type: ignore[arg-type]
-    # What the planner built is what the facts would build again.
-    vars(facts).update(design=design, problem=problem)
-    return facts
-
-
-def _least_epsilon(allocation: Allocation, lattice: Lattice, request: Request) -> Fraction:
-    width = lattice.bounds.width
-    wanted = (request.error or 0.0) / float(width)
-    # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.
-    noise = (wanted - float(lattice.rounding)) / (1 + 2.0**-19)
-    if noise <= 0 or wanted >= GUESS:
-        raise InputError(
-            f"a worst-case error of {request.error:g}",
-            f"above a tick and below half the width ({float(width) / 2:g})",
-            "ask for another error; half the width needs no data at all",
-        )
-    return Fraction(float(allocation.noise_scale.max()) / noise)
-
-
 def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
-    error = facts.relative_error
+    error = facts.cell_error
     if facts.method == "equalised":
-        problem = facts.problem
+        problem, power = facts.problem, 2 if facts.gaussian else 1
         total = float(problem.loss(np.ones(problem.n_numbers)).max())
-        return equalised.to_leave_out(problem, GUESS * total / float(error.max()))
+        return equalised.to_leave_out(problem, total * (GUESS / float(error.max())) ** power)
     # The worse half at a time: what the first ones free may save the others.
     worthless = int((error >= GUESS).sum())
     return np.argsort(-error, kind="stable")[: (worthless + 1) // 2]

@@ -10,18 +10,28 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from shoal.accounting.budget import Amount, Budget
 from shoal.errors import InputError
-from shoal.mechanisms.mean.catalogue import MECHANISMS, check_setting, settings_allowed
+from shoal.mechanisms.mean.catalogue import (
+    BOUNDINGS,
+    MECHANISMS,
+    check_setting,
+    settings_allowed,
+)
+from shoal.statistics.catalogue import statistics as statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shoal.statistics.base import Statistic
+
 Worthless = Literal["drop", "keep", "refuse"]
-# How the noise of baseline means is shared among cells; any other method is a mean mechanism,
-# whose losses are balanced.
+# How noise is shared among cells in which every record counts.
 SHARINGS = ("balanced", "equalised", "uniform")
-METHODS = (*SHARINGS, *MECHANISMS, "auto")
+# Any method that is neither of these nor bounds users in all cells at once is a mean mechanism,
+# whose losses are balanced.
+METHODS = (*SHARINGS, *BOUNDINGS, *MECHANISMS, "auto")
 WORTHLESS: tuple[Worthless, ...] = get_args(Worthless)
 STATISTICS = ("mean",)
+_MOST_DELTA = Fraction(1, 100)
 MOST_WEIGHT = 1e6
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
@@ -37,6 +47,7 @@ class Request:
         epsilon: Total loss allowed, or None if an error was asked for.
         error: Largest worst-case error of a cell in the value's unit, or None.
         statistics: What is released of each cell.
+        delta: What may go wrong; above 0, noise may be Gaussian.
         worthless: What happens to cells no better than guessing.
         min_users: Fewest users of a released cell.
         min_records: Fewest records of a released cell.
@@ -47,7 +58,8 @@ class Request:
     method: str
     epsilon: Fraction | None
     error: float | None
-    statistics: tuple[str, ...]
+    statistics: tuple[Statistic, ...]
+    delta: Fraction
     worthless: Worthless
     min_users: int
     min_records: int
@@ -56,8 +68,13 @@ class Request:
 
     @property
     def shares(self) -> bool:
-        """Whether the method shares the noise of baseline means."""
+        """Whether the method shares noise and bounds nobody."""
         return self.method in SHARINGS
+
+    @property
+    def bounds_together(self) -> bool:
+        """Whether users are bounded in all cells at once, or not at all."""
+        return self.method in (*SHARINGS, *BOUNDINGS)
 
 
 def make_request(
@@ -71,6 +88,7 @@ def make_request(
     min_records: int,
     weights: Mapping[str, float] | None,
     settings: Mapping[str, str | int | float] | None = None,
+    delta: Amount = 0,
 ) -> Request:
     """Check each wish and put them together.
 
@@ -80,10 +98,7 @@ def make_request(
     if (epsilon is None) == (error is None):
         got = "neither epsilon nor error" if epsilon is None else "both epsilon and error"
         raise InputError(got, "exactly one of them", "give for example epsilon=1.0")
-    if list(statistics) != list(STATISTICS):
-        raise InputError(
-            f"statistics are {list(statistics)}", 'statistics=["mean"]', "leave it out"
-        )
+    wanted = statistics_of(statistics)
     for name, rule in (("min_users", min_users), ("min_records", min_records)):
         if isinstance(rule, bool) or not isinstance(rule, int) or rule < 1:
             raise InputError(f"{name} is {rule!r}", "a whole number from 1", f"give {name}=1")
@@ -97,23 +112,65 @@ def make_request(
         raise InputError(
             f"weights with the method {chosen}", "weights with balanced", "leave them out"
         )
-    if error is not None and chosen not in SHARINGS:
-        raise InputError(
-            f"an error with the method {chosen}",
-            f"an error with {', '.join(SHARINGS)}; epsilon with any method",
-            "give epsilon instead, and look at the errors it leads to",
-        )
+    exact_delta, own = _delta(delta), _settings(chosen, settings or {})
+    _check_together(chosen, error, wanted, exact_delta, own)
     return Request(
         method=chosen,
         epsilon=None if epsilon is None else check_epsilon(epsilon),
         error=None if error is None else _error(error),
-        statistics=tuple(statistics),
+        statistics=wanted,
+        delta=exact_delta,
         worthless=_choice(worthless, WORTHLESS, "worthless"),
         min_users=min_users,
         min_records=min_records,
         weights=_weights(weights or {}),
-        settings=_settings(chosen, settings or {}),
+        settings=own,
     )
+
+
+def _check_together(
+    method: str,
+    error: float | None,
+    statistics: tuple[Statistic, ...],
+    delta: Fraction,
+    settings: Mapping[str, str | int | float],
+) -> None:
+    many = [each.name for each in statistics]
+    if many != list(STATISTICS) and method not in (*SHARINGS, *BOUNDINGS):
+        raise InputError(
+            f"statistics {', '.join(many)} with the method {method}",
+            f"{', '.join((*SHARINGS, *BOUNDINGS))}, or the mean alone",
+            "choose another method",
+        )
+    selects = settings.get("range") == "selected"
+    if selects and many != list(STATISTICS):
+        raise InputError(
+            f"a selected range with {', '.join(many)}", "the mean alone", "leave the range whole"
+        )
+    takes = (*SHARINGS, "optimal")
+    if error is not None and (selects or method not in takes or len(many) > 1 or delta):
+        raise InputError(
+            f"an error with the method {method}, {len(many)} statistics and delta {float(delta):g}",
+            f"an error with {', '.join(takes)}, one statistic and no delta",
+            "give epsilon instead, and look at the errors it leads to",
+        )
+    if delta and method not in SHARINGS:
+        raise InputError(
+            f"delta with the method {method}",
+            f"delta with {', '.join(SHARINGS)}; the others need Laplace noise",
+            "leave delta out",
+        )
+
+
+def _delta(delta: Amount) -> Fraction:
+    exact = Budget.of(0, delta).delta
+    if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
+        raise InputError(
+            f"delta is {str(delta)[:20]}",
+            f"0, or 1e-100 to {float(_MOST_DELTA):g}",
+            "give far less than one over the number of users, such as 1e-9",
+        )
+    return exact
 
 
 def check_epsilon(epsilon: Amount) -> Fraction:

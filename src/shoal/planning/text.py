@@ -10,9 +10,11 @@ import numpy as np
 from shoal.accounting.rational import show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from shoal.planning.facts import PlanFacts
 
-COLUMNS = ("cell", "users", "records", "noise scale", "bias bound", "error", "of width", "best")
+COLUMNS = ("cell", "users", "records", "noise scale", "bias bound", "error", "of range", "best")
 _SHOWN = 12
 _RANKS = 3
 
@@ -47,24 +49,29 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
         rows: Most cells to list; the best and the worst are kept, the middle is left out.
     """
     total = len(plan.status)
+    spent = f"epsilon {show(plan.exact_epsilon)}"
+    if plan.gaussian:
+        spent += f", delta {plan.delta:g}"
     head = (
-        f"{plan.method} plan: {len(plan.released)} of {total} cells, "
-        f"epsilon {show(plan.exact_epsilon)} per user, bounds [{plan.bounds.lo:g}, "
-        f"{plan.bounds.hi:g}]"
+        f"{plan.method} plan: {len(plan.released)} of {total} cells, {spent} per user, bounds "
+        f"[{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
     )
     return PlanText(head, tuple(_rows(plan, rows)), tuple(_notes(plan)))
 
 
 def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
-    order = np.argsort(plan.worst_case_error, kind="stable")
+    order = np.argsort(plan.relative_error, kind="stable")
     if len(order) > most:
         order = np.concatenate([order[: most // 2], [-1], order[len(order) - most + most // 2 :]])
     rows = []
     for at in order.tolist():
         if at < 0:
-            rows.append((f"... {len(plan.released) - most} more", *[""] * (len(COLUMNS) - 1)))
+            left_out = len(plan.relative_scale) - most
+            rows.append((f"... {left_out} more", *[""] * (len(COLUMNS) - 1)))
             continue
-        cell = int(plan.released[at])
+        which, place = divmod(at, len(plan.released))
+        cell, several = int(plan.released[place]), len(plan.statistics) > 1
+        statistic = f" {plan.statistics[which].name}" if several else ""
         numbers = (
             plan.noise_scale[at],
             plan.bias_bound[at],
@@ -74,10 +81,10 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
         )
         rows.append(
             (
-                plan.occupancy.labels[cell],
+                f"{plan.occupancy.labels[cell]}{statistic}",
                 f"{plan.occupancy.users_per_cell[cell]:,}",
                 f"{plan.occupancy.totals[cell]:,}",
-                *(f"{number:.3g}" for number in numbers),
+                *("-" if np.isnan(number) else f"{number:.3g}" for number in numbers),
             )
         )
     return rows
@@ -85,17 +92,19 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
 
 def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
-    what, whole = ("worst-case error", "width") if plan.certified else ("noise", "range")
-    notes = [
-        (
-            f"{what}: median {np.median(error):.3g}, largest {error.max():.3g} of the "
-            f"{whole}; {int((error < 1 / 4).sum())} cells below a quarter"
-        ),
-        f"dearest users: {_dearest(plan)}",
-    ]
-    if plan.request.shares:
+    what = "worst-case error" if plan.certified else "noise"
+    notes = []
+    for statistic, row in zip(plan.statistics, plan.bundle.per_statistic(error), strict=True):
+        of = f" of the {statistic.name}" if len(plan.statistics) > 1 else ""
+        notes.append(
+            f"{what}{of}: median {np.median(row):.3g}, largest {row.max():.3g} of the range; "
+            f"{int((row < 1 / 4).sum())} cells below a quarter"
+        )
+    notes.append(f"dearest users: {_dearest(plan)}")
+    if plan.request.bounds_together:
+        kind = "rho" if plan.gaussian else "epsilon"
         notes.insert(
-            1, f"the same noise by the paper's accounting: epsilon {plan.paper_epsilon:.4g}"
+            1, f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}"
         )
     elif not plan.certified:
         notes.insert(
@@ -103,23 +112,38 @@ def _notes(plan: PlanFacts) -> list[str]:
             "a private range is selected first: noise falls in proportion to it, and no data set "
             "is excluded in which it misses the values, so the certified error is the width",
         )
-    if plan.gap is not None:
-        notes.append(f"certified gap to the best balance: {plan.gap:.1e} per cell")
-    worthless = int((error >= 1 / 2).sum())
+    if plan.joint:
+        notes.append("mean and variance come from one release of first and second moments")
+    return [*notes, *_proofs(plan), *_left_out(plan)]
+
+
+def _proofs(plan: PlanFacts) -> Iterator[str]:
+    if plan.gap is None:
+        return
+    if plan.targets is None:
+        yield f"certified gap to the best balance: {plan.gap:.1e} per cell"
+        return
+    yield (
+        f"no plan that weighs users has all errors more than {plan.gap / (1 + plan.gap):.2%} "
+        "smaller at this loss: certified by linear programming"
+    )
+
+
+def _left_out(plan: PlanFacts) -> Iterator[str]:
+    worthless = int((plan.cell_error >= 1 / 2).sum())
     if worthless:
         better = "the midpoint errs by no more" if plan.certified else "noise hides the range"
-        notes.append(f"{worthless} released cells are worthless: {better}")
+        yield f"{worthless} released cells are worthless: {better}"
     for reason in ("worthless", "too few users", "too few records"):
         left_out = [at for at, status in enumerate(plan.status) if status == reason]
         if left_out:
             names = ", ".join(plan.occupancy.labels[at] for at in left_out[:_SHOWN])
             more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
-            notes.append(f"left out, {reason}: {names}{more}")
-    return notes
+            yield f"left out, {reason}: {names}{more}"
 
 
 def _dearest(plan: PlanFacts) -> str:
-    ranks = np.argsort(-plan.steps_lost, kind="stable")[:_RANKS]
+    ranks = np.argsort(-plan.user_losses, kind="stable")[:_RANKS]
     return "; ".join(
         f"rank {place} loses {plan.user_losses[user]:.4g} in "
         f"{plan.occupancy.cells_per_user[user]} cells"

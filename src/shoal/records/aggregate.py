@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from shoal.records.lattice import Lattice
@@ -27,12 +29,18 @@ class Aggregate:
         lattice: What a tick is.
         centred: Sum of (ticks - 2^(bits-1)) of each membership.
         squares: Sum of their squares.
+        measures: Sums of what statistics measure besides, in ticks from 0, by name.
     """
 
     occupancy: Occupancy
     lattice: Lattice
     centred: NDArray[np.int64] = field(repr=False)
     squares: NDArray[np.int64] = field(repr=False)
+    measures: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+
+    def sums_of(self, measure: str) -> NDArray[np.int64]:
+        """Sum of a measure of each membership; of the values themselves without a name."""
+        return self.measures[measure] if measure else self.sums
 
     @property
     def sums(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +12,7 @@ from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
 from shoal.records.source import engine_call, in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -28,6 +28,19 @@ _KEYS = "text, integers, booleans or dates (times by timeslot)"
 _BATCH = 1_000_000
 _PENDING = 8_000_000
 _SUMS = ("count", "present", "centred", "squares")
+# Columns of the sums of measures, by their place.
+MEASURED = tuple(f"measure_{at}" for at in range(8))
+
+
+class Measure(Protocol):
+    """What a statistic of its own needs added up."""
+
+    @property
+    def name(self) -> str:
+        """Unique among measures."""
+
+    def ticks(self, tick: EngineColumn, lattice: Lattice) -> EngineColumn:
+        """0 to 2^bits for each record, from its centred tick (-2^(bits-1) to 2^(bits-1))."""
 
 
 def check_types(
@@ -53,7 +66,14 @@ def check_types(
                 raise _bad_type(name, schema[name], _KEYS)
 
 
-def run(table: EngineTable, backend: Engine, records: Records, *, sums: bool) -> pa.Table:
+def run(
+    table: EngineTable,
+    backend: Engine,
+    records: Records,
+    *,
+    sums: bool,
+    measures: Sequence[Measure] = (),
+) -> pa.Table:
     """Group the records by user and cell.
 
     Sums of whole numbers in floating point are exact, in any order, below 2^53, and faster than
@@ -61,19 +81,21 @@ def run(table: EngineTable, backend: Engine, records: Records, *, sums: bool) ->
 
     Returns:
         Columns user, one a rule, count (rows), present (rows with a value), and with `sums` the
-        sum of centred ticks and of their squares.
+        sum of centred ticks and of their squares, and one sum for each measure.
     """
-    found = _pass(table, backend, records, "float64" if sums else "")
+    found = _pass(table, backend, records, "float64" if sums else "", measures)
     largest = pc.max(found.column("count")).as_py() or 0
     if sums:
         check_size(largest, records.lattice)
     if sums and largest > 2 ** (53 - 2 * (records.lattice.bits - 1)):
-        found = _pass(table, backend, records, "int64")
+        found = _pass(table, backend, records, "int64", measures)
     return found
 
 
-def _pass(table: EngineTable, backend: Engine, records: Records, kind: str) -> pa.Table:
-    expression, names = _expression(table, records, kind)
+def _pass(
+    table: EngineTable, backend: Engine, records: Records, kind: str, measures: Sequence[Measure]
+) -> pa.Table:
+    expression, names = _expression(table, records, kind, measures)
     coded = all(len(rule.columns) == 1 for rule in records.rules)
     if coded or in_memory(table):
         found = _combine(backend.to_pyarrow(expression), records.rules, names)
@@ -128,7 +150,7 @@ def check_size(largest: int, lattice: Lattice) -> None:
 
 
 def _expression(
-    table: EngineTable, records: Records, kind: str
+    table: EngineTable, records: Records, kind: str, measures: Sequence[Measure]
 ) -> tuple[EngineTable, list[list[str]]]:
     import ibis
 
@@ -151,6 +173,8 @@ def _expression(
     found = {"count": rows.count(), "present": rows.tick.count()}
     if kind:
         found |= {"centred": rows.tick.sum(), "squares": (rows.tick * rows.tick).sum()}
+        for at, measure in enumerate(measures):
+            found[MEASURED[at]] = measure.ticks(rows.tick, records.lattice).cast(kind).sum()
     return rows.group_by(keys).agg(**found), names
 
 
@@ -171,8 +195,8 @@ def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]
         if len(arrays) > 1 and any(array.null_count for array in arrays):
             raise _missing(" or ".join(rule.columns), "null")
         columns[rule.name] = rule.combine(*arrays)
-    for name in _SUMS:
-        if name in found.column_names:
+    for name in found.column_names:
+        if _is_sum(name):
             column = found.column(name).combine_chunks()
             # A group without any value has a null sum; it is refused right after.
             filled = column.fill_null(0) if column.null_count else column
@@ -182,10 +206,14 @@ def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]
 
 def _merge(parts: list[pa.Table]) -> pa.Table:
     table = pa.concat_tables(parts)
-    sums = [name for name in _SUMS if name in table.column_names]
+    sums = [name for name in table.column_names if _is_sum(name)]
     keys = [name for name in table.column_names if name not in sums]
     merged = table.group_by(keys).aggregate([(name, "sum") for name in sums])
     return merged.rename_columns({f"{name}_sum": name for name in sums}).combine_chunks()
+
+
+def _is_sum(name: str) -> bool:
+    return name in _SUMS or name in MEASURED
 
 
 def _is_number(kind: Kind) -> bool:

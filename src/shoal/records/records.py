@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from shoal.records.cells import CellRule
     from shoal.records.occupancy import Occupancy
+    from shoal.records.passing import Measure
     from shoal.records.source import Engine, EngineTable
 
 Missing = Literal["refuse", "public"]
@@ -115,15 +116,19 @@ class Records:
         """
         return self._group(sums=False)[0]
 
-    def aggregate(self) -> Aggregate:
+    def aggregate(self, measures: Sequence[Measure] = ()) -> Aggregate:
         """Count, and add ticks and their squares, for each user and cell, in one pass.
+
+        Args:
+            measures: What statistics need added up besides.
 
         Raises:
             DataError: As `occupancy`, or so many records of a user in one cell that sums of squares
                 could pass 64 bits.
         """
-        occupancy, (centred, squares) = self._group(sums=True)
-        return Aggregate(occupancy, self.lattice, centred, squares)
+        occupancy, (centred, squares, *others) = self._group(sums=True, measures=measures)
+        named = {each.name: found for each, found in zip(measures, others, strict=True)}
+        return Aggregate(occupancy, self.lattice, centred, squares, named)
 
     @cached_property
     def _connection(self) -> tuple[EngineTable, Engine]:
@@ -141,10 +146,12 @@ class Records:
         passing.check_types(schema, self.user, self.value, self.rules)
         return table, backend
 
-    def _group(self, *, sums: bool) -> tuple[Occupancy, list[np.ndarray]]:
+    def _group(
+        self, *, sums: bool, measures: Sequence[Measure] = ()
+    ) -> tuple[Occupancy, list[np.ndarray]]:
         table, backend = self._connection
         with engine_errors(self.source):
-            found = passing.run(table, backend, self, sums=sums)
+            found = passing.run(table, backend, self, sums=sums, measures=measures)
         counts = found.column("count").to_numpy().astype(np.int64)
         if len(counts) == 0:
             raise DataError(
@@ -160,7 +167,7 @@ class Records:
             for rule in self.rules
         }
         occupancy = replace(occupancy, cells=pa.table(finished))
-        names = ("centred", "squares") if sums else ()
+        names = ("centred", "squares", *passing.MEASURED[: len(measures)]) if sums else ()
         return occupancy, [found.column(name).to_numpy()[order] for name in names]
 
 
@@ -190,5 +197,6 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
 RESERVED = frozenset({
     "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
     "value", "low", "high", "noise_scale", "bias_bound", "worst_case_error", "count_sum",
-    "present_sum", "centred_sum", "squares_sum",
+    "present_sum", "centred_sum", "squares_sum", *passing.MEASURED,
+    *(f"{name}_sum" for name in passing.MEASURED),
 })  # fmt: skip

@@ -14,9 +14,12 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.release.numbers import check_confidence
+from shoal.statistics.mean import Mean
 from shoal.theory import shrinkage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from shoal.release.numbers import Numbers
@@ -30,50 +33,90 @@ class Borrowed:
     """Estimates that borrow from each other, in the order of released cells.
 
     Attributes:
-        value: Posterior means, in the value's unit.
+        plain: The means as released, in the value's unit.
+        value: Posterior means.
         low: Lower ends of posterior intervals.
         high: Upper ends.
-        prior: What the cells have in common: a mean and a spread.
     """
 
+    plain: NDArray[np.float64]
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    prior: Prior
 
 
-def borrow(numbers: Numbers, confidence: float) -> Borrowed:
-    """Shrink the estimates of all released cells towards their common mean by empirical Bayes.
+def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None = None) -> Borrowed:
+    """Shrink the means of released cells towards what they have in common: empirical Bayes.
 
-    The prior N(m, t^2) is fitted to the noisy numbers; an estimate is the mean of its posterior
-    under Laplace noise, widened by what exchangeable users leave of the bias. Intervals are
-    posterior quantiles under a prior that is wider by the standard errors of m and t^2; over the
-    cells together they cover as often as they say if the cells' true means are about normal.
+    The prior N(m, t^2) is fitted to the noisy numbers, without what public weights put into the
+    middle; an estimate is the mean of its posterior under Laplace noise, widened by what
+    exchangeable users leave of the bias. Intervals are posterior quantiles under a prior that is
+    wider by the standard errors of m and t^2; over the cells together they cover as often as they
+    say if the cells' true means are about normal. Groups of cells have priors of their own; cells
+    of a group of fewer than three share that of all cells.
 
     Args:
         numbers: What was released.
         confidence: Of the intervals.
+        group: Of each released cell, from 0; all cells are one group without it.
 
     Raises:
-        InputError: Fewer than three cells, or confidence is no probability strictly between 0
-            and 1.
+        InputError: No means, fewer than three cells, Gaussian noise, or confidence is no
+            probability strictly between 0 and 1.
     """
     check_confidence(confidence)
-    estimate, scale = numbers.unclamped, numbers.noise_scale
+    plan = numbers.plan
+    if Mean() not in plan.statistics or plan.gaussian:
+        raise InputError(
+            "a release without means, or with Gaussian noise",
+            "means with Laplace noise",
+            "use the plain estimates",
+        )
+    first = plan.statistics.index(Mean()) * len(plan.released)
+    means = slice(first, first + len(plan.released))
+    estimate, scale, deviation = numbers.unshrunk()
     if len(estimate) < _FEWEST:
         raise InputError(
             f"{len(estimate)} released cells", f"at least {_FEWEST}", "there is nothing to borrow"
         )
     # A Laplace scale with the variance of noise and of the users' deviation together.
-    whole = np.sqrt(scale**2 + numbers.deviation**2 / 2)
-    prior = shrinkage.fit_prior(estimate, 2 * whole**2)
-    low, high = numbers.range
+    whole = np.sqrt(scale**2 + deviation**2 / 2)
+    value, low, high = (np.zeros(len(estimate)) for _ in range(3))
+    for inside, sources in _groups(len(estimate), group):
+        prior = shrinkage.fit_prior(estimate[sources], 2 * whole[sources] ** 2)
+        found = _posterior(estimate[inside], whole[inside], prior, confidence, whole[sources])
+        value[inside], low[inside], high[inside] = found
+    least, most = (ends[means] for ends in numbers.range)
+    bounds, value = plan.bounds, np.clip(value, least, most)
+    low, high = np.clip(low, bounds.lo, bounds.hi), np.clip(high, bounds.lo, bounds.hi)
+    plain = numbers.value[means]
+    return Borrowed(plain, value, np.minimum(low, value), np.maximum(high, value))
+
+
+def _groups(
+    size: int, group: NDArray[np.int64] | None
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Cells of each group, and those its prior is fitted to."""
+    everyone = np.arange(size)
+    if group is None:
+        yield everyone, everyone
+        return
+    order = np.argsort(group, kind="stable")
+    for inside in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        yield inside, inside if len(inside) >= _FEWEST else everyone
+
+
+def _posterior(
+    estimate: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    prior: Prior,
+    confidence: float,
+    sources: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     miss = (1 - confidence) / 2
-    wide = replace(prior, deviation=shrinkage.widened(prior, 2 * whole**2))
-    value = np.clip(shrinkage.posterior_mean(estimate, whole, prior), low, high)
-    bounds = numbers.plan.bounds
-    ends = [
-        np.clip(shrinkage.posterior_quantile(estimate, whole, wide, level), bounds.lo, bounds.hi)
-        for level in (miss, 1 - miss)
-    ]
-    return Borrowed(value, np.minimum(ends[0], value), np.maximum(ends[1], value), prior)
+    wide = replace(prior, deviation=shrinkage.widened(prior, 2 * sources**2))
+    return (
+        shrinkage.posterior_mean(estimate, scale, prior),
+        shrinkage.posterior_quantile(estimate, scale, wide, miss),
+        shrinkage.posterior_quantile(estimate, scale, wide, 1 - miss),
+    )

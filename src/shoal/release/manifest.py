@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.mechanisms.mean.ranges import Range
 from shoal.planning import document as plan_document
-from shoal.planning.request import STATISTICS
 from shoal.release.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.planning.facts import PlanFacts
 
-SCHEMA = "shoal.manifest/2"
+SCHEMA = "shoal.manifest/3"
 CONFIDENCE = 0.95
+_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
 def make_manifest(
@@ -42,12 +43,12 @@ def make_manifest(
         "request": plan_document.request_key(plan, records, name),
         "simulation": simulated,
         "guarantee": {
-            "privacy": "pure differential privacy",
+            "privacy": _PRIVACY[plan.gaussian],
             "unit": "user",
             "neighbours": "values: all values of one user change, the counts are public",
             "epsilon": str(plan.exact_epsilon),
             "epsilon_at_most": plan.epsilon,
-            "delta": "0",
+            "delta": str(plan.exact_delta),
         },
         "plan": plan_document.to_document(plan),
         "results": _results(numbers),
@@ -76,16 +77,17 @@ def _results(numbers: Numbers) -> list[documents.Document]:
     low, high = numbers.intervals(CONFIDENCE)
     columns = plan.occupancy.to_document()["cells"]["columns"]
     keys = list(zip(*(column["values"] for column in columns), strict=True))
+    cells = plan.released.tolist()
     return [
         {
             "cell": cell,
             "key": list(keys[cell]),
-            "statistic": STATISTICS[0],
+            "statistic": statistic.name,
             "steps": numbers.steps[at],
             "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
             "unclamped": float(numbers.unclamped[at]),
             "value": float(numbers.value[at]),
             "interval": [float(low[at]), float(high[at])],
         }
-        for at, cell in enumerate(plan.released.tolist())
+        for at, (statistic, cell) in enumerate(product(plan.statistics, cells))
     ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal import documents
+from shoal.accounting.events import event_of
 from shoal.errors import InputError
 from shoal.planning import document as plan_document
 from shoal.planning.facts import PlanFacts
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from dp_accounting.dp_event import DpEvent
+
     from shoal.accounting.budget import Amount
     from shoal.accounting.ledger import Ledger
     from shoal.mechanisms.noise import Simulated
     from shoal.records.records import Records
+    from shoal.release.explore import Progress, Wish
+    from shoal.release.frontier import Frontier
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,53 @@ class Plan(PlanFacts):
         """
         return carry_out(self, records, ledger=ledger, name=name, noise=noise)
 
+    def compare(
+        self,
+        methods: Sequence[str | Wish] | None = None,
+        epsilons: Sequence[Amount] | None = None,
+        progress: Progress | None = None,
+    ) -> Frontier:
+        """Error against epsilon for several methods on these counts, before a value is read.
+
+        Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps
+        its cells, worthless or not, so that all compare on the same. `print`, `table()`,
+        `shoal.picture(frontier, path)` and `frontier.plan(method, epsilon)` look at the result.
+
+        Args:
+            methods: Names, or names with settings; by default those that suit the statistics.
+            epsilons: By default from an eighth to eight times the plan's, in powers of two.
+            progress: Wraps the plans, to show how far they are.
+
+        Raises:
+            InputError: An unknown method, or an unusable epsilon.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
+            >>> found = plan.compare(["balanced", "optimal"], epsilons=[4, 8])
+            >>> found.plan("optimal", 4).epsilon <= 4
+            True
+        """
+        from shoal.release.explore import compare_plans
+
+        return compare_plans(self, methods, epsilons, progress)
+
+    def to_dp_event(self) -> DpEvent:
+        """The release as an event of dp-accounting: see `shoal.accounting.events.event_of`.
+
+        Raises:
+            MissingPartError: dp-accounting is not installed.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
+            >>> type(plan.to_dp_event()).__name__
+            'RandomizedResponseDpEvent'
+        """
+        return event_of(self.epsilon, self.rho)
+
     def to_document(self) -> documents.Document:
         """The plan as a JSON object."""
         return plan_document.to_document(self)
@@ -111,6 +163,7 @@ def plan(
     min_records: int = 1,
     weights: Mapping[str, float] | None = None,
     settings: Mapping[str, str | int | float] | None = None,
+    delta: Amount = 0,
     tick_bits: int = 20,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -119,19 +172,22 @@ def plan(
     Args:
         occupancy: The public counts.
         bounds: Public range of the values, in their unit.
-        statistics: What to release of each cell; `("mean",)`.
+        statistics: What to release of each cell: `mean`, `variance`, `share_above(60)` with any
+            public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
-        method: How baseline means share the noise: `balanced` (proportional fairness), `equalised`
-            (least common worst-case error), or `uniform` (the paper's: the same loss in each
-            cell). Or a mean mechanism, whose losses are balanced: `auto`, `adaptive`,
-            `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`,
-            `akmv`, `baseline`.
+        method: How the noise is shared if every record counts: `balanced` (proportional
+            fairness), `equalised` (least common worst-case error), or `uniform` (the paper's: the
+            same loss in each cell). How users are bounded in all cells at once: `optimal` (by
+            linear programming, with a proof) or `clip_user` (the paper's). Or, for means alone, a
+            mean mechanism, whose losses are balanced: `auto`, `adaptive`, `array_averaging`,
+            `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
         worthless: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
         min_users: Leave out cells with fewer users.
         min_records: Leave out cells with fewer records.
         weights: Importance of cells by label, for balanced losses.
-        settings: Of the mechanism, such as {"cap": "minimax"} or {"objective": "worst_case"}.
+        settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}.
+        delta: What may go wrong; above 0, noise is Gaussian where that errs less.
         tick_bits: Values are rounded to the width over 2^tick_bits.
         source: Public description of the records, kept in plan and manifest.
 
@@ -158,6 +214,7 @@ def plan(
         min_records=min_records,
         weights=weights,
         settings=settings,
+        delta=delta,
     )
     facts = decide(occupancy, lattice, request)
     return Plan(
@@ -171,4 +228,7 @@ def plan(
         source=source,
         parameters=facts.parameters,
         selection_scale=facts.selection_scale,
+        targets=facts.targets,
+        joint=facts.joint,
+        gaussian=facts.gaussian,
     )

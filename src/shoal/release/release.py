@@ -18,10 +18,12 @@ from shoal.release.numbers import Numbers
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from shoal.accounting.ledger import Entry
     from shoal.mechanisms.noise import Noise
@@ -85,7 +87,12 @@ class Release:
         """
         return table.make_table(self.numbers, confidence)
 
-    def borrow(self, confidence: float = CONFIDENCE) -> pa.Table:
+    def borrow(
+        self,
+        confidence: float = CONFIDENCE,
+        *,
+        within: str | Sequence[Any] | NDArray[Any] | None = None,
+    ) -> pa.Table:
         """Estimates that borrow strength from all cells, beside the plain ones; costs nothing.
 
         Columns: the cell's keys, `value` as released, and `borrowed` with `low` and `high`. A
@@ -94,11 +101,13 @@ class Release:
 
         Args:
             confidence: Of the intervals, over the cells together.
+            within: Cells borrow within coarser ones only: names of key columns, or one public
+                label for each cell of the occupancy, such as its day or parent hexagon.
 
         Raises:
-            InputError: Fewer than three cells, or an unusable confidence.
+            InputError: Fewer than three cells, unusable groups, or an unusable confidence.
         """
-        return table.borrowed_table(self.numbers, confidence)
+        return table.borrowed_table(self.numbers, confidence, within)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
         """The table for pandas."""
@@ -150,9 +159,15 @@ def carry_out(
     recorded = book.find(request)
     if recorded is not None:
         return Release(plan, recorded.document, recorded, from_ledger=True)
-    book.check(plan.exact_epsilon)
+    book.check(plan.exact_epsilon, plan.exact_delta)
     document = _draw(plan, _aggregate(plan, records), described, name, OperatingSystem())
-    entry = book.record(request, epsilon=plan.exact_epsilon, document=document, label=name)
+    entry = book.record(
+        request,
+        epsilon=plan.exact_epsilon,
+        delta=plan.exact_delta,
+        document=document,
+        label=name,
+    )
     # Another process may have recorded the same request first: its numbers are the release.
     return Release(plan, entry.document, entry, from_ledger=entry.document != document)
 
@@ -185,7 +200,8 @@ def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
             f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and {plan.lattice.bits}",
             "make the records or the plan again",
         )
-    aggregate = records.aggregate()
+    measures = [each.measure for each in plan.statistics if each.measure is not None]
+    aggregate = records.aggregate(measures)
     if aggregate.occupancy.fingerprint != plan.occupancy.fingerprint:
         raise DataError(
             "records whose occupancy is not the plan's",
@@ -234,4 +250,7 @@ def drawing_of(plan: PlanFacts) -> Drawing:
         selection_scale=plan.selection_scale,
         relative_scale=plan.relative_scale,
         bits=plan.lattice_bits,
+        statistics=plan.statistics,
+        joint=plan.joint,
+        gaussian=plan.gaussian,
     )

@@ -7,7 +7,6 @@ bounding, accounting, records or theory: a fault there is not repeated here.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,18 +15,22 @@ import numpy as np
 
 from shoal import documents
 from shoal.errors import DocumentError
-from shoal.release import verify_mechanism
+from shoal.release import verify_mechanism, verify_statistics
 from shoal.release.verify_design import Design
+from shoal.release.verify_errors import Errors, compare
 from shoal.release.verify_facts import Facts, rational, real, whole
-from shoal.release.verify_mechanism import SHARINGS
-from shoal.release.verify_results import TOLERANCE, ranges_hold, results_hold, room_holds
+from shoal.release.verify_gaps import gap_holds, targets_hold
+from shoal.release.verify_losses import Losses
+from shoal.release.verify_ranges import ranges_hold, room_holds
+from shoal.release.verify_results import results_hold
+from shoal.release.verify_statistics import SHARINGS
 
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import NDArray
+    from shoal.release.verify_mechanism import Mechanism
 
-SCHEMA = "shoal.manifest/2"
+SCHEMA = "shoal.manifest/3"
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,7 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
     if not isinstance(manifest, dict):
         manifest = documents.read(manifest, SCHEMA, "manifest")
     try:
-        facts = Facts.of(manifest)
-        return Verdict(tuple(_checks(facts, manifest)))
+        return Verdict(tuple(_checks(manifest)))
     except (
         KeyError,
         TypeError,
@@ -101,45 +103,70 @@ _PARTS = {
 }
 _PLAN = {
     *("schema", "neighbours", "bounds", "tick_bits", "request", "source", "occupancy", "status"),
-    *("numbers", "mechanism", "prices", "claims"),
+    *("numbers", "mechanism", "prices", "targets", "claims"),
 }
-_CLAIMS = {"epsilon", "gap", "bias_bound", "worst_case_error", "lower_bound"}
-_NUMBERS = {"statistic", "noise", "lattice_bits", "cell", "weight", "relative_scale"}
+_REQUEST = {
+    *("method", "epsilon", "error", "statistics", "delta", "worthless", "min_users"),
+    *("min_records", "weights", "settings"),
+}
+_CLAIMS = {"epsilon", "delta", "gap", "bias_bound", "worst_case_error", "lower_bound"}
+_NUMBERS = {
+    *("statistics", "joint", "noise", "lattice_bits", "cell", "weight", "relative_scale"),
+}
 _RESULT = {"cell", "key", "statistic", "steps", "range", "unclamped", "value", "interval"}
 _GUARANTEE = {
-    "privacy": "pure differential privacy",
     "unit": "user",
     "neighbours": "values: all values of one user change, the counts are public",
-    "delta": "0",
 }
+_STATED = {*_GUARANTEE, "privacy", "delta", "epsilon", "epsilon_at_most"}
+_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
-def _checks(facts: Facts, manifest: documents.Document) -> list[Check]:
-    plan, claims = manifest["plan"], manifest["plan"]["claims"]
-    why = verify_mechanism.refused(plan)
-    if why is not None:
-        # Without a mechanism there is nothing that could be recomputed.
-        return [Check("mechanism", holds=False, found=f"{why}; no other claim can be checked")]
+def _checks(manifest: documents.Document) -> list[Check]:
+    plan = manifest["plan"]
+    for claim, refused in (
+        ("statistics and noise", verify_statistics.refused),
+        ("mechanism", verify_mechanism.refused),
+    ):
+        why = refused(plan)
+        if why is not None:
+            return [_unknown(claim, why)]
+    facts = Facts.of(manifest)
     mechanism = verify_mechanism.read(plan, facts)
+    why = verify_mechanism.beyond(mechanism, facts)
+    if why is not None:
+        return [_unknown("mechanism", why)]
+    return _all(facts, mechanism, manifest)
+
+
+def _unknown(claim: str, why: str) -> Check:
+    # Without a design there is nothing that could be recomputed.
+    return Check(claim, holds=False, found=f"{why}; no other claim can be checked")
+
+
+def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> list[Check]:
+    plan, claims = manifest["plan"], manifest["plan"]["claims"]
     arrays = verify_mechanism.arrays_of(mechanism, facts)
     design = Design.of(facts, mechanism, arrays)
-    epsilon, stated = design.epsilon(), rational(manifest["guarantee"]["epsilon"])
+    losses, errors = Losses(design), Errors(design)
+    stated = rational(manifest["guarantee"]["epsilon"])
     checks = [
-        Check("privacy loss", *_loss(facts, epsilon, stated, rational(claims["epsilon"]))),
-        Check("guarantee in words", *_guarantee(manifest, stated)),
-        Check("within what was asked for", *_asked(plan["request"], stated, claims)),
+        Check("privacy loss", *_loss(losses, stated, claims)),
+        Check("guarantee in words", *_guarantee(manifest, facts, stated)),
+        Check("within what was asked for", *_asked(plan["request"], facts, stated, claims)),
         Check("noise of the operating system", *_genuine(manifest)),
         Check("public rules", *_rules(facts, plan)),
         Check("mechanism", *verify_mechanism.parameters_hold(mechanism, facts, arrays)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
         Check("request key", *_request(manifest)),
-        Check("bias bounds", *_compare(design.bias_bounds(), claims["bias_bound"])),
-        Check("worst-case errors", *_compare(_error(design), claims["worst_case_error"])),
-        Check("lower bounds", *_compare(claims["lower_bound"], _least(facts, stated))),
+        Check("bias bounds", *compare(errors.bias_bounds(), claims["bias_bound"])),
+        Check("worst-case errors", *compare(errors.worst_case(), claims["worst_case_error"])),
+        Check("lower bounds", *_least(errors, stated, claims["lower_bound"])),
+        Check("targets", *targets_hold(facts, plan)),
         Check("selected ranges", *ranges_hold(design, manifest)),
         Check("room on the lattice", *room_holds(design, manifest)),
-        Check("results", *results_hold(design, manifest)),
-        Check("gap of the balance", *_gap(facts, plan, stated)),
+        Check("results", *results_hold(errors, manifest)),
+        Check("gap to the best plan", *gap_holds(losses, errors, plan, stated)),
     ]
     if not _complete(manifest):
         checks.append(Check("no other parts", holds=False, found="something is added or missing"))
@@ -150,47 +177,47 @@ def _complete(manifest: documents.Document) -> bool:
     plan = manifest["plan"]
     return (
         manifest.keys() == _PARTS
-        and manifest["guarantee"].keys() == {*_GUARANTEE, "epsilon", "epsilon_at_most"}
+        and manifest["guarantee"].keys() == _STATED
         and plan.keys() == _PLAN
+        and plan["request"].keys() == _REQUEST
         and plan["claims"].keys() == _CLAIMS
         and plan["numbers"].keys() == _NUMBERS
         and all(result.keys() == _RESULT for result in manifest["results"])
     )
 
 
-def _loss(facts: Facts, epsilon: Fraction, stated: Fraction, claimed: Fraction) -> tuple[bool, str]:
-    # The planner rounds outwards: by a step in every cell, and by the last places of a double.
-    cells = int(np.bincount(facts.member_user).max())
-    most = epsilon * (1 + Fraction(1, 2**48)) + Fraction(2 * cells, 2**facts.bits)
-    return epsilon <= stated == claimed <= most, f"{float(epsilon):.12g}"
+def _loss(losses: Losses, stated: Fraction, claims: documents.Document) -> tuple[bool, str]:
+    holds, found = losses.holds(stated)
+    return holds and stated == rational(claims["epsilon"]), found
 
 
-def _guarantee(manifest: documents.Document, stated: Fraction) -> tuple[bool, str]:
+def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> tuple[bool, str]:
     guarantee, plan = manifest["guarantee"], manifest["plan"]
     shown = Fraction(real(guarantee["epsilon_at_most"]))
-    words = {name: guarantee[name] for name in guarantee if not name.startswith("epsilon")}
+    delta = plan["request"]["delta"] if facts.gaussian else "0"
     holds = (
-        words == _GUARANTEE
+        {name: guarantee[name] for name in _GUARANTEE} == _GUARANTEE
+        and guarantee["privacy"] == _PRIVACY[facts.gaussian]
+        and guarantee["delta"] == plan["claims"]["delta"] == delta
         and stated <= shown <= stated * (1 + Fraction(1, 2**50))
         and manifest["schema"] == SCHEMA
-        and plan["schema"] == "shoal.plan/2"
+        and plan["schema"] == "shoal.plan/3"
         and plan["occupancy"]["schema"] == "shoal.occupancy/1"
         and plan["neighbours"] == "values"
-        and plan["numbers"]["noise"] == "discrete laplace"
-        and plan["numbers"]["statistic"] == "mean"
     )
-    return holds, f"{guarantee['privacy']}, {guarantee['unit']}, epsilon {float(shown):.6g}"
+    found = f"{guarantee['privacy']}, {guarantee['unit']}, epsilon {float(shown):.6g}"
+    return holds, f"{found}, delta {float(Fraction(delta)):.6g}"
 
 
 def _asked(
-    request: documents.Document, stated: Fraction, claims: documents.Document
+    request: documents.Document, facts: Facts, stated: Fraction, claims: documents.Document
 ) -> tuple[bool, str]:
     if (request["epsilon"] is None) == (request["error"] is None):
         return False, "not one of epsilon and error"
     if request["epsilon"] is not None:
         return stated <= rational(request["epsilon"]), f"epsilon {request['epsilon']}"
-    if request["method"] not in SHARINGS:
-        return False, "an error, with a method that takes epsilon only"
+    if request["method"] not in {*SHARINGS, "optimal"} or len(facts.statistics) > 1 or facts.delta:
+        return False, "an error, with a method, statistics or delta that take epsilon only"
     largest = max(real(error) for error in claims["worst_case_error"])
     return largest <= real(request["error"]), f"error {request['error']}"
 
@@ -208,7 +235,6 @@ def _rules(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
         fewest >= whole(rule["min_users"], 1, 2**62)
         and least >= whole(rule["min_records"], 1, 2**62)
         and rule["worthless"] in {"drop", "keep", "refuse"}
-        and rule["statistics"] == ["mean"]
         and len(plan["status"]) == len(facts.total)
     )
     return holds, f"at least {fewest} users and {least} records in a released cell"
@@ -230,64 +256,7 @@ def _request(manifest: documents.Document) -> tuple[bool, str]:
     return key == manifest["request"], key[:16]
 
 
-def _error(design: Design) -> list[float]:
-    """Bias bound and mean absolute noise; the width where a range is selected."""
-    facts, bias = design.facts, design.bias_bounds()
-    if design.mechanism.selects:
-        return bias
-    noise = 1 / math.sinh(2.0**-facts.bits) * 2.0**-facts.bits
-    return [
-        each + float(facts.width * b) * noise for each, b in zip(bias, facts.scale, strict=True)
-    ]
-
-
-def _least(facts: Facts, epsilon: Fraction) -> list[float]:
-    """Least worst-case error of each cell: the minimum over all thresholds, not a closed form."""
-    order = np.lexsort((facts.count, facts.cell))
-    ends = np.cumsum(np.bincount(facts.cell, minlength=len(facts.total)))
-    groups = np.split(facts.count[order], ends[:-1])
-    return [
-        float(facts.width) * _least_of(groups[g], int(facts.total[g]), float(epsilon))
-        for g in facts.released
-    ]
-
-
-def _least_of(ascending: NDArray[np.int64], total: int, epsilon: float) -> float:
-    # Cutting every m to at most T costs a convex, piecewise linear error: least at 0 or some m.
-    threshold = np.append(0, ascending)
-    at = np.searchsorted(ascending, threshold, side="right")
-    below = np.append(0, np.cumsum(ascending))
-    cut = (below[-1] - below[at] - threshold * (len(ascending) - at)) / 2
-    return float((cut + threshold / epsilon).min()) / total
-
-
-def _compare(truth: list[float], claimed: list[float]) -> tuple[bool, str]:
-    one, other = np.asarray(truth, dtype=np.float64), np.asarray(claimed, dtype=np.float64)
-    if one.shape != other.shape or not np.isfinite(other).all():
-        return False, "not one number a released cell"
-    # A claim must be no better than the truth, and not so loose that it says nothing.
-    margin = TOLERANCE * np.abs(one) + 1e-300
-    holds = bool((one <= other + margin).all() and (other <= one + 1e6 * margin).all())
-    return holds, f"{len(one)} numbers, the largest {one.max():.6g}"
-
-
-def _gap(facts: Facts, plan: documents.Document, epsilon: Fraction) -> tuple[bool, str]:
-    """Weak duality with the manifest's prices: how much the mean of ln b could still fall."""
-    claimed, method = plan["claims"]["gap"], plan["request"]["method"]
-    own = np.array([float(b) for b in facts.scale])
-    weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
-    asked = {1.0, *(real(each) for each in plan["request"]["weights"].values())}
-    if weight.shape != own.shape or not set(weight.tolist()) <= asked:
-        return False, "other weights than asked for"
-    if plan["prices"] is None:
-        return method != "balanced" and claimed is None, "none is claimed"
-    users = documents.unpack_integers(plan["prices"]["user"], "prices")
-    price = np.zeros(int(facts.user[-1]) + 1)
-    price[users] = plan["prices"]["price"]
-    if not (np.isfinite(price).all() and (price >= 0).all()):
-        raise ValueError
-    charged = np.bincount(facts.cell, price[facts.user] * facts.count, minlength=len(facts.total))
-    per_cell = (charged / facts.total)[facts.released]
-    bound = math.log(float(epsilon) * price.sum() / weight.sum())
-    gap = max(0.0, float(weight @ np.log(own * weight / per_cell)) / float(weight.sum()) + bound)
-    return method == "balanced" and gap <= real(claimed) + 1e-9, f"{gap:.2e} per cell"
+def _least(errors: Errors, epsilon: Fraction, claimed: object) -> tuple[bool, str]:
+    if errors.design.facts.gaussian:
+        return claimed is None, "none is known with Gaussian noise"
+    return compare(errors.least(epsilon), claimed)

@@ -1,20 +1,20 @@
-"""What every user contributes, by the second opinion: weights, reaches, losses and biases.
+"""What every user contributes, by the second opinion: weights, reaches, masses and biases.
 
 Nothing is imported from planning, mechanisms, bounding, records or theory, as in `verify`.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.release.verify_facts import sum_by
 from shoal.release.verify_grouping import SHARE
-from shoal.release.verify_mechanism import CLIPPED, FOR_ALL, PER_CELL, UNIT, USER
+from shoal.release.verify_mechanism import CLIPPED, IN_PARTS, PART
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from shoal.release.verify_facts import Facts
     from shoal.release.verify_grouping import Arrays
     from shoal.release.verify_mechanism import Mechanism
+
+# With parts of 2^-16 sums of counts stay 64-bit numbers.
+_MOST_COUNT = 2**45
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,16 @@ class Design:
             heaviest = np.array([int(weight[members].max()) for members in facts.by_number])
             reach = heaviest[number] if told["widened"] == [1] else weight
             return cls(facts, mechanism, weight, reach, total)
+        if mechanism.name == "clip_user":
+            kept = mechanism.of_members["kept"]
+            weight = np.minimum(count, np.array(told["cap"], dtype=np.int64)[number]) * kept
+            total = [int(each) for each in sum_by(number, weight, len(facts.released))]
+            return cls(facts, mechanism, weight, weight, total)
+        if mechanism.name in IN_PARTS:
+            if int(count.max()) >= _MOST_COUNT:
+                raise ValueError
+            total = [each << PART for each in facts.totals]
+            return cls(facts, mechanism, count << PART, count * mechanism.of_members["part"], total)
         return cls(facts, mechanism, count, count, facts.totals)
 
     @classmethod
@@ -85,61 +98,33 @@ class Design:
         """Weights of the members of each number."""
         return [self.weight[members].tolist() for members in self.facts.by_number]
 
-    def epsilon(self) -> Fraction:
-        """Largest over users of selections and ceil((reach/total) 2^j / b) / 2^j, exactly."""
-        facts, number = self.facts, self.facts.member_number
-        pairs, back = np.unique(np.stack([number, self.reach]), axis=1, return_inverse=True)
-        selection = self._selections()
-        steps = [
-            selection[at]
-            + math.ceil(Fraction(reach, self.total[at]) * 2**facts.bits / facts.scale[at])
-            for at, reach in pairs.T.tolist()
-        ]
-        users = len(np.unique(facts.user))
-        lost = sum_by(facts.member_user, np.array(steps, dtype=np.int64)[back.ravel()], users)
-        # Whoever loses most is in a released cell, and pays for a selection for all cells.
-        return Fraction(int(max(lost)) + self._once(), 2**facts.bits)
+    @cached_property
+    def reached(self) -> list[int]:
+        """Sum of the reaches of each number, over `total` the mass that counts."""
+        return [int(self.reach[members].sum(dtype=object)) for members in self.facts.by_number]
 
-    def _selections(self) -> list[int]:
-        """Steps that the selections of each number cost everyone in it."""
-        name, size = self.mechanism.name, len(self.facts.released)
-        if name not in PER_CELL:
-            return [0] * size
-        moved = {"levy": self.touched, "quantile": UNIT * self.touched, "akmv": UNIT}[name]
-        rounds = 2 if name == "quantile" else 1
-        return [self._steps(rounds * 2 * moved / b) for b in self.mechanism.selection_scale]
-
-    def _once(self) -> int:
-        """Steps that a selection for all cells together costs everyone in any of them."""
-        if self.mechanism.name not in FOR_ALL:
-            return 0
-        return self._steps(2 * USER / self.mechanism.selection_scale[0])
-
-    def _steps(self, loss: Fraction) -> int:
-        return math.ceil(loss * (1 << self.facts.bits))
-
-    def bias_bounds(self) -> list[float]:
-        """Most that an estimate before noise is off, in any data set and range."""
-        facts = self.facts
-        if self.mechanism.selects:
-            return [float(facts.width)] * len(facts.released)
+    def missing(self) -> list[Fraction]:
+        """Mass of each number that counts for nobody and lies in the middle of the bounds."""
+        if self.mechanism.name not in IN_PARTS:
+            return [Fraction(0)] * len(self.facts.released)
         return [
-            float(facts.width * (self.rounding(b) + bias))
-            for b, bias in zip(facts.scale, self.biases(), strict=True)
+            1 - Fraction(reached, total)
+            for reached, total in zip(self.reached, self.total, strict=True)
         ]
 
-    def rounding(self, relative_scale: Fraction) -> Fraction:
-        """Of values to ticks, means to ticks over 2^10, and numbers to steps, over the width."""
-        facts = self.facts
-        ticks = Fraction(1025, 1024 << (facts.tick_bits + 1))
-        means = Fraction(0 if self.mechanism.shares else 1, facts.top)
-        return ticks + means + relative_scale / (2 << facts.bits)
+    @cached_property
+    def rounds_means(self) -> bool:
+        """Whether anybody's mean is rounded before it is weighed: reaches of no whole records."""
+        return bool((self.reach % self.facts.count[self.facts.member]).any())
 
     def biases(self) -> list[Fraction]:
         """Bias of each number without a selected range, over the width (Theory 1, section 3)."""
         facts, name = self.facts, self.mechanism.name
         if name in {"akmv", "baseline"}:
             return [Fraction(0)] * len(facts.released)
+        if name in IN_PARTS:
+            # Means are clipped to the middle -+ part/2 of the width: half of what is missing.
+            return [missing / 2 for missing in self.missing()]
         if name == "worst_case_optimal":
             told = self.mechanism.parameters["threshold"]
             return [
@@ -152,7 +137,11 @@ class Design:
         ]
 
     def range_bias(self, at: int, low: int, high: int) -> Fraction:
-        """What clipping to a range adds to the bias of one number: sum w max(low, U - high)."""
+        """What clipping to a range adds to the bias of one number: sum w max(low, U - high).
+
+        Where each user is clipped to its part of the range: less half of what is missing, which is
+        counted already.
+        """
         facts, weights, top = self.facts, self.weights_of(at), self.facts.top
         if self.mechanism.name == "akmv":
             lost = sum(max(m * top - high, 0) for m in facts.counts[at])
@@ -161,6 +150,13 @@ class Design:
             for weight in weights:
                 half = (high - low) * heaviest // (2 * weight)
                 lost += weight * max(middle - half, top - middle - half, 0)
+        elif self.mechanism.name in IN_PARTS:
+            middle, lost = (low + high) // 2, 0
+            parts = self.mechanism.of_members["part"][facts.by_number[at]].tolist()
+            for weight, part in zip(weights, parts, strict=True):
+                half = (high - low) * part // (2 << PART)
+                lost += weight * max(middle - half, top - middle - half, 0)
+            return Fraction(lost, self.total[at] * top) - self.missing()[at] / 2
         else:
             lost = sum(weights) * max(low, top - high, 0)
         return Fraction(lost, self.total[at] * top)

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Larger numbers than shoal ever writes would only keep the verifier busy.
-_RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?")
+_RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,130})?")
 MOST_STEPS = 2**63
+# Claims printed as floats may differ from the exact value by rounding, never by more.
+TOLERANCE = 1e-9
+LAPLACE, GAUSSIAN = "discrete laplace", "discrete gaussian"
 # Means of users are kept in ticks over 2^FINE.
 FINE = 10
 _MOST_BITS, _MOST_TICK_BITS = 60, 24
@@ -54,7 +57,7 @@ class Facts:
     """Counts, scales and bounds of a manifest.
 
     A `number` is the position of a cell among the released ones; a `member` is a membership in one
-    of them.
+    of them. Scales are statistic by statistic, each in the order of the numbers.
     """
 
     user: NDArray[np.int64]
@@ -62,6 +65,10 @@ class Facts:
     count: NDArray[np.int64]
     total: NDArray[np.int64]
     released: list[int]
+    statistics: list[str]
+    joint: bool
+    gaussian: bool
+    delta: Fraction
     scale: list[Fraction]
     bits: int
     tick_bits: int
@@ -85,6 +92,10 @@ class Facts:
             count=count,
             total=np.array([int(n) for n in sum_by(cell, count, int(cell.max()) + 1)]),
             released=[whole(g, 0, int(cell.max())) for g in numbers["cell"]],
+            statistics=numbers["statistics"],
+            joint=numbers["joint"],
+            gaussian=numbers["noise"] == GAUSSIAN,
+            delta=rational(plan["request"]["delta"]),
             scale=[Fraction(real(b)) for b in numbers["relative_scale"]],
             bits=whole(numbers["lattice_bits"], 1, _MOST_BITS),
             tick_bits=whole(plan["tick_bits"], 1, _MOST_TICK_BITS),
@@ -95,13 +106,19 @@ class Facts:
         sound = (
             len(facts.user) == len(cell) == len(count) == len(np.unique(pairs))
             and int(count.min()) > 0
-            and len(facts.scale) == len(set(facts.released)) == len(facts.released)
+            and len(set(facts.released)) == len(facts.released)
+            and len(facts.scale) == len(facts.statistics) * len(facts.released)
             and min(facts.scale) > 0
             and hi > lo
         )
         if not sound:
             raise ValueError
         return facts
+
+    def scales(self, name: str) -> list[Fraction]:
+        """Noise scales of a statistic over its range, one a number."""
+        size, row = len(self.released), self.statistics.index(name)
+        return self.scale[row * size : (row + 1) * size]
 
     @cached_property
     def member(self) -> NDArray[np.int64]:

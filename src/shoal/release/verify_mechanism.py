@@ -11,27 +11,38 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from shoal import documents
 from shoal.release import verify_caps
 from shoal.release.verify_facts import real, whole
 from shoal.release.verify_grouping import group
+from shoal.release.verify_statistics import SHARINGS
 
 if TYPE_CHECKING:
-    from shoal import documents
+    import numpy as np
+    from numpy.typing import NDArray
+
     from shoal.release.verify_facts import Facts
     from shoal.release.verify_grouping import Arrays
 
-SHARINGS = ("balanced", "equalised", "uniform")
 ARRAYS = ("array_averaging", "opt_array_averaging", "levy", "quantile")
 CLIPPED = ("levy", "quantile")
 PER_CELL = ("levy", "quantile", "akmv")
-FOR_ALL = ("adaptive",)
+FOR_ALL = ("adaptive", "optimal_in_range")
+# Users count in parts of their shares; what is missing lies in the middle.
+IN_PARTS = ("optimal", "optimal_in_range")
 # A rank counts a user, or an array, as 2^10; the adaptive score counts a user as 2^16.
 UNIT, USER = 2**10, 2**16
+# Parts of users are whole numbers of 2^-16.
+PART = 16
 _OBJECTIVES = {"typical": "adaptive", "worst_case": "worst_case_optimal"}
 _CHOICES = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
     "objective": tuple(_OBJECTIVES),
+    "spare": ("none", "best"),
+    "targets": ("equal", "balanced"),
+    "range": ("whole", "selected"),
+    "noise": ("uniform", "balanced"),
 }
 _DEFAULTS: dict[str, dict[str, str | int | float]] = {
     "auto": {"objective": "typical"},
@@ -43,6 +54,8 @@ _DEFAULTS: dict[str, dict[str, str | int | float]] = {
     "quantile": {"quantiles": "fixed", "cap": "levy", "grouping": "best_fit"},
     "akmv": {},
     "baseline": {},
+    "clip_user": {"spare": "none", "noise": "uniform"},
+    "optimal": {"targets": "equal", "range": "whole"},
     **{method: {} for method in SHARINGS},
 }
 _PARAMETERS = {
@@ -54,7 +67,12 @@ _PARAMETERS = {
     "quantile": {"cap", "low_rank", "high_rank"},
     "akmv": {"rank", "most"},
     "baseline": set[str](),
+    "clip_user": {"cap", "kept"},
+    "optimal": {"part"},
+    "optimal_in_range": {"part", "reward"},
 }
+# The most that a packed parameter of every member can be.
+_OF_MEMBERS = {"kept": 1, "part": 1 << PART}
 _MOST = 2**53
 _MOST_HALVINGS, _LEAST_HALVINGS = 10, 2
 _ROUNDING = 1e-12
@@ -69,6 +87,7 @@ class Mechanism:
         shares: Whether the method shares the noise of baseline means.
         settings: Those given, and the defaults of the others.
         parameters: Whole numbers by name.
+        of_members: Whole numbers of every member, by name.
         selection_scale: Of its private selections.
     """
 
@@ -76,6 +95,7 @@ class Mechanism:
     shares: bool
     settings: dict[str, str | int | float]
     parameters: dict[str, list[int]]
+    of_members: dict[str, NDArray[np.int64]]
     selection_scale: list[Fraction]
 
     @property
@@ -112,7 +132,14 @@ def read(plan: documents.Document, facts: Facts) -> Mechanism:
     parameters = {
         each: [whole(number, 0, _MOST) for number in numbers]
         for each, numbers in stated["parameters"].items()
+        if each not in _OF_MEMBERS
     }
+    of_members = {
+        each: documents.unpack_integers(stated["parameters"][each], "parameters")
+        for each in _PARAMETERS[name] & _OF_MEMBERS.keys()
+    }
+    if any(len(values) != len(facts.member) for values in of_members.values()):
+        raise ValueError
     if any(len(parameters[each]) != size for each in parameters.keys() - {"widened", "reward"}):
         raise ValueError
     scale = [Fraction(real(each)) for each in stated["selection_scale"]]
@@ -127,8 +154,20 @@ def read(plan: documents.Document, facts: Facts) -> Mechanism:
         shares=method in SHARINGS,
         settings={**_DEFAULTS[method], **settings},
         parameters=parameters,
+        of_members=of_members,
         selection_scale=scale,
     )
+
+
+def beyond(mechanism: Mechanism, facts: Facts) -> str | None:
+    """Why no design has these parameters of members; None if one has."""
+    for name, values in mechanism.of_members.items():
+        if int(values.max()) > _OF_MEMBERS[name]:
+            return f"{name} of a user above {_OF_MEMBERS[name]}"
+    kept = mechanism.of_members.get("kept")
+    if kept is not None and any(kept[members].max() == 0 for members in facts.by_number):
+        return "a cell in which nobody is kept"
+    return None
 
 
 def arrays_of(mechanism: Mechanism, facts: Facts) -> list[Arrays]:
@@ -144,15 +183,21 @@ def arrays_of(mechanism: Mechanism, facts: Facts) -> list[Arrays]:
 
 def parameters_hold(mechanism: Mechanism, facts: Facts, arrays: list[Arrays]) -> tuple[bool, str]:
     """Whether the parameters follow from counts and settings, as far as these determine them."""
-    told = mechanism.parameters
-    if mechanism.name == "adaptive" and not _adaptive(told, facts):
-        return False, "no choice of widening and rewards that counts allow"
-    for at, counts in enumerate(facts.counts):
+    told, used = mechanism.parameters, facts.counts
+    if "kept" in mechanism.of_members:
+        kept = facts.count[facts.member] * mechanism.of_members["kept"]
+        used = [kept[members][kept[members] > 0].tolist() for members in facts.by_number]
+    if "reward" in told and not _rewards(told["reward"], facts):
+        return False, "no rewards of narrower ranges that counts allow"
+    if mechanism.name == "adaptive" and not _widened(told["widened"], facts):
+        return False, "no choice of widening that counts allow"
+    for at, counts in enumerate(used):
         own = {name: told[name][at] for name in told.keys() - {"widened", "reward"}}
         number = arrays[at].number if arrays else 0
         if not _cell(mechanism, own, counts, number, facts.top):
             return False, f"cell {facts.released[at]} has parameters that do not follow"
-    return True, f"{mechanism.name}, {sum(len(numbers) for numbers in told.values())} parameters"
+    size = sum(map(len, told.values())) + sum(map(len, mechanism.of_members.values()))
+    return True, f"{mechanism.name}, {size} parameters"
 
 
 def _cell(
@@ -172,6 +217,10 @@ def _cell(
             return own["threshold"] in {1, *counts}
         case "adaptive":
             return own["cap"] in counts
+        case "clip_user":
+            return min(counts) <= own["cap"] <= max(counts)
+        case "optimal" | "optimal_in_range":
+            return True
     return name in {*ARRAYS, "baseline"}
 
 
@@ -198,12 +247,16 @@ def _quantile(own: dict[str, int], arrays: int, *, fixed: bool) -> bool:
     return low == ranks // 2 or (low % UNIT == 0 and 0 < low < ranks // 2)
 
 
-def _adaptive(told: dict[str, list[int]], facts: Facts) -> bool:
-    reward, users = told["reward"], len(set(facts.member_user.tolist()))
+def _widened(told: list[int], facts: Facts) -> bool:
+    users = len(set(facts.member_user.tolist()))
+    return told == [int(users == len(facts.member_user))]
+
+
+def _rewards(reward: list[int], facts: Facts) -> bool:
+    users = len(set(facts.member_user.tolist()))
     halvings = {0, *range(_LEAST_HALVINGS, _MOST_HALVINGS + 1)}
     return (
-        told["widened"] == [int(users == len(facts.member_user))]
-        and len(reward) % 2 == 1
+        len(reward) % 2 == 1
         and len(reward) // 2 in halvings
         and reward[0] == 0
         and all(low <= high for low, high in pairwise(reward))
@@ -216,6 +269,8 @@ def _name(method: str, settings: documents.Document) -> str:
         return "baseline"
     if method == "auto":
         return _OBJECTIVES[settings.get("objective", "typical")]
+    if method == "optimal" and settings.get("range") == "selected":
+        return "optimal_in_range"
     return method
 
 

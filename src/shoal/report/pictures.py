@@ -13,6 +13,8 @@ from shoal.accounting.rational import show
 from shoal.errors import InputError, MissingPartError
 from shoal.planning.facts import PlanFacts
 from shoal.records.occupancy import Occupancy
+from shoal.release.frontier import Frontier
+from shoal.report import frontier
 from shoal.simulation.compare import Comparison
 
 if TYPE_CHECKING:
@@ -20,40 +22,36 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ENDINGS = (".png", ".svg", ".pdf")
+_COLOURS = ("#1f6f8b", "#7a5195", "#2a9d8f", "#8d99ae")
 _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 
 
-def picture(subject: Occupancy | PlanFacts | Comparison, path: str | os.PathLike[str]) -> None:
-    """Draw an occupancy (who contributes how much), a plan (errors) or a comparison (mechanisms).
+def picture(
+    subject: Occupancy | PlanFacts | Comparison | Frontier, path: str | os.PathLike[str]
+) -> None:
+    """Draw what is public: who contributes how much, what a plan errs by, how methods compare.
 
     Args:
-        subject: What to draw; only public facts are in either.
+        subject: An occupancy, a plan, a comparison of mechanisms, or a frontier of plans.
         path: Where to; the ending chooses PNG, SVG or PDF.
 
     Raises:
         InputError: Another subject or ending, or a place that cannot be written.
         MissingPartError: Matplotlib is not installed.
     """
-    if Path(path).suffix.lower() not in _ENDINGS:
-        raise InputError(
-            f"a picture named {os.fspath(path)!r}",
-            f"a name that ends in {', '.join(_ENDINGS)}",
-            "choose one of these",
-        )
-    if find_spec("matplotlib") is None:
-        raise MissingPartError(
-            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
-        )
+    check_picture(path)
     if isinstance(subject, Occupancy):
         figure = _occupancy(subject)
     elif isinstance(subject, PlanFacts):
         figure = _plan(subject)
     elif isinstance(subject, Comparison):
         figure = _comparison(subject)
+    elif isinstance(subject, Frontier):
+        figure = frontier.draw(subject)
     else:
         raise InputError(
             f"a subject of type {type(subject).__name__}",
-            "an occupancy, a plan or a comparison",
+            "an occupancy, a plan, a comparison or a frontier",
             "give one",
         )
     try:
@@ -62,6 +60,34 @@ def picture(subject: Occupancy | PlanFacts | Comparison, path: str | os.PathLike
         raise InputError(
             f"a picture that cannot be written ({error.strerror})", "a writable place", "choose one"
         ) from None
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Refuse a picture before the work that it takes, not after it.
+
+    Args:
+        path: Where a picture is to go.
+
+    Raises:
+        InputError: Another ending, or no such folder.
+        MissingPartError: Matplotlib is not installed.
+    """
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise InputError(
+            f"a picture named {os.fspath(path)!r}",
+            f"a name that ends in {', '.join(_ENDINGS)}",
+            "choose one of these",
+        )
+    if not Path(path).parent.is_dir():
+        raise InputError(
+            f"a picture in {os.fspath(Path(path).parent)!r}, which cannot be written",
+            "a folder that is there",
+            "make it, or choose another",
+        )
+    if find_spec("matplotlib") is None:
+        raise MissingPartError(
+            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
+        )
 
 
 def _new(title: str, columns: int) -> tuple[Figure, list[Axes]]:
@@ -100,15 +126,24 @@ def _plan(plan: PlanFacts) -> Figure:
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: worst-case error of each cell"
     figure, (axis,) = _new(title, 1)
     figure.set_size_inches(7, 4)
-    order = np.argsort(plan.worst_case_error)
-    place = np.arange(1, len(order) + 1)
-    axis.plot(place, plan.worst_case_error[order], ".", color=_BLUE, label="this plan")
-    axis.plot(
-        place, plan.lower_bound[order], "_", color=_GREY, label="no plan does better in this cell"
-    )
-    axis.axhline(plan.width / 2, color=_ORANGE, label="guessing the midpoint")
-    axis.set(yscale="log", xlabel="cells, best first", ylabel="error in the value's unit")
-    axis.legend(frameon=False, fontsize=9)
+    # Several statistics have several units: then errors are over their ranges.
+    several = len(plan.statistics) > 1
+    unit = plan.extent if several else np.ones(len(plan.extent))
+    for at, statistic in enumerate(plan.statistics):
+        rows = slice(at * len(plan.released), (at + 1) * len(plan.released))
+        error, bound = (plan.worst_case_error / unit)[rows], (plan.lower_bound / unit)[rows]
+        order, what = np.argsort(error), f"{statistic.name}: " if several else ""
+        place, color = np.arange(1, len(order) + 1), _COLOURS[at % len(_COLOURS)]
+        axis.plot(place, error[order], ".", color=color, label=f"{what}this plan")
+        if not plan.gaussian:
+            label = f"{what}no plan does better in this cell"
+            axis.plot(place, bound[order], "_", color=color, alpha=0.5, label=label)
+    guess = 1 / 2 if several else float(plan.extent[0]) / 2
+    axis.axhline(guess, color=_ORANGE, label="guessing the middle")
+    name = plan.statistics[0].name
+    label = "error over the range" if several else f"error of the {name}, in its unit"
+    axis.set(yscale="log", xlabel="cells, best first", ylabel=label)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 
 

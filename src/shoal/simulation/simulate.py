@@ -284,6 +284,6 @@ def made_up(occupancy: Occupancy, lattice: Lattice, values: NDArray[np.float64])
             "draw one for each entry of `user`",
         )
     ends = np.cumsum(occupancy.count)
-    sums = np.add.reduceat(lattice.ticks(drawn), ends - occupancy.count)
-    centred = sums - (occupancy.count << (lattice.bits - 1))
-    return Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
+    ticks, start = lattice.ticks(drawn) - (1 << (lattice.bits - 1)), ends - occupancy.count
+    centred, squares = np.add.reduceat(ticks, start), np.add.reduceat(ticks**2, start)
+    return Aggregate(occupancy, lattice, centred, squares)

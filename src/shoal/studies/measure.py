@@ -21,7 +21,7 @@ from shoal.errors import InputError
 from shoal.simulation.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,6 +34,7 @@ _PART = 100
 _SEEDS = 2**16
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Progress(Protocol):
@@ -163,7 +164,7 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
         _Task(setting, tuple(lines), size, effort.seed * _SEEDS + number)
         for number, size in enumerate(sizes)
     ]
-    found = list(effort.progress(_carry_out(tasks, min(effort.workers, parts)), len(tasks)))
+    found = list(effort.progress(carry_out(_part, tasks, min(effort.workers, parts)), len(tasks)))
     # Shape (parts, 2, lines, losses): errors and their standard errors.
     every, share = np.array(found), np.array(sizes) / effort.repetitions
     error = np.einsum("p,pij->ij", share, every[:, 0])
@@ -185,15 +186,22 @@ class _Task:
     seed: int
 
 
-def _carry_out(tasks: Sequence[_Task], workers: int) -> Iterator[NDArray[np.float64]]:
+def carry_out(run: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterator[R]:
+    """What a function makes of each task, in their order, by some processes.
+
+    Args:
+        run: A function of a module, which other processes can find.
+        tasks: What it is given, one a call.
+        workers: Processes; 1 for this one alone.
+    """
     if workers == 1:
-        yield from map(_part, tasks)
+        yield from map(run, tasks)
         return
     # Processes forked while threads run may hang.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_follow)
     try:
-        yield from pool.map(_part, tasks)
+        yield from pool.map(run, tasks)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         del pool

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
-from shoal.studies import bounding, grouping, minimax_cap, speeds_cell
+from shoal.studies import (
+    bounding,
+    composition_studies,
+    flights_variance,
+    grouping,
+    minimax_cap,
+    speeds_cell,
+)
 
 if TYPE_CHECKING:
     from shoal.studies.study import Study
 
 STUDIES: tuple[Study, ...] = (
+    *composition_studies.FIGURES,
     bounding.FIGURE_2,
     bounding.FIGURE_3,
     grouping.FIGURE_1,
@@ -18,6 +26,7 @@ STUDIES: tuple[Study, ...] = (
     speeds_cell.FIGURE_3,
     speeds_cell.FIGURE_4,
     minimax_cap.FIGURE_5,
+    flights_variance.STUDY,
 )
 ALL = "all"
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from shoal.studies.measure import Curve, Effort
 
 PAPERS = {
+    "000": (
+        'V. A. Rameshwar and A. Tandon, "On Improving the Composition Privacy Loss in Differential '
+        'Privacy for Fixed Estimation Error"'
+    ),
     "001": (
         'V. A. Rameshwar and A. Tandon, "Bounding User Contributions for User-Level '
         'Differentially Private Mean Estimation"'
@@ -51,7 +55,7 @@ class Study:
     """A study by name.
 
     Attributes:
-        name: Paper (see `PAPERS`) and figure.
+        name: Paper (see `PAPERS`) and figure, or what it is about.
         title: What is compared.
         source: Where the paper shows it.
         run: Does the work.
@@ -77,8 +81,9 @@ def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
             writer.writeheader()
             writer.writerows(outcome.rows)
         outcome.figure.savefig(drawing, dpi=150)
+        paper = PAPERS.get(study.name[:3])
         text.write_text(
-            f"# {study.title}\n\nSource: {study.source}: {PAPERS[study.name[:3]]}.\n\n"
+            f"# {study.title}\n\nSource: {study.source}{f': {paper}' if paper else ''}.\n\n"
             f"{outcome.reading}\n\n"
             f"![{study.title}]({drawing.name})\n",
             encoding="utf-8",

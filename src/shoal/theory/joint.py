@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # E|X^2 - 2| of a Laplace variable with scale 1.
-_SQUARE_NOISE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
+SQUARE_NOISE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
 # Six roundings of a double stay below this relative margin.
 _OUTWARD = 1 + 2.0**-50
 
@@ -69,4 +69,4 @@ def error_bound(
         0.173477
     """
     first = np.asarray(mean_scale, dtype=np.float64)
-    return np.asarray(square_scale + first + _SQUARE_NOISE * first**2)
+    return np.asarray(square_scale + first + SQUARE_NOISE * first**2)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from shoal.theory import variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 def least_mean_error(
-    cell: NDArray[np.int64], counts: NDArray[np.int64], n_cells: int, epsilon: float
+    cell: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    n_cells: int,
+    epsilon: float | NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
 
@@ -23,7 +27,8 @@ def least_mean_error(
         cell: Cell of each membership, 0..n_cells-1.
         counts: Records of each membership.
         n_cells: Number of cells.
-        epsilon: Privacy loss that the cell may use; of a whole plan, its total is a valid bound.
+        epsilon: Privacy loss that the cell may use, one for all or one a cell; of a whole plan, its
+            total is a valid bound. At 0 only guessing is left.
 
     Returns:
         One number a cell, relative to the width.
@@ -38,13 +43,61 @@ def least_mean_error(
     sorted_counts = (most - falling).astype(np.float64)
     size = np.bincount(cell, minlength=n_cells)
     start = np.cumsum(size) - size
+    loss = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (n_cells,))
+    if not (loss > 0).all():
+        return np.full(n_cells, 0.5)
     # One unit of the last place downwards keeps ceil(2/epsilon) from rising above the exact one.
-    rank = math.ceil(2 / epsilon * (1 - 2.0**-52))
+    rank = np.ceil(2 / loss * (1 - 2.0**-52))
     threshold = np.zeros(n_cells)
     enough = size >= rank
-    threshold[enough] = sorted_counts[start[enough] + rank - 1]
+    threshold[enough] = sorted_counts[start[enough] + rank[enough].astype(np.int64) - 1]
     cut = np.bincount(
         where, np.maximum(0.0, (sorted_counts - threshold[where]) / 2), minlength=n_cells
     )
     total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
-    return np.asarray((cut + threshold / epsilon) / total)
+    return np.asarray((cut + threshold / loss) / total)
+
+
+def least_variance_error(
+    cell: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    n_cells: int,
+    epsilon: float,
+    error: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """What a variance errs by at least, over U^2/4, if it errs by no more than some plan does.
+
+    Weights w <= v with mass d missing err by 2 d (1 - d), 1/2 from d = 1/2 on. A plan that errs by
+    at most e misses at most d_max, at which the bias alone is e; up to there the bias is at least
+    a d with a = 2 (1 - d_max), and the heaviest weight w moves the variance by at least k w, k the
+    slope `variance.mass_slope` of the largest share at W = 1 - d_max. So the error is at least
+    a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as in Theory 1, section 6, at the loss
+    2 a epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md).
+
+    Args:
+        cell: Cell of each membership, 0..n_cells-1.
+        counts: Records of each membership.
+        n_cells: Number of cells.
+        epsilon: Privacy loss that the cell may use.
+        error: e of each cell, from 0 on.
+
+    Returns:
+        One number a cell, at most e and 1/2.
+
+    Example:
+        >>> cell, counts = np.zeros(3, dtype=int), np.array([3, 1, 1])
+        >>> least_variance_error(cell, counts, 1, 16.0, np.array([0.2])).round(4).tolist()
+        [0.0504]
+    """
+    most = np.minimum(error, 0.5)
+    if epsilon <= 0:
+        return most
+    missing = (1 - np.sqrt(np.maximum(1 - 2 * most, 0.0))) / 2
+    total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
+    heaviest = np.zeros(n_cells)
+    np.maximum.at(heaviest, cell, counts / total[cell])
+    kept = 1 - missing
+    slope = variance.mass_slope(np.minimum(heaviest, kept), kept)
+    chord = 2 * (1 - missing)
+    least = least_mean_error(cell, counts, n_cells, 2 * chord * epsilon / slope)
+    return np.asarray(np.minimum(most, 2 * chord * least))

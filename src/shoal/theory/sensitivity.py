@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 OUTWARD = 1 + 2.0**-51
 # Whole numbers up to here are exact as doubles, and many of them fit a 64-bit sum.
 MOST_STEPS = 2**53
+# Means and mean squares of users are kept with 30 bits or more: what rounding them may add to the
+# loss of both together (docs/theory/variance.md).
+ROUNDED_MEANS = 1 + 2.0**-27
 
 
 def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -37,21 +40,17 @@ def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.flo
     return np.minimum(1.0, counts / totals * OUTWARD)
 
 
-def mean_steps(
-    counts: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    noise_scale: NDArray[np.float64],
-    lattice_bits: int,
+def whole_steps(
+    sensitivity: NDArray[np.float64], noise_scale: NDArray[np.float64], lattice_bits: int
 ) -> NDArray[np.int64]:
-    """Most lattice steps one user moves a mean rounded to its lattice: ceil((m/n) 2^j / b).
+    """Most lattice steps one user moves a number rounded to its lattice: ceil(D 2^j / b).
 
-    Rounding to the nearest step is non-decreasing and commutes with whole steps, so two means d
+    Rounding to the nearest step is non-decreasing and commutes with whole steps, so two numbers d
     steps apart are at most ceil(d) apart once rounded.
 
     Args:
-        counts: m, records of the user in the cell.
-        totals: n, records of the cell.
-        noise_scale: b over U of the cell's mean.
+        sensitivity: D, most that the user moves the number, rounded upwards.
+        noise_scale: b in the same unit.
         lattice_bits: j; one step is b/2^j.
 
     Returns:
@@ -61,12 +60,11 @@ def mean_steps(
         InputError: More than 2^53 steps, or a scale of 0: sums would not be exact.
 
     Example:
-        >>> mean_steps(np.array([1]), np.array([4]), np.array([0.5]), 3).tolist()
+        >>> whole_steps(np.array([0.25]), np.array([0.5]), 3).tolist()
         [5]
     """
-    steps = counts / totals / noise_scale * 2.0**lattice_bits
     # Outward rounding: an exact whole number becomes the next one, which only costs us.
-    whole = np.ceil(steps * OUTWARD)
+    whole = np.ceil(sensitivity / noise_scale * 2.0**lattice_bits * OUTWARD)
     if not (whole <= MOST_STEPS).all():
         raise InputError(
             "noise too small for exact accounting",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Four roundings of a double stay below this relative margin.
 _OUTWARD = 1 + 2.0**-50
+# Means of users are kept with 30 bits or more: what that may add to a sensitivity.
+_ROUNDED = 1 + 2.0**-20
 
 
 def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -57,3 +59,75 @@ def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.fl
         [0.0, 0.0099]
     """
     return sensitivity(dropped, totals)
+
+
+def mass_sensitivity(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sensitivity, over U^2/4, of a variance in which a user's values have mass w of W <= 1.
+
+    The missing mass 1 - W lies in the middle of the bounds. With y in [-1/2, 1/2] the variance is
+    sum w s2 - (sum w s1)^2; a user moves it by at most
+        w (1 - 2w + W)^2 / (4 (1 - w))            if W >= 2w,
+        w/4 + (W - w)^2 / (4 (1 - w))             else (W/4 if it is alone),
+    which is w (1 - w), or 1/4 from w = 1/2 on, if nothing is missing. Proof and brute force:
+    docs/theory/variance.md.
+
+    Args:
+        part: w of each member, in 0..1.
+        kept: W of its cell, same shape, at least w.
+
+    Returns:
+        Four times that, rounded upwards: also against means of users kept with 30 bits.
+
+    Example:
+        >>> mass_sensitivity(np.array([0.25, 0.5, 0.25]), np.array([1.0, 1.0, 0.5])).round(4)
+        array([0.75  , 1.    , 0.3333])
+    """
+    rest = np.maximum(1 - part, 2.0**-60)
+    others = np.maximum(kept - part, 0.0)
+    small = part * (1 - 2 * part + kept) ** 2 / rest
+    large = part + np.minimum(others**2 / rest, others)
+    return np.asarray(np.minimum(1.0, np.where(kept >= 2 * part, small, large) * _ROUNDED))
+
+
+def mass_slope(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What one more unit of weight moves a variance by, over U^2/4: `mass_sensitivity` over w.
+
+    (1 - 2w + W)^2/(1 - w), or 1 + (W - w)^2/(w (1 - w)) if W < 2w: falls with w, grows with W, is
+    at least 1, and rounded downwards.
+
+    Args:
+        part: w above 0, shape (members,).
+        kept: W, same shape, at least w.
+
+    Example:
+        >>> mass_slope(np.array([0.25, 0.5]), np.array([1.0, 1.0])).round(6).tolist()
+        [3.0, 2.0]
+    """
+    rest = np.maximum(1 - part, 2.0**-60)
+    others = np.maximum(kept - part, 0.0)
+    small = (1 - 2 * part + kept) ** 2 / rest
+    large = 1 + np.minimum(others**2 / rest, others) / np.maximum(part, 2.0**-60)
+    return np.maximum(1.0, np.where(kept >= 2 * part, small, large) * (2 - _OUTWARD))
+
+
+def mass_bias(missing: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bias, over U^2/4, of the variance of reweighted values.
+
+    If mass d is missing and no weight exceeds its share, the variance with the missing mass in the
+    middle, plus d (1 - d)/4, is off by at most d (1 - d)/2, or 1/8 from d = 1/2 on. If weights sum
+    to 1 and differ from the shares by a mass d, by at most V(d) = d (1 - d), or 1/4.
+
+    Args:
+        missing: 1 - W of each cell.
+        distance: Mass by which weights, with the missing mass, and shares differ; same shape.
+
+    Returns:
+        Four times that, rounded upwards.
+
+    Example:
+        >>> mass_bias(np.array([0.0, 0.2, 0.7]), np.array([0.2, 0.2, 0.7])).round(3).tolist()
+        [0.64, 0.32, 0.5]
+    """
+    moved = np.minimum(distance, 0.5)
+    whole = 4 * moved * (1 - moved)
+    return np.asarray(np.minimum(1.0, np.where(missing > 0, whole / 2, whole) * _OUTWARD))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.mechanisms.mean.base import MeanMechanism, Parameters
+from shoal.mechanisms.mean.base import MeanMechanism, Parameters, largest_counts
 from shoal.mechanisms.mean.design import Design, add_by, linear, members
 from shoal.mechanisms.mean.ranges import Range
 from shoal.theory import typical
@@ -86,20 +86,18 @@ class Adaptive(MeanMechanism):
             return _LEAST
         return min(_MOST, max(_needed(weight, halvings), math.sqrt(10 / weight)))
 
-    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
         """A cap for each cell, one choice of widening, and rewards that do not fall."""
         if parameters.keys() != {"cap", "widened", "reward"}:
             return False
         cap, widened, reward = (parameters[name] for name in ("cap", "widened", "reward"))
+        largest = largest_counts(occupancy, cells)
         return bool(
             cap.shape == largest.shape
             and cap.min() >= 1
             and (cap <= largest).all()
             and widened.tolist() in ([0], [1])
-            and len(reward) % 2 == 1
-            and len(reward) <= 2 * MOST_HALVINGS + 1
-            and reward[0] == 0
-            and (np.diff(reward) >= 0).all()
+            and are_rewards(reward)
         )
 
     def most_spans(self, parameters: Parameters) -> int:
@@ -151,6 +149,17 @@ class Adaptive(MeanMechanism):
         return Range(np.full(size, low[where]), np.full(size, high[where]))
 
 
+def are_rewards(reward: NDArray[np.int64]) -> bool:
+    """Whether these could be rewards of narrower and narrower widths."""
+    return bool(
+        reward.ndim == 1
+        and len(reward) % 2 == 1
+        and len(reward) <= 2 * MOST_HALVINGS + 1
+        and reward[0] == 0
+        and (np.diff(reward) >= 0).all()
+    )
+
+
 def candidates(
     halvings: int, top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -176,6 +185,8 @@ def candidates(
 def _say(design: Design) -> NDArray[np.int64]:
     """How much each member counts in the score: its weight over the heaviest, at most 1 a user."""
     part = design.weight / design.heaviest[design.number]
+    if design.interval is not None:
+        part = design.part / np.maximum(design.largest, 2.0**-60)[design.number]
     of_user = np.bincount(design.user, part)
     share = part / np.maximum(1.0, of_user[design.user])
     # Rounded downwards with a margin: the sum over a user's cells stays at most USER.

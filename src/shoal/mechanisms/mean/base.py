@@ -33,7 +33,8 @@ class MeanMechanism(ABC):
     `for all` cells costs every user once; noise costs each user its own reach.
 
     Class attributes: `name`; what it `selects`; `rounds`, selections of each kind; `least`, the
-    smallest value of each parameter of which every cell has one.
+    smallest value of each parameter of which every cell has one; `per_member`, parameters of which
+    every member has one.
 
     Attributes:
         lattice: Bounds and ticks of the values.
@@ -45,6 +46,7 @@ class MeanMechanism(ABC):
     selects: ClassVar[Literal["nothing", "per cell", "for all"]] = "nothing"
     rounds: ClassVar[int] = 0
     least: ClassVar[Mapping[str, int]] = {}
+    per_member: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def parameters(
@@ -72,8 +74,9 @@ class MeanMechanism(ABC):
         """The longest span over the width, of each number or of all."""
         return 1.0
 
-    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:
-        """Whether these could be this mechanism's parameters for cells with such largest counts."""
+    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
+        """Whether these could be this mechanism's parameters for these cells."""
+        largest = largest_counts(occupancy, cells)
         return parameters.keys() == self.least.keys() and all(
             values.shape == largest.shape
             and int(values.min()) >= self.least[name]
@@ -108,6 +111,13 @@ class MeanMechanism(ABC):
     ) -> Range | None:
         """The range of every number, by private selections; None if there are none."""
         return None
+
+
+def largest_counts(occupancy: Occupancy, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Records of the heaviest user of each of some cells."""
+    largest = np.zeros(occupancy.n_cells, dtype=np.int64)
+    np.maximum.at(largest, occupancy.cell, occupancy.count)
+    return np.asarray(largest[cells])
 
 
 def by_cell(design_number: NDArray[np.int64], n_numbers: int) -> list[NDArray[np.int64]]:

@@ -11,7 +11,9 @@ from shoal.mechanisms.mean.adaptive import Adaptive
 from shoal.mechanisms.mean.akmv import Akmv
 from shoal.mechanisms.mean.array_averaging import ArrayAveraging, OptArrayAveraging
 from shoal.mechanisms.mean.baseline import Baseline
+from shoal.mechanisms.mean.clip_user import ClipUser
 from shoal.mechanisms.mean.levy import Levy
+from shoal.mechanisms.mean.optimal import Optimal, OptimalInRange
 from shoal.mechanisms.mean.quantile import Quantile
 from shoal.mechanisms.mean.worst_case_optimal import WorstCaseOptimal
 
@@ -34,12 +36,18 @@ MECHANISMS: dict[str, type[MeanMechanism]] = {
         Adaptive,
     )
 }
+# Users are bounded in all cells at once, whatever statistics are released.
+BOUNDINGS: dict[str, type[MeanMechanism]] = {kind.name: kind for kind in (ClipUser, Optimal)}
 OBJECTIVES: dict[str, type[MeanMechanism]] = {"typical": Adaptive, "worst_case": WorstCaseOptimal}
 MOST_RECORDS = 2**40
 _CHOICES: dict[str, tuple[str, ...]] = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
     "objective": tuple(OBJECTIVES),
+    "spare": ("none", "best"),
+    "noise": ("uniform", "balanced"),
+    "targets": ("equal", "balanced"),
+    "range": ("whole", "selected"),
 }
 
 
@@ -51,14 +59,17 @@ def make_mechanism(name: str, lattice: Lattice, settings: Mapping[str, Any]) -> 
     """
     if name == "auto":
         return OBJECTIVES[str(settings.get("objective", "typical"))](lattice)
-    return MECHANISMS[name](lattice, **settings)
+    if name == Optimal.name and settings.get("range") == "selected":
+        return OptimalInRange(lattice, **settings)
+    return {**MECHANISMS, **BOUNDINGS}[name](lattice, **settings)
 
 
 def settings_allowed(name: str) -> tuple[str, ...]:
     """Names of the settings of a mechanism."""
     if name == "auto":
         return ("objective",)
-    return tuple(each.name for each in fields(MECHANISMS[name]) if each.name != "lattice")
+    kind = {**MECHANISMS, **BOUNDINGS}[name]
+    return tuple(each.name for each in fields(kind) if each.name != "lattice")
 
 
 def check_setting(name: str, value: object) -> None:

@@ -49,6 +49,21 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
+class Interval:
+    """Where the mean of each member is clipped: the range's middle -+ near/(2 whole) of its span.
+
+    The range is the whole width, or was selected.
+
+    Attributes:
+        near: Whole number of each member, at most `whole`.
+        whole: The same, or one for all.
+    """
+
+    near: NDArray[np.int64]
+    whole: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
     """Weights and reaches of every membership in the released cells.
 
@@ -61,7 +76,10 @@ class Design:
         total: What weights and reaches of each number are divided by.
         reach: Most that a member moves the estimator, as a part of the span times `total`.
         groups: Groups of records that are clipped as one, or None if each user is.
-        interval: T of each number if users are clipped to the public interval U/2 -+ U T/(2m).
+        interval: Where means of users are clipped, if each to an own part of the range; a user
+            then reaches near/whole of its weight. A linear estimator with these reaches as
+            weights, and the missing mass in the middle, errs as much in the worst case (Theory 1,
+            section 6).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
         sums: Whether sums of users are clipped instead of means.
     """
@@ -74,7 +92,7 @@ class Design:
     total: NDArray[np.int64]
     reach: NDArray[np.int64]
     groups: Groups | None = None
-    interval: NDArray[np.int64] | None = None
+    interval: Interval | None = None
     widened: bool = False
     sums: bool = False
 
@@ -94,15 +112,10 @@ class Design:
         return self.occupancy.count[self.member]
 
     @cached_property
-    def sensitivity(self) -> NDArray[np.float64]:
-        """Most that each member moves its number, as a part of the span, rounded upwards."""
-        return np.minimum(1.0, self.reach / self.total[self.number] * OUTWARD)
-
-    @cached_property
     def largest(self) -> NDArray[np.float64]:
-        """The largest sensitivity of each number."""
+        """The largest part of each number."""
         top = np.zeros(self.n_numbers)
-        np.maximum.at(top, self.number, self.sensitivity)
+        np.maximum.at(top, self.number, self.part)
         return top
 
     @cached_property
@@ -121,22 +134,50 @@ class Design:
     def bias(self) -> NDArray[np.float64]:
         """Bias over all data sets before anything is clipped, over U (Theory 1, section 3).
 
-        max( sum (v-w)^+, sum (w-v)^+ ) with w = weight/total; with public intervals
-        (1/n) sum (m - T)^+ / 2 (section 6). What a selected range adds is `range_bias`.
+        max( sum (v-w)^+, sum (w-v)^+ ) with w = weight/total; with public intervals half the
+        missing mass (section 6). What a selected range adds is `range_bias`.
         """
         if self.sums:
             return np.zeros(self.n_numbers)
         if self.interval is not None:
-            beyond = np.maximum(self.count - self.interval[self.number], 0)
-            return np.asarray(
-                np.bincount(self.number, beyond, minlength=self.n_numbers) / (2 * self.total)
-            )
+            return self.missing / 2
+        short, over = self._apart
+        return np.asarray(np.maximum(short, over))
+
+    @cached_property
+    def missing(self) -> NDArray[np.float64]:
+        """1 - W of each number, with W the sum of reaches: what own intervals leave out."""
+        if self.interval is None:
+            return np.zeros(self.n_numbers)
+        beyond = self.total - add_by(self.number, self.reach, self.n_numbers)
+        return np.asarray(beyond / self.total)
+
+    @cached_property
+    def distance(self) -> NDArray[np.float64]:
+        """Mass by which weights, with what is missing, and shares differ."""
+        if self.interval is not None:
+            return self.missing
+        return np.asarray(np.maximum(*self._apart))
+
+    @cached_property
+    def part(self) -> NDArray[np.float64]:
+        """Most that each member moves its number, as a part of the span, rounded upwards."""
+        return np.minimum(1.0, self.reach / self.total[self.number] * OUTWARD)
+
+    @cached_property
+    def kept(self) -> NDArray[np.float64]:
+        """W of the number of each member, rounded upwards."""
+        return np.minimum(1.0, (1 - self.missing) * OUTWARD)[self.number]
+
+    @property
+    def _apart(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sums of (v-w)^+ and of (w-v)^+."""
         apart = self.share - self.weight / self.total[self.number]
         # Equal in exact arithmetic, different by a rounding: no bias.
         apart = np.where(np.abs(apart) < self.share * 2.0**-45, 0.0, apart)
         short = np.bincount(self.number, np.maximum(apart, 0), minlength=self.n_numbers)
         over = np.bincount(self.number, np.maximum(-apart, 0), minlength=self.n_numbers)
-        return np.asarray(np.maximum(short, over))
+        return np.asarray(short, dtype=np.float64), np.asarray(over, dtype=np.float64)
 
 
 def members(

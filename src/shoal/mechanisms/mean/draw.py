@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.mechanisms.mean.design import FINE
 from shoal.mechanisms.mean.ranges import Contributions, Range
+from shoal.mechanisms.moments import WeighedMoments
+from shoal.statistics.mean import Mean
+from shoal.statistics.variance import Variance
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.mechanisms.mean.design import Design
     from shoal.mechanisms.noise import Noise
     from shoal.records.aggregate import Aggregate
-    from shoal.records.lattice import Lattice
+    from shoal.statistics.base import Fractions, Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +28,8 @@ class Drawn:
     """What left the mechanism: public from now on.
 
     Attributes:
-        steps: Noisy whole number of lattice steps of each released cell.
+        steps: Noisy whole number of lattice steps of each number: statistic by statistic, each in
+            the order of the released cells.
         chosen: The selected ranges, or None.
     """
 
@@ -44,8 +49,11 @@ class Drawing:
         design: What each user contributes.
         parameters: Of the mechanism.
         selection_scale: Of its private selections.
-        relative_scale: b over the span of each number.
+        relative_scale: b over the range (the selected span, if there is one) of each number.
         bits: j; noise has the scale of 2^j steps.
+        statistics: What is released of every cell.
+        joint: Whether mean and variance are drawn as first and second moment.
+        gaussian: Whether noise is Gaussian.
     """
 
     mechanism: MeanMechanism
@@ -54,9 +62,12 @@ class Drawing:
     selection_scale: NDArray[np.float64]
     relative_scale: NDArray[np.float64]
     bits: int
+    statistics: tuple[Statistic, ...] = (Mean(),)
+    joint: bool = False
+    gaussian: bool = False
 
     def draw(self, aggregate: Aggregate, noise: Noise) -> Drawn:
-        """Selections first, then one noisy number for each cell.
+        """Selections first, then one noisy number for each statistic of each cell.
 
         Args:
             aggregate: Private sums.
@@ -64,17 +75,32 @@ class Drawing:
         """
         contributions = Contributions(self.design, aggregate)
         chosen = self.mechanism.select(contributions, self.parameters, self.selection_scale, noise)
+        private = (
+            self._numbers(aggregate) if chosen is None else self._within(contributions, chosen)
+        )
         exact = [
-            to_steps(total, whole * span, scale, self.bits)
-            for total, whole, span, scale in zip(
-                contributions.add_up(chosen),
-                self.design.total.tolist(),
-                spans(self.design, chosen, contributions.top),
-                self.relative_scale.tolist(),
-                strict=True,
+            to_steps(part, whole, scale, self.bits)
+            for (part, whole), scale in zip(private, self.relative_scale.tolist(), strict=True)
+        ]
+        add = noise.add_gaussian if self.gaussian else noise.add_laplace
+        return Drawn(add(exact, self.bits), chosen)
+
+    def _numbers(self, aggregate: Aggregate) -> Fractions:
+        moments = WeighedMoments(self.design, aggregate, linear=self.joint)
+        private: Fractions = []
+        for statistic in self.statistics:
+            second = self.joint and statistic == Variance()
+            private += moments.second_moment() if second else statistic.fractions(moments)
+        return private
+
+    def _within(self, contributions: Contributions, chosen: Range) -> Fractions:
+        size = spans(self.design, chosen, contributions.top)
+        return [
+            (part, whole * span)
+            for part, whole, span in zip(
+                contributions.add_up(chosen), self.design.total.tolist(), size, strict=True
             )
         ]
-        return Drawn(noise.add_laplace(exact, self.bits), chosen)
 
 
 def spans(design: Design, chosen: Range | None, top: int) -> list[int]:
@@ -97,7 +123,26 @@ def to_steps(total: int, most: int, relative_scale: float, bits: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def value(lattice: Lattice, steps: int, relative_scale: float, bits: int, span: int) -> float:
-    """What a lattice number x stands for: lo + x b/2^j with b = relative scale x span."""
-    up, down = relative_scale.as_integer_ratio()
-    return lattice.value(steps * up * span, down << (bits + lattice.bits + FINE))
+def value(
+    extent: tuple[Fraction, Fraction], steps: int, relative_scale: float, bits: int, span: Fraction
+) -> float:
+    """What a lattice number x stands for, correctly rounded: low + length x span b/2^j.
+
+    Args:
+        extent: Lower end and length of the statistic's range.
+        steps: The lattice number x.
+        relative_scale: b over the span.
+        bits: j.
+        span: Of the selected range, as a part of the width; 1 if there is none.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> value((Fraction(-1), Fraction(2)), 3, 0.5, 2, Fraction(1))
+        -0.25
+    """
+    low, length = extent
+    (up, down), moved = relative_scale.as_integer_ratio(), length * span
+    whole = low.denominator * moved.denominator * down << bits
+    part = low.numerator * moved.denominator * (down << bits)
+    # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
+    return (part + moved.numerator * steps * up * low.denominator) / whole

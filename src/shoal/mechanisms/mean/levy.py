@@ -80,9 +80,11 @@ class Levy(MeanMechanism):
         top = 1 << (self.lattice.bits + FINE)
         return -(-top // int(parameters["radius"].min()))
 
-    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
         """Besides, a number of bins that can be counted."""
-        return super().check(parameters, largest) and bool((parameters["bins"] <= _MOST_BINS).all())
+        return super().check(parameters, occupancy, cells) and bool(
+            (parameters["bins"] <= _MOST_BINS).all()
+        )
 
     def score_sensitivity(self, design: Design) -> int:
         """Arrays that one user touches: 1 with best_fit, 2 with wrap_around."""

@@ -44,10 +44,12 @@ class Contributions:
     Attributes:
         design: Weights and groups; public.
         aggregate: Sums; private.
+        measure: What is averaged instead of the values, if anything.
     """
 
     design: Design
     aggregate: Aggregate = field(repr=False)
+    measure: str = ""
 
     @property
     def top(self) -> int:
@@ -57,14 +59,14 @@ class Contributions:
     @cached_property
     def means(self) -> NDArray[np.int64]:
         """Mean of each member, rounded to the nearest."""
-        sums, count = self.aggregate.sums[self.design.member], self.design.count
+        sums, count = self.aggregate.sums_of(self.measure)[self.design.member], self.design.count
         whole, rest = np.divmod(sums, count)
         return (whole << FINE) + ((rest << FINE) + count // 2) // count
 
     @cached_property
     def sums(self) -> NDArray[np.int64]:
         """Sum of each member."""
-        return self.aggregate.sums[self.design.member] << FINE
+        return self.aggregate.sums_of(self.measure)[self.design.member] << FINE
 
     @cached_property
     def group_means(self) -> NDArray[np.int64]:
@@ -85,13 +87,11 @@ class Contributions:
         """Exact sum of weight times clipped mean of each number, in ticks over 2^FINE."""
         design = self.design
         if design.interval is not None:
-            half = (self.top * design.interval[design.number]) // (2 * design.count)
-            middle = self.top // 2
-            clipped = np.clip(self.means, np.maximum(middle - half, 0), middle + half)
-            return self._weighed(design.number, design.weight, clipped)
+            low, high = ends(design, chosen or self._whole)
+            return self._weighed(design.number, design.weight, np.clip(self.means, low, high))
         if chosen is None:
             exact = design.weight == design.count
-            whole = self.aggregate.sums[design.member]
+            whole = self.aggregate.sums_of(self.measure)[design.member]
             if exact.all():
                 return [x << FINE for x in exact_sums(design.number, whole, design.n_numbers)]
             high = np.where(exact, whole, design.weight * (self.means >> FINE))
@@ -106,6 +106,11 @@ class Contributions:
         number = design.groups.number
         clipped = np.clip(self.group_means, chosen.low[number], chosen.high[number])
         return self._weighed(number, np.full(len(number), 1 << SHARE), clipped)
+
+    @property
+    def _whole(self) -> Range:
+        size = self.design.n_numbers
+        return Range(np.zeros(size, dtype=np.int64), np.full(size, self.top))
 
     def _weighed(
         self, number: NDArray[np.int64], weight: NDArray[np.int64], means: NDArray[np.int64]
@@ -138,13 +143,19 @@ def ends(design: Design, chosen: Range) -> tuple[NDArray[np.int64], NDArray[np.i
     """Where the mean of each member is clipped."""
     if design.widened:
         return widened(design, chosen)
+    if design.interval is not None:
+        inside = chosen.span[design.number] * design.interval.near
+        half = inside // (2 * design.interval.whole)
+        middle = (chosen.low + chosen.high)[design.number] // 2
+        return middle - half, middle + half
     return chosen.low[design.number], chosen.high[design.number]
 
 
 def range_bias(design: Design, chosen: Range, top: int) -> NDArray[np.float64]:
     """Most that clipping to a range adds to the bias of each number, over the width.
 
-    sum_l w_l max(low_l, U - high_l); of clipped sums, (1/n) sum_l max(0, U m_l - T).
+    sum_l w_l max(low_l, U - high_l), less what own intervals leave out of the whole width; of
+    clipped sums, (1/n) sum_l max(0, U m_l - T).
 
     Args:
         design: Weights.
@@ -157,7 +168,8 @@ def range_bias(design: Design, chosen: Range, top: int) -> NDArray[np.float64]:
     else:
         low, high = ends(design, chosen)
         lost = design.weight * (np.maximum(np.maximum(low, top - high), 0) / top)
-    return np.asarray(np.bincount(number, lost, minlength=design.n_numbers) / design.total)
+    found = np.bincount(number, lost, minlength=design.n_numbers) / design.total
+    return np.asarray(found - design.missing / 2)
 
 
 def exact_sums(number: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> list[int]:

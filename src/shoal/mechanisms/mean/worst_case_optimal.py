@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from shoal.mechanisms.mean.base import MeanMechanism, Parameters, by_cell
-from shoal.mechanisms.mean.design import Design, linear, members
+from shoal.mechanisms.mean.design import Design, Interval, linear, members
 from shoal.theory import worst_case
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class WorstCaseOptimal(MeanMechanism):
     ) -> Design:
         """Weights m_l over n; users reach min(m_l, T)."""
         member, number = members(occupancy, cells)
-        counts, threshold = occupancy.count[member], parameters["threshold"]
+        counts = occupancy.count[member]
+        near = np.minimum(counts, parameters["threshold"][number])
         plain = linear(occupancy, cells, counts, occupancy.totals[cells])
-        return replace(plain, reach=np.minimum(counts, threshold[number]), interval=threshold)
+        return replace(plain, reach=near, interval=Interval(near, counts))

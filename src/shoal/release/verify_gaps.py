@@ -1,0 +1,151 @@
+"""What a manifest proves of the best plan there is: gaps of balanced and of optimal plans.
+
+Nothing is imported from statistics, planning, mechanisms, bounding, records or theory, as in
+`verify`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import documents
+from shoal.release import verify_gaussian, verify_statistics
+from shoal.release.verify_facts import TOLERANCE, real
+from shoal.release.verify_optimal import proves
+from shoal.release.verify_statistics import JOINT_MARGIN, MEAN, VARIANCE, VARIANCE_MARGIN
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.release.verify_errors import Errors
+    from shoal.release.verify_facts import Facts
+    from shoal.release.verify_losses import Losses
+
+    Floats = NDArray[np.float64]
+
+
+def gap_holds(
+    losses: Losses, errors: Errors, plan: documents.Document, epsilon: Fraction
+) -> tuple[bool, str]:
+    """Whether weights are those asked for, and the gap is proved by the manifest's prices."""
+    facts, method = errors.design.facts, plan["request"]["method"]
+    claimed = plan["claims"]["gap"]
+    weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
+    asked = {1.0, *(real(each) for each in plan["request"]["weights"].values())}
+    if weight.shape != (len(facts.released),) or not set(weight.tolist()) <= asked:
+        return False, "other weights than asked for"
+    settings = plan["request"]["settings"]
+    balances = method == "balanced" or settings.get("noise") == "balanced"
+    if not balances and method != "optimal":
+        return claimed is None and plan["prices"] is None, "none is claimed"
+    if claimed is None or plan["prices"] is None:
+        return False, "none is claimed, or without prices"
+    price = _prices(plan["prices"], int(facts.user[-1]) + 1)
+    if balances:
+        spent = 2 * losses.largest if facts.gaussian else epsilon
+        found = _balanced(errors, weight, price, float(spent))
+        return found <= real(claimed) + TOLERANCE, f"{found:.2e} per cell"
+    if not targets_hold(facts, plan)[0]:
+        return False, "nothing to compare errors with"
+    targets = np.array([real(each) for each in plan["targets"]], dtype=np.float64)
+    # What the selection of a range costs is not there for noise.
+    left = epsilon - Fraction(losses.once(), 2**facts.bits)
+    return proves(errors, targets, price, left, real(claimed))
+
+
+def targets_hold(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
+    """Whether targets are there for optimal plans only, and as the setting says.
+
+    With "equal" they are in proportion to 1/weight; with "balanced" they only say what is compared.
+    """
+    request, targets = plan["request"], plan["targets"]
+    if request["method"] != "optimal":
+        return targets is None, "none"
+    found = np.array([real(each) for each in targets], dtype=np.float64)
+    if found.shape != (len(facts.released),) or not (found > 0).all():
+        return False, "not one number above 0 for each released cell"
+    if request["settings"].get("targets", "equal") == "equal" or request["error"] is not None:
+        same = found * np.array(plan["numbers"]["weight"], dtype=np.float64)
+        if float(same.max()) > float(same.min()) * (1 + TOLERANCE):
+            return False, "not in proportion to one over the weights"
+    return True, f"{len(found)} relative errors"
+
+
+def _prices(packed: documents.Document, size: int) -> Floats:
+    users = documents.unpack_integers(packed["user"], "prices")
+    price = np.zeros(size)
+    price[users] = packed["price"]
+    if not (np.isfinite(price).all() and (price >= 0).all()):
+        raise ValueError
+    return price
+
+
+def _balanced(errors: Errors, weight: Floats, price: Floats, spent: float) -> float:
+    """Weak duality: how much the weighted mean of ln b could still fall at most.
+
+    With Gaussian noise losses are squares, and what is spent is twice rho.
+    """
+    facts = errors.design.facts
+    paid = price[facts.member_user] * _MemberLosses(errors).all
+    per_cell = np.bincount(facts.member_number, paid, minlength=len(weight))
+    if not (per_cell > 0).all():
+        return math.inf
+    bound = math.log(spent * price.sum() / weight.sum())
+    found = float(weight @ np.log(weight / per_cell)) / float(weight.sum()) + bound
+    return max(0.0, found / 2 if facts.gaussian else found)
+
+
+@dataclass(frozen=True, eq=False)
+class _MemberLosses:
+    """What each member loses in its cell, or the square of it, without rounding to steps."""
+
+    errors: Errors
+
+    @property
+    def all(self) -> Floats:
+        """One number a member."""
+        facts = self.errors.design.facts
+        power = 2 if facts.gaussian else 1
+        lost = np.zeros(len(facts.member))
+        for name in facts.statistics:
+            if facts.joint and name in {MEAN, VARIANCE}:
+                continue
+            scale = np.array([float(b) for b in facts.scales(name)])[facts.member_number]
+            lost += ((self._variance if name == VARIANCE else self._part) / scale) ** power
+        if facts.joint:
+            lost += (self._part * self._rate[facts.member_number]) ** power
+        return lost
+
+    @cached_property
+    def _part(self) -> Floats:
+        design = self.errors.design
+        total = np.array([float(each) for each in design.total])
+        return np.asarray(design.reach / total[design.facts.member_number])
+
+    @property
+    def _variance(self) -> Floats:
+        """As `verify_statistics.variance_moves`."""
+        design, part = self.errors.design, self._part
+        mass = np.array([float(1 - missing) for missing in design.missing()])
+        others = np.maximum(mass[design.facts.member_number] - part, 0.0)
+        alike = np.divide(others**2, 1 - part, out=np.zeros_like(part), where=part < 1)
+        moves = part - np.maximum(others - part, 0.0) ** 2 + alike
+        return np.asarray(np.minimum(1.0, moves * float(VARIANCE_MARGIN)))
+
+    @property
+    def _rate(self) -> Floats:
+        facts = self.errors.design.facts
+        pairs = zip(facts.scales(MEAN), facts.scales(VARIANCE), strict=True)
+        if facts.gaussian:
+            found = [verify_gaussian.moments_rate(one, other / 4) for one, other in pairs]
+            rate = np.sqrt([float(each) for each in found])
+        else:
+            both = [verify_statistics.moments_rate(one, other / 4) for one, other in pairs]
+            rate = np.array([float(each) for each in both])
+        return np.asarray(rate * float(JOINT_MARGIN))

@@ -1,0 +1,1 @@
+"""What can be released of a cell, one statistic a file."""

@@ -1,0 +1,59 @@
+"""Statistics by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.errors import InputError
+from shoal.statistics.mean import Mean
+from shoal.statistics.share import ShareAbove
+from shoal.statistics.variance import Variance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shoal.statistics.base import Statistic
+
+NAMES = ("mean", "variance", "share_above(60)")
+_MOST = 8
+
+
+def statistic(name: str) -> Statistic:
+    """The statistic that a text asks for.
+
+    Args:
+        name: `mean`, `variance`, or `share_above(60)` with any public threshold.
+
+    Raises:
+        InputError: Another text.
+
+    Example:
+        >>> statistic("share_above(-2.50)").name
+        'share_above(-2.5)'
+    """
+    known = {"mean": Mean(), "variance": Variance()}
+    found = known.get(name) or ShareAbove.parse(name)
+    if found is None:
+        raise InputError(
+            f"a statistic {name[:40]!r}", f"{', '.join(NAMES)} or another threshold", "choose one"
+        )
+    return found
+
+
+def statistics(names: Sequence[str]) -> tuple[Statistic, ...]:
+    """Several statistics, none twice.
+
+    Raises:
+        InputError: No text, a text twice, too many, or an unknown one.
+    """
+    texts = isinstance(names, list | tuple) and all(isinstance(each, str) for each in names)
+    if not texts or not 1 <= len(names) <= _MOST:
+        raise InputError(
+            f"statistics are {str(names)[:60]}",
+            f"a list of 1 to {_MOST} of {', '.join(NAMES)}",
+            'give for example statistics=["mean", "variance"]',
+        )
+    found = tuple(statistic(each) for each in names)
+    if len({each.name for each in found}) < len(found):
+        raise InputError("a statistic twice", "different statistics", "name each once")
+    return found

@@ -1,0 +1,334 @@
+"""Errors as paper 000 adds them up, and our plans at exactly these errors.
+
+The error of a cell is U times that of its mean plus U^2 times that of its variance, both over the
+width. The planner weighs the two by their ranges, U and U^2/4: for an equal footing with the
+paper these plans are made here, from the same linear program and the same proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.planning.methods import balanced
+from shoal.planning.optimal.bound import dual_bound
+from shoal.planning.optimal.problem import TargetProblem
+from shoal.planning.optimal.solve import solve
+from shoal.planning.problem import Problem
+from shoal.theory import joint, variance
+
+if TYPE_CHECKING:
+    from shoal.planning.optimal.problem import Floats
+    from shoal.planning.optimal.solution import Solution
+    from shoal.records.occupancy import Occupancy
+
+TOLERANCE = 1e-3
+# Linear programs for one plan, errors tried for one loss, and how close they come.
+_ROUNDS, _TRIALS, _CLOSE, _BISECTIONS = 6, 10, 0.01, 48
+_RATIOS = np.geomspace(0.02, 1.0, 2000)
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Units:
+    """What an error of one width counts: E = mean (d/2 + b1) + variance (f(d) + b2).
+
+    d is the missing mass, b1 and b2 are noise scales over U and U^2, and f(d) = d (1 - d)/2, or 1/8
+    from d = 1/2 on, is the bias of the variance with the missing mass in the middle
+    (`theory.variance.mass_bias`).
+
+    Attributes:
+        mean: U.
+        variance: U^2; 0 if no variance is released.
+
+    Example:
+        >>> Units(65.0, 65.0**2).guess
+        560.625
+    """
+
+    mean: float
+    variance: float
+
+    @property
+    def guess(self) -> float:
+        """Error of guessing: U/2 for a mean, U^2/8 for a variance."""
+        return self.mean / 2 + self.variance / 8
+
+    def bias(self, missing: Floats) -> Floats:
+        """Worst-case bias at missing mass d."""
+        moved = np.minimum(missing, 0.5)
+        return np.asarray(self.mean * missing / 2 + self.variance * moved * (1 - moved) / 2)
+
+    def slope(self, missing: Floats) -> Floats:
+        """Its derivative: a tangent lies above this concave function."""
+        return np.asarray(self.mean / 2 + self.variance * (1 / 2 - np.minimum(missing, 0.5)))
+
+    def chord(self, missing: Floats) -> Floats:
+        """Bias over missing mass: a chord from 0 lies below."""
+        least = np.maximum(missing, _TINY)
+        return np.where(missing > 0, self.bias(least) / least, self.slope(np.zeros(len(missing))))
+
+    def most_missing(self, error: Floats) -> Floats:
+        """The largest missing mass whose bias is at most an error."""
+        low, high = np.zeros(len(error)), np.ones(len(error))
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            fits = self.bias(middle) <= error
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return high
+
+    def least_cost(self, kappa: Floats) -> Floats:
+        """Loss at weight 1 and a sum of noise of 1, split best: (sqrt U + sqrt(kappa U^2)/2)^2.
+
+        Noise U b1 + U^2 b2 of 1 costs w/b1 + (kappa w/4)/b2; by Cauchy-Schwarz no split costs less
+        than this. Mean and second moment together cost J(b1, b2), here at the best ratio.
+        """
+        direct = (np.sqrt(self.mean) + np.sqrt(kappa * self.variance) / 2) ** 2
+        return np.asarray(np.minimum(direct, self._joint) if self.variance else direct)
+
+    @property
+    def _joint(self) -> float:
+        errors = self.mean + self.variance * (1 + _RATIOS)
+        return float((joint.loss(1.0, _RATIOS) * errors).min())
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Weights of users, with what follows from them at any error.
+
+    Attributes:
+        cells: The cells and their units.
+        weight: 0 <= w <= v of each entry.
+        prices: Of the users, at least 0; they decide how noise is split within a cell.
+    """
+
+    cells: Cells
+    weight: Floats
+    prices: Floats
+
+    @cached_property
+    def kept(self) -> Floats:
+        """W of each cell, at most 1."""
+        return np.minimum(self.cells.by_cell(self.weight), 1.0)
+
+    @cached_property
+    def bias(self) -> Floats:
+        """Worst-case bias of each cell."""
+        return self.cells.units.bias(1 - self.kept)
+
+    @cached_property
+    def moved(self) -> Floats:
+        """How far each entry moves the variance, over U^2."""
+        each = np.minimum(self.weight, self.kept[self.cells.cell])
+        return variance.mass_sensitivity(each, self.kept[self.cells.cell]) / 4
+
+    @cached_property
+    def part(self) -> Floats:
+        """The mean's part of each cell's noise: the cheapest at these prices."""
+        units, price = self.cells.units, self.prices[self.cells.user] + _TINY
+        first = np.sqrt(units.mean * self.cells.by_cell(price * self.weight))
+        second = np.sqrt(units.variance * self.cells.by_cell(price * self.moved))
+        return np.where(first + second > 0, first / np.maximum(first + second, 1e-300), 1.0)
+
+    @cached_property
+    def unit(self) -> Floats:
+        """Loss of each entry at a sum of noise of 1 in its cell."""
+        units, part = self.cells.units, self.part[self.cells.cell]
+        lost = self.weight * units.mean / np.maximum(part, _TINY)
+        if units.variance:
+            lost = lost + self.moved * units.variance / np.maximum(1 - part, _TINY)
+        return np.where(self.weight > 0, lost, 0.0)
+
+    def loss(self, error: Floats) -> float:
+        """Of the dearest user; infinite if a cell has no room for noise."""
+        room = error - self.bias
+        if not (room[self.kept > 0] > 0).all() or (self.bias > error * (1 + _TINY)).any():
+            return float("inf")
+        noise = np.where(self.kept > 0, room, 1.0)
+        return float(self.cells.by_user(self.unit / noise[self.cells.cell]).max())
+
+    def least_error(self, epsilon: float) -> float:
+        """The least common error of all cells at a loss."""
+        low, high = float(self.bias.max()), self.cells.units.guess
+        while self.loss(self.cells.alike(high)) > epsilon:
+            high *= 2
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            dear = self.loss(self.cells.alike(middle)) > epsilon
+            low, high = (middle, high) if dear else (low, middle)
+        return high
+
+
+@dataclass(frozen=True, eq=False)
+class Optimal:
+    """The best plan found, and what no plan of its family can beat.
+
+    Attributes:
+        value: Its loss at given errors, or its error at a given loss.
+        lower_bound: Of the same.
+    """
+
+    value: float
+    lower_bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """An occupancy, with the units of errors."""
+
+    occupancy: Occupancy
+    units: Units
+
+    @property
+    def user(self) -> np.ndarray:
+        """User of each entry."""
+        return self.occupancy.user
+
+    @property
+    def cell(self) -> np.ndarray:
+        """Cell of each entry."""
+        return self.occupancy.cell
+
+    @cached_property
+    def share(self) -> Floats:
+        """Share v of each entry."""
+        return np.asarray(self.occupancy.count / self.occupancy.totals[self.cell])
+
+    @cached_property
+    def heaviest(self) -> Floats:
+        """The largest share of each cell."""
+        top = np.zeros(self.occupancy.n_cells)
+        np.maximum.at(top, self.cell, self.share)
+        return top
+
+    def by_cell(self, entry: Floats) -> Floats:
+        """Sums over the entries of each cell."""
+        return np.bincount(self.cell, entry, minlength=self.occupancy.n_cells).astype(np.float64)
+
+    def by_user(self, entry: Floats) -> Floats:
+        """Sums over the entries of each user."""
+        return np.bincount(self.user, entry, minlength=self.occupancy.n_users).astype(np.float64)
+
+    def alike(self, error: float) -> Floats:
+        """The same error for every cell."""
+        return np.full(self.occupancy.n_cells, error)
+
+    @cached_property
+    def everybody(self) -> Weighed:
+        """All records count; noise is split for the heaviest user of each cell."""
+        top = np.where(self.share == self.heaviest[self.cell], 1.0, 0.0)
+        whole = Weighed(self, self.share, np.zeros(self.occupancy.n_users))
+        heaviest = np.sqrt(self.units.mean * self.heaviest)
+        moved = np.zeros(self.occupancy.n_cells)
+        np.maximum.at(moved, self.cell, whole.moved * top)
+        second = np.sqrt(self.units.variance * moved)
+        vars(whole)["part"] = heaviest / (heaviest + second)
+        return whole
+
+    def equalised(self, error: float) -> float:
+        """Loss of noise that fits each cell: all err alike, nobody is bounded."""
+        return self.everybody.loss(self.alike(error))
+
+    def balanced(self, error: float) -> float:
+        """Loss of proportionally fair noise whose worst cell has this error."""
+        problem = Problem(
+            self.user, self.cell, self.everybody.unit, self.occupancy.n_users,
+            np.ones(self.occupancy.n_cells),
+        )  # fmt: skip
+        return float(balanced.solve(problem).noise_scale.max()) / error
+
+    def optimal(self, error: Floats) -> Optimal:
+        """The least loss at errors of the cells (Theory 2, section 4)."""
+        if not (error < self.units.guess).any():
+            return Optimal(0.0, 0.0)
+        plan, proof = self._descend(error)
+        return Optimal(plan.loss(error), dual_bound(self._below(error), proof))
+
+    def optimal_error(self, epsilon: float) -> Optimal:
+        """The least common error of all cells at a loss, between what is reached and proved."""
+        high, low, lower = min(self.everybody.least_error(epsilon), self.units.guess), 0.0, 0.0
+        start = self.everybody
+        for _ in range(_TRIALS):
+            low = max(low, lower)
+            middle = (low * high) ** 0.5 if low else high / 3
+            plan, proof = self._descend(self.alike(middle), start)
+            lower = max(lower, self._proved(proof, epsilon, lower, middle))
+            found = plan.least_error(epsilon)
+            low = middle if found > middle else low
+            high, start = (found, plan) if found < high else (high, start)
+            if high < max(low, lower) * (1 + (2 if self.units.variance else 1) * _CLOSE):
+                break
+        return Optimal(high, lower)
+
+    def _proved(self, prices: Floats, epsilon: float, low: float, high: float) -> float:
+        """The largest error in a range at which these prices prove a loss of at least epsilon."""
+        for _ in range(_BISECTIONS // 6):
+            middle = (low + high) / 2
+            dear = dual_bound(self._below(self.alike(middle)), prices) >= epsilon
+            low, high = (middle, high) if dear else (low, middle)
+        return low
+
+    def _descend(self, error: Floats, near: Weighed | None = None) -> tuple[Weighed, Floats]:
+        """The best plan of some linear programs, and the prices of the one below all plans.
+
+        With a variance the problem is not convex: it is solved from a plan for a similar error, or
+        else from that program's plan and from everybody counting in full.
+        """
+        lowest = solve(self._below(error), TOLERANCE)
+        plan = self._weigh(lowest, error)
+        if not self.units.variance:
+            return plan, lowest.prices
+        starts = (plan, self.everybody) if near is None else (near,)
+        tried = [self._improve(start, error) for start in starts]
+        return min(tried, key=lambda each: each.loss(error)), lowest.prices
+
+    def _improve(self, plan: Weighed, error: Floats) -> Weighed:
+        """Linear programs with tangents of the bias, and slopes of the sensitivities, at a plan."""
+        best = min((plan, self.everybody), key=lambda each: each.loss(error))
+        for _ in range(_ROUNDS):
+            plan = self._weigh(solve(self._above(error, plan), TOLERANCE), error)
+            before, now = best.loss(error), plan.loss(error)
+            best = plan if now < before else best
+            if now > before * (1 - _CLOSE):
+                break
+        return best
+
+    def _weigh(self, solution: Solution, error: Floats) -> Weighed:
+        """Its weights; none where guessing does."""
+        free = (error >= self.units.guess)[self.cell]
+        return Weighed(self, np.where(free, 0.0, solution.weight), solution.prices)
+
+    def _above(self, error: Floats, plan: Weighed) -> TargetProblem:
+        """A linear program whose plans meet the errors: tangents of the bias."""
+        missing = 1 - plan.kept
+        slope = self.units.slope(missing)
+        room = error - (self.units.bias(missing) - slope * missing)
+        entry = plan.unit / np.maximum(plan.weight, 1e-300)
+        cost = np.where(plan.weight > 0, entry, self._cost(missing))
+        return self._normal(room, slope, cost)
+
+    def _below(self, error: Floats) -> TargetProblem:
+        """A linear program below every plan: chords of the bias, least slopes of sensitivities."""
+        most = self.units.most_missing(error)
+        kept = 1 - most
+        part = np.minimum(self.heaviest, kept)
+        kappa = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
+        cost = self.units.least_cost(kappa)[self.cell]
+        return self._normal(error, self.units.chord(most), cost)
+
+    def _cost(self, missing: Floats) -> Floats:
+        kept = 1 - missing[self.cell]
+        part = np.minimum(self.share, kept)
+        kappa = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
+        return self.units.least_cost(kappa)
+
+    def _normal(self, error: Floats, slope: Floats, cost: Floats) -> TargetProblem:
+        """With slope 1/2 of the missing mass, as the solvers want it."""
+        target = np.maximum(error, _TINY) / (2 * slope)
+        problem = TargetProblem(
+            self.user, self.cell, self.share, self.occupancy.n_users, self.occupancy.n_cells, target
+        )
+        return replace(problem, cost=cost / (2 * slope)[self.cell])

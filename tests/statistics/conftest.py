@@ -1,0 +1,5 @@
+"""The same Spark session as for records."""
+
+from tests.records.conftest import spark
+
+__all__ = ["spark"]

@@ -1,0 +1,236 @@
+"""The discrete Gaussian against sums over all outcomes; joint releases against search."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any, cast
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import InputError
+from shoal.theory import gaussian
+
+DIGITS = cast("Any", mpmath.mp).clone()
+DIGITS.dps = 60
+
+BITS = [0, 1, 2, 3]
+SCALES = [(0.1, 0.2), (0.1, 0.031), (0.1, 0.03), (0.2, 0.05), (1.0, 0.01), (3.0, 5.0)]
+EPSILONS = [0.0, 0.1, 0.5, 1.0, 3.0]
+
+
+@cache
+def law(scale: int) -> dict[int, Any]:
+    """P[Z = z], from the definition, with 60 digits."""
+    weight = {
+        z: DIGITS.exp(-DIGITS.mpf(z * z) / (2 * scale * scale))
+        for z in range(-12 * scale, 12 * scale + 1)
+    }
+    total = DIGITS.fsum(weight.values())
+    return {z: value / total for z, value in weight.items()}
+
+
+def worst_event(move: tuple[int, ...], scale: int, epsilon: float) -> float:
+    """The largest P[S] - e^epsilon P'[S]: the sum of all positive differences."""
+    z = np.array(list(law(scale)), dtype=np.float64)
+
+    def outcomes(moves: tuple[int, ...]) -> np.ndarray:
+        joint = np.ones(())
+        for m in moves:
+            chance = np.exp(-((z - m) ** 2) / (2 * scale**2))
+            joint = np.multiply.outer(joint, chance / np.exp(-(z**2) / (2 * scale**2)).sum())
+        return joint
+
+    apart = outcomes(move) - math.exp(epsilon) * outcomes((0,) * len(move))
+    return float(np.maximum(0, apart).sum())
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_the_constant_of_the_proof(bits: int) -> None:
+    """A rounded normal is nowhere below (1 - 1/(24 t^2)) P[z]; their distance is half of that."""
+    scale = 2**bits
+    rounded = {
+        z: DIGITS.ncdf((z + DIGITS.mpf("0.5")) / scale)
+        - DIGITS.ncdf((z - DIGITS.mpf("0.5")) / scale)
+        for z in law(scale)
+    }
+    lost = max(1 - rounded[z] / chance for z, chance in law(scale).items())
+    distance = DIGITS.fsum(abs(rounded[z] - p) for z, p in law(scale).items()) / 2
+    stated = 1 / (24 * scale**2)
+    assert 0.9 * stated <= lost <= stated
+    assert 0.35 * stated <= distance <= 0.5 * stated
+
+
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None:
+    """G-CONVERSION: all moves up to three scales, the worst event each."""
+    scale = 2**bits
+    for move in range(1, 3 * scale + 1):
+        rho = move**2 / (2 * scale**2)
+        found = worst_event((move,), scale, epsilon)
+        assert found <= gaussian.delta_of_lattice(epsilon, rho, 1, bits)
+
+
+@pytest.mark.parametrize("moves", [(1, 1), (2, 1), (3, 2), (1, 1, 1), (2, 1, 1)])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_event_of_several_numbers_exceeds_delta(moves: tuple[int, ...], epsilon: float) -> None:
+    """G-CONVERSION: every outcome of two and three numbers that one user moves."""
+    rho = sum(m * m for m in moves) / 8
+    found = worst_event(moves, 2, epsilon)
+    assert found <= gaussian.delta_of_lattice(epsilon, rho, len(moves), 1)
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_the_correction_is_needed(bits: int) -> None:
+    """On whole numbers delta does exceed that of continuous noise, by a tenth of the correction."""
+    scale = 2**bits
+    used = 0.0
+    for move, epsilon in itertools.product(range(1, 3 * scale + 1), EPSILONS):
+        rho = move**2 / (2 * scale**2)
+        more = worst_event((move,), scale, epsilon) - gaussian.delta_of(epsilon, rho)
+        used = max(used, more / gaussian.lattice_correction(rho, 1, bits))
+    assert 0.1 < used < 0.2
+
+
+def test_correction_near_its_first_order() -> None:
+    """(k + rho) / (12 4^bits), from above, in exact agreement on fine lattices."""
+    for numbers, rho, bits in itertools.product([1, 40, 10**6], [0.0, 0.03, 7.0], [14, 26, 61]):
+        found = gaussian.lattice_correction(rho, numbers, bits)
+        first = (numbers + rho) / 12 / 4**bits
+        assert first <= found <= first * (1 + 1e-2)
+    assert gaussian.lattice_correction(1e12, 10**9, 0) == 1
+
+
+@given(
+    epsilon=st.floats(1e-3, 50),
+    delta=st.floats(-14, -1).map(lambda power: 10.0**power),
+    numbers=st.integers(1, 500),
+)
+def test_inverses_keep_delta(epsilon: float, delta: float, numbers: int) -> None:
+    """G-CONVERSION: a loss or an epsilon that is returned keeps delta; sharp on a fine lattice."""
+    bits = 40
+    rho = gaussian.rho_of_lattice(epsilon, delta, numbers, bits)
+    back = gaussian.epsilon_of_lattice(rho, delta, numbers, bits)
+    assert gaussian.delta_of_lattice(epsilon, rho, numbers, bits) <= delta
+    assert gaussian.delta_of_lattice(back, rho, numbers, bits) <= delta
+    assert gaussian.rho_of(epsilon, delta) == pytest.approx(rho, rel=1e-3)
+    assert epsilon * (1 - 1e-3) <= back <= epsilon
+
+
+def test_inverses_on_a_coarse_lattice() -> None:
+    """G-CONVERSION: also where the correction is a good part of delta, they keep it."""
+    for epsilon, numbers, bits in itertools.product([0.5, 2.0, 8.0], [1, 7], [4, 6, 9]):
+        delta = 2 * numbers * 4.0**-bits
+        rho = gaussian.rho_of_lattice(epsilon, delta, numbers, bits)
+        back = gaussian.epsilon_of_lattice(rho, delta, numbers, bits)
+        assert gaussian.delta_of_lattice(epsilon, rho, numbers, bits) <= delta
+        assert gaussian.delta_of_lattice(back, rho, numbers, bits) <= delta
+        assert back <= epsilon
+
+
+def test_a_lattice_too_coarse_for_delta_is_refused() -> None:
+    """A correction beyond delta leaves nothing for the noise."""
+    with pytest.raises(InputError, match="use more bits"):
+        gaussian.rho_of_lattice(1.0, 1e-9, numbers=10, bits=10)
+    with pytest.raises(InputError, match="use more bits"):
+        gaussian.epsilon_of_lattice(0.1, 1e-9, numbers=10, bits=10)
+
+
+@pytest.mark.parametrize(("numbers", "bits"), [(0, 20), (1, -1), (1, 62)])
+def test_unusable_lattices_are_refused(numbers: int, bits: int) -> None:
+    """At least one number, and as many bits as noise can have."""
+    with pytest.raises(InputError, match="at least one number"):
+        gaussian.lattice_correction(0.1, numbers, bits)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 3, 8, 50])
+def test_moments_are_never_below_the_sums(scale: int) -> None:
+    """E|Z| and E|Z^2 - t^2| against the sums; the excess falls with the square of the scale."""
+    chances = law(scale)
+    absolute = DIGITS.fsum(abs(z) * p for z, p in chances.items())
+    quadratic = DIGITS.fsum(abs(z * z - scale * scale) * p for z, p in chances.items())
+    room = 1 + 0.6 / scale**2
+    assert absolute <= gaussian.mean_absolute(scale) <= absolute * room
+    assert quadratic <= gaussian.mean_quadratic(scale) <= quadratic * room
+
+
+@given(scale=st.sampled_from([1, 2, 5, 16]), beta=st.floats(-14, -0.01).map(lambda p: 10.0**p))
+def test_tail_quantile_is_the_least_or_one_above(scale: int, beta: float) -> None:
+    """G-COVERAGE: the tail beyond z is at most beta; two less is too few."""
+    z = gaussian.tail_quantile(scale, beta)
+
+    def tail(at: int) -> Any:  # noqa: ANN401
+        return 1 - DIGITS.fsum(p for k, p in law(scale).items() if abs(k) <= at)
+
+    assert tail(z) <= beta
+    assert z < 2 or tail(z - 2) > beta
+
+
+def test_tail_quantile_at_a_fine_scale() -> None:
+    """On a fine lattice it is the normal quantile."""
+    normal = float(DIGITS.sqrt(2) * DIGITS.erfinv(0.95))
+    assert gaussian.tail_quantile(2.0**30, 0.05) / 2**30 == pytest.approx(normal, rel=1e-8)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
+def test_tail_quantile_refuses_what_is_no_probability(beta: float) -> None:
+    """An interval at confidence 0 or 1 does not exist."""
+    with pytest.raises(InputError, match="strictly between 0 and 1"):
+        gaussian.tail_quantile(1.0, beta)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.5, -1.0, float("nan"), float("inf")])
+def test_scales_between_whole_numbers_are_refused(scale: float) -> None:
+    """The bounds are proven for whole numbers of steps."""
+    for moment in (gaussian.mean_absolute, gaussian.mean_quadratic):
+        with pytest.raises(InputError, match="a whole number of steps"):
+            moment(scale)
+    with pytest.raises(InputError, match="a whole number of steps"):
+        gaussian.tail_quantile(scale, 0.05)
+
+
+@pytest.mark.parametrize(("first", "second"), SCALES)
+def test_joint_rate_is_the_most_over_all_pairs(first: float, second: float) -> None:
+    """G-JOINT: a convex function of two points of the hull is largest on the curve: all pairs."""
+    y = np.linspace(-0.5, 0.5, 2001)
+    apart = ((y[:, None] - y) / first) ** 2 + ((y**2)[:, None] - y**2) ** 2 / second**2
+    stated = float(gaussian.joint_rate(first, second))
+    assert apart.max() <= stated * (1 + 1e-12)
+    assert apart.max() == pytest.approx(stated, rel=1e-6)
+
+
+@pytest.mark.parametrize(("first", "second"), SCALES)
+def test_no_pair_inside_the_hull_is_further_apart(first: float, second: float) -> None:
+    """Means of several values, as a user with several records has them, stay below."""
+    values = np.random.default_rng(0).uniform(-0.5, 0.5, (2, 4, 20_000))
+    values[:, :, ::2] = np.sign(values[:, :, ::2]) / 2
+    values[1, :, ::3] = values[1, :1, ::3]
+    (x, x2), (z, z2) = values.mean(axis=1), (values**2).mean(axis=1)
+    apart = ((x - x2) / first) ** 2 + ((z - z2) / second) ** 2
+    assert apart.max() <= gaussian.joint_rate(first, second)
+
+
+@given(first=st.floats(1e-6, 1e6), second=st.floats(1e-6, 1e6), move=st.fractions(0, 1))
+def test_joint_rate_is_rounded_upwards(first: float, second: float, move: Fraction) -> None:
+    """No move D, in exact rationals, is further apart than stated."""
+    a, b = Fraction(first), Fraction(second)
+    found = Fraction(float(gaussian.joint_rate(first, second)))
+    near_best = Fraction((3 - math.sqrt(max(0.0, 1 - 8 * (second / first) ** 2))) / 4)
+    for d in (move, near_best, Fraction(1)):
+        assert (d / a) ** 2 + (d * (1 - d) / b) ** 2 <= found
+
+
+def test_where_the_second_moment_begins_to_cost() -> None:
+    """From s2 >= 0.3003 s1 on only the mean counts; below, more."""
+    free = math.sqrt((5 * math.sqrt(5) - 11) / 2)
+    assert free == pytest.approx(0.3003, abs=1e-4)
+    rates = gaussian.joint_rate(np.ones(2), np.array([free * 1.0001, free * 0.9999]))
+    assert rates[0] == pytest.approx(1, abs=1e-12)
+    assert rates[1] > 1 + 1e-6
