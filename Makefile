@@ -35,6 +35,7 @@ prove: $(VENV)/.dev
 bench: $(VENV)/.demo
 	$(BIN)/shoal bench noise
 	$(BIN)/shoal bench aggregate --rows 100000000
+	$(BIN)/shoal bench plan
 
 studies: $(VENV)/.demo
 	$(BIN)/shoal study run all --folder studies

@@ -88,3 +88,22 @@ def sparse(
 
     for line in run(repetitions, epsilon):
         show(line)
+
+
+@app.command()
+def plan(
+    counts: Annotated[
+        list[int] | None,
+        typer.Option(help="Users in cells, about; repeat. Four sizes if not given."),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Gap at which the optimal plan stops.")] = 0.05,
+    seconds: Annotated[float, typer.Option(help="Most seconds of the optimal plan.")] = 600.0,
+) -> None:
+    """Plan for counts of four sizes, up to a million users in ten thousand cells.
+
+    Example: shoal bench plan --counts 10000 --counts 100000
+    """
+    from shoal.benchmarks.plan import SIZES, run
+
+    for line in run(counts or SIZES, tolerance, seconds):
+        show(line)

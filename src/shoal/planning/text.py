@@ -100,18 +100,15 @@ def _notes(plan: PlanFacts) -> list[str]:
             f"{what}{of}: median {np.median(row):.3g}, largest {row.max():.3g} of the range; "
             f"{int((row < 1 / 4).sum())} cells below a quarter"
         )
-    notes.append(f"dearest users: {_dearest(plan)}")
-    if plan.request.bounds_together:
-        kind = "rho" if plan.gaussian else "epsilon"
-        notes.insert(
-            1, f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}"
-        )
-    elif not plan.certified:
-        notes.insert(
-            1,
+    if not plan.certified:
+        notes.append(
             "a private range is selected first: noise falls in proportion to it, and no data set "
-            "is excluded in which it misses the values, so the certified error is the width",
+            "is excluded in which it misses the values, so the certified error is the width"
         )
+    elif plan.request.bounds_together:
+        kind = "rho" if plan.gaussian else "epsilon"
+        notes.append(f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}")
+    notes.append(f"dearest users: {_dearest(plan)}")
     if plan.joint:
         notes.append("mean and variance come from one release of first and second moments")
     return [*notes, *_proofs(plan), *_left_out(plan)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STEPS = 200
 # Steps end this far on the way to the nearest bound.
 _BACK = 0.995
-_LOSS_ABOVE, _EQUAL_PRICES, _SMOOTHED, _LEAST = 1.1, 10.0, 0.5, 1
+_LOSS_ABOVE, _EQUAL_PRICES, _SMOOTHED, _LEAST = 1.1, 10.0, 0.5, 0.1
 # Gondzio's corrections: how many, how much further they look, and what is out of balance.
 _CORRECTIONS, _FURTHER, _BALANCE = 2, 0.08, 10.0
 _PROGRESS = 1e-8

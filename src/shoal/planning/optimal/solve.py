@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.planning.optimal import first_order, interior, linear
+from shoal.planning.optimal.solution import better
 
 if TYPE_CHECKING:
     from shoal.planning.optimal.problem import Floats, TargetProblem
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 
 Method = Literal["auto", "linear", "interior", "first_order"]
 _METHODS = ("auto", "linear", "interior", "first_order")
-# A dense system twice as large, and pairs of cells that share a user: a few seconds a step.
-_MOST_CELLS, _MOST_PAIRS, _MOST_ENTRIES = 2_000, 100_000_000, 5_000_000
+# Interior points solve a dense system twice as large as the cells, from pairs of cells that share
+# a user: some seconds up to the first limits, some minutes up to the second ones.
+_QUICK = (700, 20_000_000, 1_000_000)
+_SLOW = (2_000, 100_000_000, 5_000_000)
+_PATIENCE = 30.0
 
 
 def solve(
@@ -32,8 +36,8 @@ def solve(
     Args:
         problem: Shares, costs and targets.
         tolerance: Gap to stop at.
-        method: "linear" (HiGHS; up to some 30,000 entries in a minute), "interior" (own interior
-            points; up to some 2,000 cells), "first_order" (any size), or the one that fits.
+        method: "linear" (HiGHS; some 30,000 entries in a minute), "interior" (own interior points;
+            up to some 2,000 cells), "first_order" (any size, gaps of some percent), or what fits.
         seconds: The last two stop then, with the gap they have.
         start_prices: Where they start: the prices of a similar problem, one a user.
 
@@ -59,14 +63,20 @@ def solve(
         raise InputError(f"the method {method!r}", ", ".join(_METHODS), "leave it out")
     if method == "linear":
         return linear.solve(problem)
-    inside = method == "interior" or (method == "auto" and _dense_enough(problem))
-    run = interior.solve if inside else first_order.solve
-    return run(problem, tolerance, seconds=seconds, start_prices=start_prices)
+    if method == "interior" or (method == "auto" and _within(problem, _QUICK)):
+        return interior.solve(problem, tolerance, seconds=seconds, start_prices=start_prices)
+    slow = method == "auto" and _within(problem, _SLOW)
+    first = min(seconds, _PATIENCE) if slow else seconds
+    found = first_order.solve(problem, tolerance, seconds=first, start_prices=start_prices)
+    if found.gap <= tolerance or not slow or first == seconds:
+        return found
+    return better(found, interior.solve(problem, tolerance, seconds=seconds - first))
 
 
-def _dense_enough(problem: TargetProblem) -> bool:
+def _within(problem: TargetProblem, limits: tuple[int, int, int]) -> bool:
     packed = problem.packed
-    if packed.n_cells > _MOST_CELLS or len(packed.share) > _MOST_ENTRIES:
+    cells, pairs, entries = limits
+    if packed.n_cells > cells or len(packed.share) > entries:
         return False
     of_user = np.bincount(packed.user, minlength=1).astype(np.float64)
-    return float(of_user @ of_user) <= _MOST_PAIRS
+    return float(of_user @ of_user) <= pairs

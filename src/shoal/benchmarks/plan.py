@@ -1,0 +1,158 @@
+"""Time against size for everything that a plan is made of, on made-up counts with heavy tails."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.connection import Connection
+
+    from numpy.typing import NDArray
+
+    from shoal.planning.problem import Problem
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+_CELLS_PER_USER, _USERS_PER_CELL = 10, 100
+_MOST_CELLS = 250
+_PART = 0.8
+_HEAD = f"{'counts':>10} {'users':>9} {'cells':>6}  {'what':<28}{'seconds':>10}   found"
+
+
+def run(counts: Sequence[int], tolerance: float, seconds: float) -> Iterator[str]:
+    """Plan for made-up counts of each size, in a process of its own.
+
+    A tenth as many users, a hundredth of them as many cells. Users are in Pareto(3/2) many cells
+    up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5). The optimal plan may err
+    a fifth less than `balanced` does at a total loss of 1; its gap is the certified one.
+
+    Args:
+        counts: Users in cells, about, of each size.
+        tolerance: Gap at which the optimal plan stops.
+        seconds: Most that the optimal plan may take.
+    """
+    yield _HEAD
+    for size in counts:
+        yield from _alone(size, tolerance, seconds)
+
+
+def _alone(size: int, tolerance: float, seconds: float) -> Iterator[str]:
+    """What a new process says about one size, as it says it; its peak memory last."""
+    context = multiprocessing.get_context("spawn")
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=_measure, args=(send, size, tolerance, seconds))
+    process.start()
+    send.close()
+    try:
+        while line := receive.recv():
+            yield line
+    finally:
+        process.join()
+
+
+def _measure(send: Connection, size: int, tolerance: float, seconds: float) -> None:
+    made = _Counts.generate(size)
+    left = f"{len(made.user):>10,} {made.n_users:>9,} {made.n_cells:>6,}  "
+    asked = _Asked(tolerance, seconds)
+    for name, job in (
+        ("Clip-User", _clip_user),
+        ("exact accounting", _losses),
+        ("balanced noise", asked.balanced),
+        ("optimal, errors a fifth less", asked.optimal),
+    ):
+        took, found = _timed(job, made)
+        send.send(f"{left}{name:<28}{took:>10.2f}   {found}")
+    unit = 2**30 if sys.platform == "darwin" else 2**20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    send.send(f"{left}peak memory {peak:.2f} GiB")
+    send.send("")
+
+
+def _timed(job: Callable[[_Counts], str], made: _Counts) -> tuple[float, str]:
+    began = time.perf_counter()
+    found = job(made)
+    return time.perf_counter() - began, found
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    user: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    count: NDArray[np.int64]
+    n_users: int
+    n_cells: int
+
+    @classmethod
+    def generate(cls, size: int) -> _Counts:
+        """Every cell has a user, a few users have none."""
+        users = max(1, size // _CELLS_PER_USER)
+        cells = max(1, users // _USERS_PER_CELL)
+        rng = np.random.default_rng(0)
+        # Pareto(3/2) has a mean of 3; a sixth more, for places that are drawn twice.
+        wanted = (rng.pareto(1.5, users) + 1) * _CELLS_PER_USER / 3 * 7 / 6
+        degree = np.clip(wanted, 1, max(1, min(_MOST_CELLS, cells // 4))).astype(np.int64)
+        popular = np.cumsum((np.arange(cells) + 10.0) ** -0.8)
+        user = np.repeat(np.arange(users), degree)
+        cell = np.searchsorted(popular / popular[-1], rng.random(len(user)))
+        user, cell = np.divmod(np.unique(user * cells + cell), cells)
+        cell = np.unique(cell, return_inverse=True)[1]
+        count = np.clip(np.ceil(5 * rng.pareto(1.2, len(user))), 1, 1e5).astype(np.int64)
+        return cls(user, cell, count, users, int(cell.max()) + 1)
+
+    def problem(self) -> Problem:
+        """Means of all cells."""
+        from shoal.planning.problem import Problem
+
+        share = self.count / np.bincount(self.cell, self.count)[self.cell]
+        return Problem(self.user, self.cell, share, self.n_users, np.ones(self.n_cells))
+
+
+def _clip_user(made: _Counts) -> str:
+    from shoal.bounding.statistics import MEAN
+    from shoal.bounding.suppression import clip_user
+
+    found = clip_user(made.user, made.cell, made.count, made.n_users, made.n_cells, [MEAN], 1.0)
+    return f"most cells of a user {np.bincount(made.user).max()} -> {found.most_cells}"
+
+
+def _losses(made: _Counts) -> str:
+    problem = made.problem()
+    loss = float(problem.loss(problem.largest).max())
+    return f"epsilon {loss:.4g} where the paper's is {problem.most_numbers}"
+
+
+class _Asked:
+    """The errors of `balanced`, for the optimal plan to be a fifth below."""
+
+    def __init__(self, tolerance: float, seconds: float) -> None:
+        self.tolerance, self.seconds = tolerance, seconds
+        self.error = np.zeros(0)
+
+    def balanced(self, made: _Counts) -> str:
+        """Noise at a total loss of 1."""
+        from shoal.planning.methods import balanced
+
+        problem = made.problem()
+        found = balanced.solve(problem)
+        self.error = found.noise_scale
+        middle = f"median error {np.median(self.error):.4g} at epsilon 1"
+        if found.prices is None:
+            return middle
+        return f"{middle}, gap {balanced.gap(problem, found.noise_scale, found.prices, 1.0):.1e}"
+
+    def optimal(self, made: _Counts) -> str:
+        """The least loss at targets a fifth below."""
+        from shoal.planning.optimal.problem import TargetProblem
+        from shoal.planning.optimal.solve import solve
+
+        share, target = made.problem().sensitivity, _PART * self.error
+        problem = TargetProblem(made.user, made.cell, share, made.n_users, made.n_cells, target)
+        found = solve(problem, self.tolerance, seconds=self.seconds)
+        return f"epsilon {found.loss:.4g}, at least {found.lower_bound:.4g}: gap {found.gap:.2%}"
