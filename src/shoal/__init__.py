@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from shoal.records.records import Records
     from shoal.release.plan import Plan, plan
     from shoal.release.release import Release
-    from shoal.release.verify import verify
     from shoal.report.pictures import picture
     from shoal.simulation.compare import compare
     from shoal.simulation.distributions import Normal
     from shoal.simulation.simulate import simulate
+    from shoal.verification import verify
 
 # Names are loaded when first used, so that `import shoal` and the command line start at once.
 _HOME = {
@@ -50,7 +50,7 @@ _HOME = {
     "plan": "shoal.release.plan",
     "simulate": "shoal.simulation.simulate",
     "timeslot": "shoal.records.cells",
-    "verify": "shoal.release.verify",
+    "verify": "shoal.verification",
 }
 
 __all__ = [

@@ -45,28 +45,41 @@ def digest(document: Document) -> str:
     return hashlib.sha256(canonical_bytes(document)).hexdigest()
 
 
-def parse(text: bytes, schema: str, what: str) -> Document:
-    """Read a document and check that its schema is the expected one.
+def parse(text: bytes, schema: str | tuple[str, ...], what: str) -> Document:
+    """Read a document and check that its schema is the expected one, or one of several.
 
     Raises:
         DocumentError: Not JSON, not an object, or another kind or version.
     """
+    schemas = (schema,) if isinstance(schema, str) else schema
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         raise DocumentError(
-            f"{what} is not JSON", f"a {schema} document", "write the file again with shoal"
+            f"{what} is not JSON",
+            f"a {' or '.join(schemas)} document",
+            "write the file again with shoal",
         ) from None
-    if not isinstance(document, dict) or document.get("schema") != schema:
+    check_schema(document, schemas, what)
+    return dict(document)
+
+
+def check_schema(document: object, schemas: tuple[str, ...], what: str) -> None:
+    """Refuse what is no object of one of some schemas.
+
+    Raises:
+        DocumentError: Another kind or version.
+    """
+    named = " or ".join(schemas)
+    if not isinstance(document, dict) or document.get("schema") not in schemas:
         raise DocumentError(
-            f"{what} is not of the schema {schema}",
-            f"a JSON object whose schema is {schema}",
+            f"{what} is not of the schema {named}",
+            f"a JSON object whose schema is {named}",
             "check that this is the right file and the right version of shoal",
         )
-    return document
 
 
-def read(path: str | os.PathLike[str], schema: str, what: str) -> Document:
+def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:
     """Read a document from a file.
 
     Raises:

@@ -147,7 +147,6 @@ LIES: dict[str, tuple[Change, str]] = {
     "more in the guarantee": (
         lambda m: m["guarantee"].update(epsilon_of_users=0.1), "no other parts"
     ),
-    "another schema": (lambda m: m.update(schema="shoal.manifest/2"), "guarantee in words"),
     "more in the plan": (lambda m: m["plan"].update(comment="private"), "no other parts"),
     "statistics of numbers": (
         lambda m: m["plan"]["numbers"].update(statistics=["median"]), "statistics and noise"
@@ -218,6 +217,13 @@ def test_other_documents_are_refused(tmp_path: Path) -> None:
         shoal.verify(tmp_path / "plan.json")
 
 
+def test_a_manifest_of_another_version_is_no_manifest(manifest: dict[str, Any]) -> None:
+    """Whether it is given as a file or as a document."""
+    manifest = {**manifest, "schema": "shoal.manifest/2"}
+    with pytest.raises(DocumentError, match=r"not of the schema"):
+        shoal.verify(manifest)
+
+
 def test_verify_shares_no_code_with_the_planner() -> None:
     """G-INDEPENDENT: the verifier imports documents, errors and parts of itself only."""
     import ast
@@ -235,6 +241,6 @@ def test_verify_shares_no_code_with_the_planner() -> None:
             elif isinstance(node, ast.Import):
                 found |= {each.name for each in node.names}
     own = {name for name in found if name.startswith("shoal")}
-    allowed = ("shoal.documents", "shoal.errors.", "shoal.release.verify_")
+    allowed = ("shoal.documents", "shoal.errors.", "shoal.release.verify_", "shoal.verdict.")
     assert own
     assert all(name.startswith(allowed) for name in own)

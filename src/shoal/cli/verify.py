@@ -23,7 +23,7 @@ def verify(
     Example: shoal verify manifest.json --ledger flights.ledger
     """
     import shoal
-    from shoal.release.verify import Check, Verdict
+    from shoal.verdict import Check, Verdict
 
     verdict = shoal.verify(manifest)
     if ledger is not None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LARGEST_STEPS = 2**61
 MOST_BITS = 61
 _CHUNK = 20_000
+_WORDS = 1 << 20
+# What a simulation draws, so that no two vectors of one seed are alike.
+_NUMBERS, _BITS = 1, 2
 
 
 class Noise(Protocol):
@@ -45,6 +48,18 @@ class Noise(Protocol):
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """Position of a high score, by permute-and-flip; `draw` tells selections apart."""
+        ...
+
+
+class Randomness(Noise, Protocol):
+    """A source of noise and of fair bits, several times in one release."""
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
+        """As in `Noise`; `draw` tells the vectors of one release apart."""
+        ...
+
+    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
+        """Independent words of 64 fair bits; `draw` tells the vectors of one release apart."""
         ...
 
 
@@ -69,7 +84,7 @@ class OperatingSystem:
         """Never."""
         return False
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """One draw for each number; large vectors use every core."""
         import opendp.prelude as dp
 
@@ -103,6 +118,19 @@ class OperatingSystem:
         measurement = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
         return int(measurement(scores.tolist()))
 
+    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:  # noqa: ARG002
+        """Straight from the operating system; a word below w of 2^64 has probability w / 2^64.
+
+        Example:
+            >>> OperatingSystem().bits(3, draw=0).dtype
+            dtype('uint64')
+        """
+        words = np.empty(size, dtype=np.uint64)
+        for at in range(0, size, _WORDS):
+            part = words[at : at + _WORDS]
+            part[:] = np.frombuffer(os.urandom(part.nbytes), dtype=np.uint64)
+        return words
+
 
 @dataclass(frozen=True)
 class Simulated:
@@ -130,9 +158,9 @@ class Simulated:
         """Always."""
         return True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """The difference of two geometric variables is a discrete Laplace variable."""
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
         return _added(steps, _laplace(rng, 2.0**lattice_bits, len(steps)))
 
     def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
@@ -149,6 +177,16 @@ class Simulated:
         """The highest of the scores with exponential noise on each."""
         rng = np.random.default_rng([self.seed, draw])
         return int((scores + rng.exponential(scale, len(scores))).argmax())
+
+    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
+        """Words of NumPy's generator.
+
+        Example:
+            >>> bool((Simulated(1).bits(4, draw=0) != Simulated(1).bits(4, draw=1)).all())
+            True
+        """
+        rng = np.random.default_rng([self.seed, draw, _BITS])
+        return rng.integers(2**64, size=size, dtype=np.uint64)
 
 
 def _exact(

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal import documents
-from shoal.accounting.ledger import Ledger
+from shoal.accounting.booking import check_name, deliver
+from shoal.accounting.budget import Budget
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.draw import Drawing
 from shoal.mechanisms.noise import OperatingSystem, Simulated
@@ -25,14 +26,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.accounting.ledger import Entry
+    from shoal.accounting.ledger import Entry, Ledger
     from shoal.mechanisms.noise import Noise
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
     from shoal.records.records import Records
-
-
-_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,24 +150,15 @@ def carry_out(
             "a ledger, which keeps the books of one data set",
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
-    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    _check_name(name)
     described = _described(plan, records)
     request = request_key(plan, described, name)
-    recorded = book.find(request)
-    if recorded is not None:
-        return Release(plan, recorded.document, recorded, from_ledger=True)
-    book.check(plan.exact_epsilon, plan.exact_delta)
-    document = _draw(plan, _aggregate(plan, records), described, name, OperatingSystem())
-    entry = book.record(
-        request,
-        epsilon=plan.exact_epsilon,
-        delta=plan.exact_delta,
-        document=document,
-        label=name,
-    )
-    # Another process may have recorded the same request first: its numbers are the release.
-    return Release(plan, entry.document, entry, from_ledger=entry.document != document)
+    charge = Budget(plan.exact_epsilon, plan.exact_delta)
+
+    def draw() -> bytes:
+        return _draw(plan, _aggregate(plan, records), described, name, OperatingSystem())
+
+    done = deliver(ledger, request, charge, draw, name=name)
+    return Release(plan, done.document, done.entry, from_ledger=done.from_ledger)
 
 
 def _simulate(
@@ -186,7 +175,7 @@ def _simulate(
             "a ledger for a real release, or noise=Simulated(seed) for a study",
             "leave one of them out",
         )
-    _check_name(name)
+    check_name(name)
     described = _described(plan, records)
     document = _draw(plan, _aggregate(plan, records), described, name, noise)
     return Release(plan, document, None, from_ledger=False)
@@ -209,15 +198,6 @@ def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
             "make a new plan from records.occupancy()",
         )
     return aggregate
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise InputError(
-            "a release name that is not printable text",
-            f"up to {_LONGEST_NAME} printable characters",
-            'give for example name="second draw"',
-        )
 
 
 def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:

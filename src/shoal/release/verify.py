@@ -7,14 +7,12 @@ bounding, accounting, records or theory: a fault there is not repeated here.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
-from shoal.errors import DocumentError
 from shoal.release import verify_mechanism, verify_statistics
 from shoal.release.verify_design import Design
 from shoal.release.verify_errors import Errors, compare
@@ -24,6 +22,7 @@ from shoal.release.verify_losses import Losses
 from shoal.release.verify_ranges import ranges_hold, room_holds
 from shoal.release.verify_results import results_hold
 from shoal.release.verify_statistics import SHARINGS
+from shoal.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
     import os
@@ -31,38 +30,6 @@ if TYPE_CHECKING:
     from shoal.release.verify_mechanism import Mechanism
 
 SCHEMA = "shoal.manifest/3"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One claim and whether it holds.
-
-    Attributes:
-        claim: What was checked, in words.
-        holds: The verdict.
-        found: What the recomputation gave.
-    """
-
-    claim: str
-    holds: bool
-    found: str
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """All checks of one manifest."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether every claim holds."""
-        return all(check.holds for check in self.checks)
-
-    def __str__(self) -> str:
-        """One line a check, and the verdict."""
-        lines = [f"{'ok ' if c.holds else 'NO '} {c.claim}: {c.found}" for c in self.checks]
-        return "\n".join([*lines, "yes, every claim holds" if self.holds else "NO"])
 
 
 def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
@@ -79,22 +46,7 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
     """
     if not isinstance(manifest, dict):
         manifest = documents.read(manifest, SCHEMA, "manifest")
-    try:
-        return Verdict(tuple(_checks(manifest)))
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        IndexError,
-        ArithmeticError,
-        DocumentError,
-    ):
-        raise DocumentError(
-            "the manifest is damaged",
-            "a document written by shoal",
-            "fetch it again, or have it delivered from the ledger",
-        ) from None
+    return checked(_checks, manifest)
 
 
 _PARTS = {

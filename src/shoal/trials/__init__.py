@@ -1,0 +1,1 @@
+"""Randomised experiments with private outcomes and valid effects."""

@@ -1,0 +1,41 @@
+"""The second opinion on every kind of manifest, by its schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.release import verify as of_cells
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from shoal.verdict import Verdict
+
+_KINDS: dict[str, Callable[[documents.Document], Verdict]] = {of_cells.SCHEMA: of_cells.verify}
+
+
+def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
+    """Recompute epsilon and every certificate of a manifest from it alone.
+
+    Args:
+        manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased
+            mean.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not a manifest, or a part is missing or damaged.
+
+    Example:
+        >>> verify({"schema": "another"})
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: manifest is not of the schema ...
+    """
+    schemas = tuple(_KINDS)
+    if not isinstance(manifest, dict):
+        manifest = documents.read(manifest, schemas, "manifest")
+    documents.check_schema(manifest, schemas, "manifest")
+    return _KINDS[manifest["schema"]](manifest)
