@@ -1,0 +1,104 @@
+"""What a randomised response costs, exactly: the loss of one outcome that is kept or replaced.
+
+A unit keeps its outcome with probability k = 1 - lambda, else draws from a public distribution
+whose least probability is gamma: every outcome is then given with at least lambda gamma.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from shoal.errors import InputError
+
+# Three units in the last place cover a logarithm or exponential and the conversions around it.
+_SAFETY = 3 * Fraction(1, 2**52)
+
+
+def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
+    """The loss of one response: ln(1 + (k - delta)/(lambda gamma)), at least 0, rounded upwards.
+
+    For any two outcomes the probabilities of a response differ by at most k, where the smaller one
+    is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
+    delta for this epsilon (paper 003, Theorem 3.1; theory 3, section 2).
+
+    Args:
+        keep: k = 1 - lambda, from 0 to 1.
+        least: lambda gamma, from 0 to 1.
+        delta: What may go wrong, from 0 to below 1.
+
+    Raises:
+        InputError: Not probabilities, or a loss without bound (least = 0 and keep > delta).
+
+    Example:
+        >>> round(float(response_epsilon(Fraction(1, 2), Fraction(1, 4))), 12) == 1.098612288668
+        True
+        >>> response_epsilon(Fraction(1, 100), Fraction(0), Fraction(1, 50))
+        Fraction(0, 1)
+    """
+    _check(keep, least, delta)
+    if keep <= delta:
+        return Fraction(0)
+    if least == 0:
+        raise InputError(
+            "responses that may be told from another outcome's for certain",
+            "a least probability above 0, or a delta of at least the probability of keeping",
+            "raise the floor or replace more outcomes",
+        )
+    return _log1p_up((keep - delta) / least)
+
+
+def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: int) -> int:
+    """The least l of 2^bits with which replacing with probability l/2^bits costs at most epsilon.
+
+    lambda >= (1 - delta)/(1 + gamma (e^epsilon - 1)), rounded upwards.
+
+    Args:
+        epsilon: The loss of the response, above 0 unless delta is.
+        delta: What may go wrong.
+        floor: gamma, the least probability of the public distribution, above 0.
+        bits: Probabilities are whole numbers of 2^-bits.
+
+    Raises:
+        InputError: Not usable numbers.
+
+    Example:
+        >>> replacement_for(Fraction(1), Fraction(0), Fraction(1, 2), bits=4) / 16
+        0.5625
+    """
+    if epsilon < 0 or not 0 < floor <= 1 or not 0 <= delta < 1:
+        raise InputError(
+            f"epsilon {float(epsilon):.6g}, delta {float(delta):.6g}, floor {float(floor):.6g}",
+            "epsilon from 0, delta from 0 to below 1, a floor above 0",
+            "give for example epsilon=1, delta=0",
+        )
+    number: int = math.ceil(2**bits * (1 - delta) / (1 + floor * _expm1_down(epsilon)))
+    while response_epsilon(
+        1 - Fraction(number, 2**bits), Fraction(number, 2**bits) * floor, delta
+    ) > max(epsilon, Fraction(0)):
+        number += 1
+    return number
+
+
+def _check(keep: Fraction, least: Fraction, delta: Fraction) -> None:
+    if not (0 <= keep <= 1 and 0 <= least <= 1 and 0 <= delta < 1):
+        raise InputError(
+            f"probabilities {float(keep):.6g}, {float(least):.6g} and {float(delta):.6g}",
+            "numbers from 0 to 1",
+            "check the parameters",
+        )
+
+
+def _log1p_up(value: Fraction) -> Fraction:
+    """Not below ln(1 + value)."""
+    if value > Fraction(10) ** 300:
+        # ln(1 + a/b) <= ln 2 (bits of a - bits of b + 2) needs no floating-point number of a/b.
+        bits = (1 + value).numerator.bit_length() - (1 + value).denominator.bit_length() + 1
+        return Fraction(math.log(2)) * bits * (1 + _SAFETY)
+    return Fraction(math.log1p(float(value))) * (1 + _SAFETY)
+
+
+def _expm1_down(value: Fraction) -> Fraction:
+    """Not above e^value - 1; constant where floating-point numbers end."""
+    capped = min(float(value), 700.0)
+    return Fraction(math.expm1(capped)) * (1 - _SAFETY)

@@ -1,0 +1,236 @@
+"""Who is in which cluster and arm: the public side of an experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal import documents
+from shoal.errors import DataError, InputError
+from shoal.records import keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FEWEST_ARMS, _MOST_ARMS = 2, 64
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Units in groups of one cluster and one arm. All of it is public.
+
+    Attributes:
+        clusters: The clusters' keys, sorted.
+        arms: The arms' keys, control first, then sorted.
+        sizes: Units in each group, clusters x arms, all above 0.
+        units: A public name of every unit in the order of this object, or None.
+    """
+
+    clusters: pa.Array[Any]
+    arms: pa.Array[Any]
+    sizes: NDArray[np.int64]
+    units: pa.Array[Any] | None = field(default=None, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Units."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def group(self) -> NDArray[np.int64]:
+        """Group of each unit, cluster x arms + arm, in the order of this object: rising."""
+        return np.repeat(np.arange(self.sizes.size), self.sizes.ravel())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all of it."""
+        return documents.digest(self.to_document())
+
+    def to_document(self) -> documents.Document:
+        """The assignment as a JSON object."""
+        units = None if self.units is None else keys.to_document(pa.table({"unit": self.units}))
+        return {
+            "clusters": keys.to_document(pa.table({"cluster": self.clusters})),
+            "arms": keys.to_document(pa.table({"arm": self.arms})),
+            "sizes": documents.pack_integers(self.sizes.ravel()),
+            "units": units,
+        }
+
+    @classmethod
+    def from_document(cls, document: documents.Document) -> Assignment:
+        """The inverse of `to_document`.
+
+        Raises:
+            DocumentError: A part is missing or damaged.
+        """
+        clusters = keys.from_document(document["clusters"]).column("cluster").combine_chunks()
+        arms = keys.from_document(document["arms"]).column("arm").combine_chunks()
+        sizes = documents.unpack_integers(document["sizes"], "sizes")
+        units = document["units"]
+        named = None
+        if units is not None:
+            named = keys.from_document(units).column("unit").combine_chunks()
+        return cls(clusters, arms, sizes.reshape(len(clusters), len(arms)).astype(np.int64), named)
+
+
+@dataclass(frozen=True, eq=False)
+class Enrolment:
+    """An assignment, and the rows of the source that its units are.
+
+    Attributes:
+        assignment: The public side.
+        rows: Position in the source of every unit, in the assignment's order.
+        left_out: Clusters that were dropped because an arm had nobody.
+    """
+
+    assignment: Assignment
+    rows: NDArray[np.int64] = field(repr=False)
+    left_out: int = 0
+
+
+def enrol(
+    treatment: Any,  # noqa: ANN401
+    cluster: Any = None,  # noqa: ANN401
+    *,
+    unit: Any = None,  # noqa: ANN401
+    control: Any = None,  # noqa: ANN401
+    single_arm: str = "refuse",
+    kept: NDArray[np.bool_] | None = None,
+) -> Enrolment:
+    """Group units by cluster and arm, from public columns alone.
+
+    Args:
+        treatment: The arm of every unit: whole numbers, booleans or texts.
+        cluster: The cluster of every unit; None for one cluster.
+        unit: A public name of every unit, different from all others. Without it the order of rows
+            is not kept: it could follow the outcomes.
+        control: The arm that others are compared with; the first when sorted unless given.
+        single_arm: What to do with clusters where an arm has nobody: `refuse`, or `drop`, which
+            changes what is estimated to the effect in the clusters that are left.
+        kept: Rows that count; the others are left out.
+
+    Raises:
+        DataError: Unusable columns, fewer than two arms, or clusters without all arms.
+        InputError: An unknown control or rule.
+
+    Example:
+        >>> found = enrol([0, 1, 1, 0], ["b", "b", "a", "a"])
+        >>> found.assignment.sizes.tolist(), found.rows.tolist()
+        ([[1, 1], [1, 1]], [3, 2, 0, 1])
+    """
+    if single_arm not in ("refuse", "drop"):
+        raise InputError(f"single_arm {single_arm!r}", "refuse or drop", "leave it out to refuse")
+    arms = keys.as_array(treatment, "treatment")
+    clusters = (
+        pa.array(["all"] * len(arms)) if cluster is None else keys.as_array(cluster, "cluster")
+    )
+    names = None if unit is None else keys.as_array(unit, "unit")
+    _check_lengths(arms, clusters, names)
+    rows = np.arange(len(arms)) if kept is None else np.flatnonzero(kept)
+    arm_keys, arm = _coded(arms.take(rows), "treatment")
+    cluster_keys, home = _coded(clusters.take(rows), "cluster")
+    arm_keys, arm = _control_first(arm_keys, arm, control)
+    sizes = np.bincount(home * len(arm_keys) + arm, minlength=len(cluster_keys) * len(arm_keys))
+    sizes = sizes.reshape(len(cluster_keys), len(arm_keys)).astype(np.int64)
+    whole: NDArray[np.bool_] = np.asarray((sizes > 0).all(axis=1))
+    _check_whole(whole, single_arm)
+    chosen = whole[home]
+    group = (np.cumsum(whole) - 1)[home] * len(arm_keys) + arm
+    order = _order(group, names, rows, chosen)
+    assignment = Assignment(
+        cluster_keys.take(np.flatnonzero(whole)),
+        arm_keys,
+        sizes[whole],
+        None if names is None else names.take(rows[order]),
+    )
+    return Enrolment(assignment, rows[order], int((~whole).sum()))
+
+
+def _order(
+    group: NDArray[np.int64],
+    names: pa.Array[Any] | None,
+    rows: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Units by group, then by name; without names in the order of rows."""
+    found = np.flatnonzero(chosen)
+    if names is not None:
+        mine = names.take(rows[found])
+        if pc.count_distinct(mine).as_py() != len(mine):
+            raise DataError(
+                "a unit that is named twice",
+                "one row and one name for each unit",
+                "give each unit one outcome, or leave the names out",
+            )
+        found = found[pc.sort_indices(mine).to_numpy()]
+    return np.asarray(found[np.argsort(group[found], kind="stable")])
+
+
+def _coded(array: pa.Array[Any], name: str) -> tuple[pa.Array[Any], NDArray[np.int64]]:
+    """Sorted keys and every row's position among them."""
+    encoded = keys.as_array(array, name).dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return encoded.dictionary.take(order), place[codes]
+
+
+def _control_first(
+    found: pa.Array[Any],
+    arm: NDArray[np.int64],
+    control: Any,  # noqa: ANN401
+) -> tuple[pa.Array[Any], NDArray[np.int64]]:
+    if not _FEWEST_ARMS <= len(found) <= _MOST_ARMS:
+        raise DataError(
+            f"{len(found)} arms",
+            f"{_FEWEST_ARMS} to {_MOST_ARMS}",
+            "name the column that holds the treatment",
+        )
+    values = found.to_pylist()
+    if control is None:
+        return found, arm
+    if control not in values:
+        raise InputError(
+            f"a control arm {str(control)[:40]!r}",
+            f"one of {', '.join(str(value) for value in values[:10])}",
+            "name an arm of the treatment column",
+        )
+    at = values.index(control)
+    order = np.r_[at, np.delete(np.arange(len(values)), at)]
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return found.take(order), place[arm]
+
+
+def _check_lengths(
+    arms: pa.Array[Any], clusters: pa.Array[Any], names: pa.Array[Any] | None
+) -> None:
+    lengths = {len(arms), len(clusters), len(arms) if names is None else len(names)}
+    if len(lengths) != 1 or len(arms) == 0:
+        raise DataError(
+            f"columns of {' and '.join(str(n) for n in sorted(lengths))} rows",
+            "the same number of rows in each, at least one",
+            "give one treatment and one cluster for each unit",
+        )
+
+
+def _check_whole(whole: NDArray[np.bool_], single_arm: str) -> None:
+    lacking = int((~whole).sum())
+    if lacking and single_arm == "refuse":
+        raise DataError(
+            f"{lacking} of {len(whole)} clusters where an arm has nobody",
+            "units of every arm in every cluster",
+            'merge clusters, or give single_arm="drop" to leave such clusters out',
+        )
+    if not whole.any():
+        raise DataError(
+            "no cluster with units of every arm",
+            "units of every arm in a cluster",
+            "use larger clusters, or none",
+        )

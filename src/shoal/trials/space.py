@@ -1,0 +1,236 @@
+"""The public outcome space: finitely many levels, and how an outcome comes to lie on one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+FEWEST_LEVELS, MOST_LEVELS = 2, 256
+ROUNDINGS = ("random", "nearest")
+# Half of a level on either side would make two levels one.
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Space:
+    """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
+
+    An outcome on a level stays there. Between two levels, `random` rounding goes up with the
+    probability that keeps the mean (no bias, at most a quarter of the squared gap more variance),
+    and `nearest` moves each outcome by at most half a gap, which bounds the bias of every mean.
+    Rounding uses a unit's own outcome and fair bits alone, so it costs no privacy.
+
+    Attributes:
+        levels: The numbers that outcomes may be, 2 to 256 of them.
+        rounding: `random` or `nearest`.
+        labels: Names of the levels if outcomes are texts, else None.
+
+    Raises:
+        InputError: Fewer than two levels, not finite, not ascending, or unusable labels.
+
+    Example:
+        >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
+        ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (0.0, 2.5, 5.0, 7.5, 10.0))
+    """
+
+    levels: tuple[float, ...]
+    rounding: str = "random"
+    labels: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            levels = tuple(float(level) for level in self.levels)
+        except (TypeError, ValueError, OverflowError):
+            raise _bad_levels("levels that are no numbers") from None
+        if not FEWEST_LEVELS <= len(levels) <= MOST_LEVELS:
+            raise _bad_levels(f"{len(levels)} levels")
+        rising = all(a < b for a, b in itertools.pairwise(levels))
+        if not all(map(math.isfinite, levels)) or not rising:
+            raise _bad_levels("levels that do not rise")
+        if not math.isfinite(levels[-1] - levels[0]):
+            raise _bad_levels("levels too far apart")
+        if self.rounding not in ROUNDINGS:
+            raise InputError(
+                f"rounding {self.rounding!r}", " or ".join(ROUNDINGS), 'leave it out for "random"'
+            )
+        object.__setattr__(self, "levels", levels)
+        self._check_labels()
+
+    @classmethod
+    def binary(cls) -> Space:
+        """0 and 1; also for booleans."""
+        return cls((0.0, 1.0))
+
+    @classmethod
+    def counts(cls, least: int, most: int) -> Space:
+        """Whole numbers from the least to the most."""
+        return cls(tuple(float(level) for level in range(least, most + 1)))
+
+    @classmethod
+    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
+        """Named levels in rising order, with scores 0, 1, ... unless given.
+
+        Example:
+            >>> Space.ordinal(["no", "perhaps", "yes"]).levels
+            (0.0, 1.0, 2.0)
+        """
+        numbers = range(len(labels)) if scores is None else scores
+        return cls(tuple(float(score) for score in numbers), labels=tuple(labels))
+
+    @classmethod
+    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
+        """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
+
+        Raises:
+            InputError: Bounds that do not rise, or fewer than two levels.
+        """
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        if not whole or not FEWEST_LEVELS <= number <= MOST_LEVELS:
+            raise _bad_levels(f"{str(number)[:20]} levels")
+        return cls(tuple(np.linspace(float(lo), float(hi), number).tolist()), rounding)
+
+    @property
+    def size(self) -> int:
+        """K."""
+        return len(self.levels)
+
+    @property
+    def width(self) -> float:
+        """From the lowest level to the highest, in the outcome's unit."""
+        return self.levels[-1] - self.levels[0]
+
+    @property
+    def rounding_bias(self) -> float:
+        """Most that rounding moves a mean of outcomes within the outer levels: 0 if random."""
+        return 0.0 if self.rounding == "random" else float(np.diff(self.levels).max()) / 2
+
+    @property
+    def array(self) -> NDArray[np.float64]:
+        """The levels."""
+        return np.array(self.levels)
+
+    def coarse(self, number: int) -> tuple[int, ...]:
+        """Positions of some of the levels, evenly spaced, the outer ones included.
+
+        Example:
+            >>> Space.counts(0, 10).coarse(3)
+            (0, 5, 10)
+        """
+        if not FEWEST_LEVELS <= number <= self.size:
+            raise InputError(
+                f"{number} of {self.size} levels",
+                f"{FEWEST_LEVELS} to {self.size}",
+                "or leave it out",
+            )
+        return tuple(np.linspace(0, self.size - 1, number).round().astype(int).tolist())
+
+    def numbers(self, outcomes: Any) -> NDArray[np.float64]:  # noqa: ANN401
+        """Outcomes as numbers, NaN where one is missing. Private.
+
+        Raises:
+            DataError: Not one column of numbers, booleans, or known labels.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            array = outcomes if isinstance(outcomes, pa.Array | pa.ChunkedArray) else None
+            array = pa.array(outcomes, from_pandas=True) if array is None else array
+            if isinstance(array, pa.ChunkedArray):
+                array = array.combine_chunks()
+            if isinstance(array, pa.DictionaryArray):
+                array = array.dictionary_decode()
+            if self.labels is not None:
+                return self._labelled(array.cast(pa.string()))
+            if pa.types.is_boolean(array.type):
+                array = pc.cast(array, pa.uint8())
+            found = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # The text of the engine's error may hold an outcome.
+            raise _bad_outcomes(self.labels is not None) from None
+        return np.array(found, dtype=np.float64)
+
+    def encode(
+        self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Sequence[int]
+    ) -> NDArray[np.int64]:
+        """The position among the kept levels of each outcome. Private.
+
+        Args:
+            numbers: Finite outcomes.
+            words: One fair word for each.
+            kept: Positions of the levels that are used, the outer ones included.
+        """
+        levels = self.array
+        value = np.clip(numbers, levels[0], levels[-1])
+        if self.rounding == "nearest":
+            middles = levels[:-1] + np.diff(levels) / 2
+            value = levels[np.searchsorted(middles, value, side="right")]
+        used = levels[list(kept)]
+        below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
+        share = (value - used[below]) / np.diff(used)[below]
+        return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
+
+    def to_document(self) -> dict[str, Any]:
+        """The space as a JSON object."""
+        return {
+            "levels": list(self.levels),
+            "rounding": self.rounding,
+            "labels": None if self.labels is None else list(self.labels),
+        }
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Space:
+        """The inverse of `to_document`."""
+        labels = document["labels"]
+        named = None if labels is None else tuple(labels)
+        return cls(tuple(document["levels"]), document["rounding"], named)
+
+    def _labelled(self, array: Any) -> NDArray[np.float64]:  # noqa: ANN401
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        labels = pa.array(list(self.labels or ()), pa.string())
+        place: Any = pc.index_in(array, value_set=labels)
+        if place.null_count != array.null_count:
+            raise _bad_outcomes(labelled=True)
+        codes = place.fill_null(len(labels)).to_numpy(zero_copy_only=False)
+        return np.asarray(np.append(self.array, np.nan)[codes])
+
+    def _check_labels(self) -> None:
+        labels = self.labels
+        if labels is None:
+            return
+        texts = all(isinstance(label, str) and label for label in labels)
+        if not texts or len(set(labels)) != len(labels) or len(labels) != len(self.levels):
+            raise InputError(
+                "labels that are not one text for each level",
+                "different, non-empty texts, as many as levels",
+                'give for example Space.ordinal(["no", "yes"])',
+            )
+
+
+def _bad_levels(got: str) -> InputError:
+    return InputError(
+        got,
+        f"{FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising",
+        "give for example Space.binary() or Space.bins(0, 100, 11)",
+    )
+
+
+def _bad_outcomes(labelled: bool) -> DataError:  # noqa: FBT001
+    return DataError(
+        "outcomes of another kind",
+        "one of the space's labels in every row" if labelled else "one number in every row",
+        "convert the outcomes, or give another space",
+    )
