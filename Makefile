@@ -58,7 +58,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	$(PIP) -c requirements.lock 'pip>=25.1' setuptools wheel
-	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,pandas,pictures,polars,spark]' --group dev
+	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,pandas,pictures,polars,spark,trials]' --group dev
 	touch $@ $(VENV)/.demo
 
 .PHONY: cli-page

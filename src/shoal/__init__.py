@@ -5,8 +5,9 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 `Ledger`, and `verify` recomputes every claim of the manifest.
 
 **What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Occupancy`, `Bounds`.
-**What is released**: `plan`, `Plan`, `Release`, `Simulated`; of one cell at once, `mean`.
-**What it will err**: `compare`, `simulate`, `Normal`.
+**What is released**: `plan`, `Plan`, `Release`, `Simulated`; of one cell at once, `mean`; of
+experiments, `trials`; without bias, `unbiased`.
+**What it will err**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
 **What it costs**: `Ledger`.
 **Whether it is true**: `verify`.
 **What it looks like**: `picture`.
@@ -16,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import mean
+    from shoal import bounds, mean, trials, unbiased
     from shoal.accounting.ledger import Ledger
     from shoal.errors import ShoalError
     from shoal.mechanisms.noise import Simulated
@@ -52,6 +53,7 @@ _HOME = {
     "timeslot": "shoal.records.cells",
     "verify": "shoal.verification",
 }
+_ROOMS = ("bounds", "mean", "trials", "unbiased")
 
 __all__ = [
     "Bounds",
@@ -63,6 +65,7 @@ __all__ = [
     "Release",
     "ShoalError",
     "Simulated",
+    "bounds",
     "compare",
     "hexagon",
     "hour_of_day",
@@ -71,14 +74,16 @@ __all__ = [
     "plan",
     "simulate",
     "timeslot",
+    "trials",
+    "unbiased",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Load a public name from its home."""
-    if name == "mean":
-        return import_module("shoal.mean")
+    if name in _ROOMS:
+        return import_module(f"shoal.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'shoal' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.release import verify as of_cells
+from shoal.trials import verify as of_trials
 
 if TYPE_CHECKING:
     import os
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
     from shoal.verdict import Verdict
 
-_KINDS: dict[str, Callable[[documents.Document], Verdict]] = {of_cells.SCHEMA: of_cells.verify}
+_KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
+    of_cells.SCHEMA: of_cells.verify,
+    of_trials.SCHEMA: of_trials.verify,
+}
 
 
 def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:

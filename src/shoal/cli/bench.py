@@ -107,3 +107,19 @@ def plan(
 
     for line in run(counts or SIZES, tolerance, seconds):
         show(line)
+
+
+@app.command()
+def trials(
+    repetitions: Annotated[int, typer.Option(help="Experiments for each figure.", min=2)] = 2000,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Loss; repeat.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+) -> None:
+    """Compare variances of trial mechanisms at equal loss: where clusters pay, and where not.
+
+    Example: shoal bench trials --repetitions 500 --epsilon 1
+    """
+    from shoal.benchmarks.trials import EPSILONS, run
+
+    for line in run(repetitions, epsilon or EPSILONS, seed):
+        show(line)

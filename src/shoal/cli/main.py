@@ -8,7 +8,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from shoal.cli import bench, compare, demo, ledger, plan, release, study, verify
+from shoal.cli import bench, compare, demo, ledger, plan, release, study, trial, verify
 from shoal.errors import ShoalError
 
 FAILED = 2
@@ -32,6 +32,7 @@ app.command("verify")(verify.verify)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")
 app.add_typer(study.app, name="study")
+app.add_typer(trial.app, name="trial")
 
 
 def main(arguments: list[str]) -> int:

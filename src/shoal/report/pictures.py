@@ -14,8 +14,10 @@ from shoal.errors import InputError, MissingPartError
 from shoal.planning.facts import PlanFacts
 from shoal.records.occupancy import Occupancy
 from shoal.release.frontier import Frontier
-from shoal.report import frontier
+from shoal.report import frontier, trials
 from shoal.simulation.compare import Comparison
+from shoal.trials.planning import TrialPlan
+from shoal.trials.result import PrivateTrial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +29,14 @@ _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 
 
 def picture(
-    subject: Occupancy | PlanFacts | Comparison | Frontier, path: str | os.PathLike[str]
+    subject: Occupancy | PlanFacts | Comparison | Frontier | TrialPlan | PrivateTrial,
+    path: str | os.PathLike[str],
 ) -> None:
     """Draw what is public: who contributes how much, what a plan errs by, how methods compare.
 
     Args:
-        subject: An occupancy, a plan, a comparison of mechanisms, or a frontier of plans.
+        subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
+            plan, or a released trial.
         path: Where to; the ending chooses PNG, SVG or PDF.
 
     Raises:
@@ -48,10 +52,14 @@ def picture(
         figure = _comparison(subject)
     elif isinstance(subject, Frontier):
         figure = frontier.draw(subject)
+    elif isinstance(subject, TrialPlan):
+        figure = trials.draw_plan(subject)
+    elif isinstance(subject, PrivateTrial):
+        figure = trials.draw_effects(subject)
     else:
         raise InputError(
             f"a subject of type {type(subject).__name__}",
-            "an occupancy, a plan, a comparison or a frontier",
+            "an occupancy, a plan, a comparison, a frontier, or a trial",
             "give one",
         )
     try:

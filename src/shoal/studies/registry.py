@@ -12,6 +12,8 @@ from shoal.studies import (
     grouping,
     minimax_cap,
     speeds_cell,
+    trial_insurance,
+    trial_studies,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ STUDIES: tuple[Study, ...] = (
     speeds_cell.FIGURE_4,
     minimax_cap.FIGURE_5,
     flights_variance.STUDY,
+    *trial_studies.FIGURES,
+    trial_insurance.STUDY,
 )
 ALL = "all"
 

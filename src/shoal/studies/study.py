@@ -31,6 +31,14 @@ PAPERS = {
         'V. A. Rameshwar, A. Tandon, P. Gupta, A. V. Singh, N. Chakraborty and A. Sharma, "Mean '
         'Estimation with User-Level Privacy for Spatio-Temporal IoT Datasets"'
     ),
+    "003": (
+        'A. Javanmard, V. Mirrokni and J. Pouget-Abadie, "Improving the Variance of '
+        'Differentially Private Randomized Experiments through Clustering"'
+    ),
+    "004": (
+        'G. Kamath, A. Mouzakis, M. Regehr, V. Singhal, T. Steinke and J. Ullman, "A '
+        'Bias-Variance-Privacy Trilemma for Statistical Estimation"'
+    ),
 }
 Row = dict[str, str | float | int]
 

@@ -1,1 +1,67 @@
-"""Randomised experiments with private outcomes and valid effects."""
+"""Randomised experiments with private outcomes and valid effects.
+
+`ClusterDP`, `ClusterFree` and `UniformPrior` replace the outcome of every unit by a private one;
+`NoisyHorvitzThompson` and `NoisyHistogram` release numbers of clusters. Each has `privatize`, whose
+result has a table, effects with intervals, and a manifest. `plan` says before the experiment what
+each will err. See `docs/trials.md`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
+    from shoal.trials.effects import Effect, Inference
+    from shoal.trials.expected import Expected
+    from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
+    from shoal.trials.planning import TrialPlan, plan
+    from shoal.trials.result import PrivateTrial
+    from shoal.trials.space import Space
+    from shoal.trials.student import detectable, power
+
+# Names are loaded when first used, so that the command line starts at once.
+_HOME = {
+    "ClusterDP": "shoal.trials.mechanisms",
+    "ClusterFree": "shoal.trials.mechanisms",
+    "Effect": "shoal.trials.effects",
+    "Expected": "shoal.trials.expected",
+    "Inference": "shoal.trials.effects",
+    "NoisyHistogram": "shoal.trials.aggregate_mechanisms",
+    "NoisyHorvitzThompson": "shoal.trials.aggregate_mechanisms",
+    "PrivateTrial": "shoal.trials.result",
+    "Space": "shoal.trials.space",
+    "TrialPlan": "shoal.trials.planning",
+    "UniformPrior": "shoal.trials.mechanisms",
+    "detectable": "shoal.trials.student",
+    "plan": "shoal.trials.planning",
+    "power": "shoal.trials.student",
+}
+
+__all__ = [
+    "ClusterDP",
+    "ClusterFree",
+    "Effect",
+    "Expected",
+    "Inference",
+    "NoisyHistogram",
+    "NoisyHorvitzThompson",
+    "PrivateTrial",
+    "Space",
+    "TrialPlan",
+    "UniformPrior",
+    "detectable",
+    "plan",
+    "power",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Load a public name from its home."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'shoal.trials' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

@@ -53,12 +53,11 @@ class Assignment:
 
     def to_document(self) -> documents.Document:
         """The assignment as a JSON object."""
-        units = None if self.units is None else keys.to_document(pa.table({"unit": self.units}))
         return {
             "clusters": keys.to_document(pa.table({"cluster": self.clusters})),
             "arms": keys.to_document(pa.table({"arm": self.arms})),
             "sizes": documents.pack_integers(self.sizes.ravel()),
-            "units": units,
+            "units": None if self.units is None else _names(self.units),
         }
 
     @classmethod
@@ -71,11 +70,25 @@ class Assignment:
         clusters = keys.from_document(document["clusters"]).column("cluster").combine_chunks()
         arms = keys.from_document(document["arms"]).column("arm").combine_chunks()
         sizes = documents.unpack_integers(document["sizes"], "sizes")
-        units = document["units"]
-        named = None
-        if units is not None:
-            named = keys.from_document(units).column("unit").combine_chunks()
+        named = None if document["units"] is None else _named(document["units"])
         return cls(clusters, arms, sizes.reshape(len(clusters), len(arms)).astype(np.int64), named)
+
+
+def _names(units: pa.Array[Any]) -> documents.Document:
+    """Names of units as a JSON object: whole numbers from 0 are packed, others listed."""
+    if pa.types.is_integer(units.type):
+        numbers = units.to_numpy(zero_copy_only=False)
+        if len(numbers) and int(numbers.min()) >= 0:
+            return {"type": str(units.type), "numbers": documents.pack_integers(numbers)}
+    return keys.to_document(pa.table({"unit": units}))
+
+
+def _named(document: documents.Document) -> pa.Array[Any]:
+    if "numbers" not in document:
+        return keys.from_document(document).column("unit").combine_chunks()
+    numbers = documents.unpack_integers(document["numbers"], "units")
+    found: pa.Array[Any] = pa.array(numbers, type=pa.type_for_alias(str(document["type"])))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

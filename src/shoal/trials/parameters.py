@@ -136,17 +136,25 @@ def calibrate(
         (Fraction(1, 2), True)
     """
     uniform = ONE // len(kept)
-    share = uniform if floor is None else min(uniform, math.floor(_finite(floor, "floor") * ONE))
-    weight = 0 if math.isinf(sigma) else math.floor(2**LATTICE_BITS / _finite(sigma, "sigma"))
+    share = uniform if floor is None else math.floor(_finite(floor, "floor") * ONE)
+    # 1/K as a floating-point number may lie a little above the largest whole floor.
+    if not 1 <= share <= uniform + 1:
+        raise InputError(
+            f"a floor of {floor!r}",
+            f"a share above 2^-{BITS} and at most 1/{len(kept)}, the number of levels in use",
+            "leave it out to have it chosen",
+        )
+    share = min(share, uniform)
+    weight = 0
+    if sigma != math.inf:
+        weight = math.floor(2**LATTICE_BITS / _finite(sigma, "sigma"))
     left = epsilon - Fraction(_SIDES * weight, 2**LATTICE_BITS)
     if left < 0 or (left == 0 and delta == 0):
         raise InputError(
-            f"histogram noise of {sigma:.6g}, which costs {2 / sigma:.6g}",
+            f"histogram noise of {sigma:.6g}, which costs {_SIDES / sigma:.6g}",
             f"a cost below epsilon {float(epsilon):.6g}",
             "raise the noise or epsilon",
         )
-    if share < 1:
-        raise InputError(f"a floor of {floor!r}", "a share above 2^-32", "give for example 0.01")
     replaced = replacement_for(left, delta, Fraction(share, ONE), BITS)
     if replaced >= ONE:
         raise InputError(

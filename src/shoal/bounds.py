@@ -1,0 +1,26 @@
+"""What no private mean can beat, and which estimator comes closest.
+
+`trilemma` is a lower bound on the error given users, budget, bias and a moment; `regime` names the
+estimator with the least certified error; `distance_to_bound` compares the two. `shuffled` is
+privacy amplification by shuffling, `shuffled_trilemma` the bound it proves. See
+`docs/theory/trilemma.md`.
+"""
+
+from shoal.theory.regimes import Regime, regime
+from shoal.theory.setting import Setting
+from shoal.theory.shuffling import Shuffled, ShuffledBound, shuffled, shuffled_trilemma
+from shoal.theory.trilemma import Term, Trilemma, distance_to_bound, trilemma
+
+__all__ = [
+    "Regime",
+    "Setting",
+    "Shuffled",
+    "ShuffledBound",
+    "Term",
+    "Trilemma",
+    "distance_to_bound",
+    "regime",
+    "shuffled",
+    "shuffled_trilemma",
+    "trilemma",
+]

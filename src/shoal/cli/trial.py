@@ -1,0 +1,345 @@
+"""`shoal trial`: randomised experiments with private outcomes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.options import Data, Json, show, show_json, working
+
+app = typer.Typer(
+    help="Randomised experiments: plan, release private outcomes, estimate effects.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Mechanism(StrEnum):
+    """Names of the mechanisms."""
+
+    CLUSTER_DP = "cluster-dp"
+    CLUSTER_FREE = "cluster-free"
+    UNIFORM_PRIOR = "uniform-prior"
+    HORVITZ_THOMPSON = "horvitz-thompson"
+    HISTOGRAM = "histogram"
+
+
+@app.command()
+def plan(
+    data: Annotated[
+        Path | None, typer.Argument(help="Units: a Parquet or CSV file; no outcome is read.")
+    ] = None,
+    treatment: Annotated[str | None, typer.Option(help="Column of the arm, with a file.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Column of the cluster.")] = None,
+    control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
+    single_arm: Annotated[
+        str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")
+    ] = "refuse",
+    units: Annotated[int | None, typer.Option(help="Instead of a file: units in all.")] = None,
+    clusters: Annotated[int | None, typer.Option(help="Of equal size, with --units.")] = None,
+    shares: Annotated[
+        str | None, typer.Option(help="Of the arms, control first, such as 0.5,0.5.")
+    ] = None,
+    space: Annotated[
+        str, typer.Option(help="binary, counts:0:10, bins:0:100:16, levels:1,2,5, ordinal:a,b.")
+    ] = "binary",
+    epsilon: Annotated[
+        list[str] | None, typer.Option(help="Privacy loss of one outcome; repeat to compare.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="What may go wrong.")] = "0",
+    mean: Annotated[float | None, typer.Option(help="Expected mean (rate, if binary).")] = None,
+    sd: Annotated[float | None, typer.Option(help="Expected standard deviation.")] = None,
+    between: Annotated[float, typer.Option(help="Expected share between clusters.")] = 0.0,
+    effect: Annotated[float | None, typer.Option(help="Whose power is wanted.")] = None,
+    power: Annotated[float, typer.Option(help="Of the least detectable effect.")] = 0.8,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    other_units: Annotated[
+        list[int] | None, typer.Option("--against-units", help="Compare with; repeat.")
+    ] = None,
+    other_clusters: Annotated[
+        list[int] | None, typer.Option("--against-clusters", help="Compare with; repeat.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw errors against epsilon.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Expected standard error and power of every mechanism, before the experiment; costs nothing.
+
+    Example: shoal trial plan --units 6000 --clusters 30 --space binary --epsilon 1 --effect 0.05
+    """
+    import shoal
+    from shoal import trials
+    from shoal.errors import InputError
+    from shoal.report.pictures import check_picture
+    from shoal.trials.spaces import space_of
+
+    losses = epsilon or ["1"]
+    if (data is None) == (units is None) or (data is None) != (treatment is None):
+        raise InputError(
+            "not one of a file and a number of units",
+            "DATA with --treatment, or --units",
+            "give for example --units 6000 --clusters 30",
+        )
+    if picture is not None:
+        check_picture(picture)
+    outcomes = space_of(space)
+    parts = None if shares is None else _shares(shares)
+    sizes: Any = units
+    if data is not None and treatment is not None:
+        sizes = _sizes(data, treatment, cluster, control, single_arm)
+    made = trials.plan(
+        sizes,
+        outcomes,
+        epsilon=losses[0],
+        delta=delta,
+        clusters=clusters,
+        shares=parts,
+        expected=_expected(mean, sd, between),
+        effect=effect,
+        confidence=confidence,
+        power=power,
+    )
+    if picture is not None:
+        shoal.picture(made, picture)
+    compared = len(losses) > 1 or other_units or other_clusters
+    grid = (
+        made.against(n=other_units, epsilon=losses, clusters=other_clusters) if compared else None
+    )
+    if as_json:
+        document = made.to_document()
+        show_json(document if grid is None else {**document, "against": grid.to_pylist()})
+        return
+    show(str(made))
+    if grid is not None:
+        show("")
+        show(_columns(grid.to_pylist()))
+
+
+@app.command()
+def release(
+    data: Data,
+    outcome: Annotated[str, typer.Option(help="Column of the outcome. Private.")],
+    treatment: Annotated[str, typer.Option(help="Column of the arm. Public.")],
+    space: Annotated[
+        str, typer.Option(help="binary, counts:0:10, bins:0:100:16, levels:1,2,5, ordinal:a,b.")
+    ],
+    ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
+    epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
+    delta: Annotated[str, typer.Option(help="What may go wrong.")] = "0",
+    cluster: Annotated[str | None, typer.Option(help="Column of the cluster. Public.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Column of public names of units.")] = None,
+    control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
+    mechanism: Annotated[Mechanism, typer.Option(help="What is released.")] = Mechanism.CLUSTER_DP,
+    levels: Annotated[str, typer.Option(help="Levels in use: auto, all, or a number.")] = "auto",
+    floor: Annotated[float | None, typer.Option(help="gamma; chosen unless given.")] = None,
+    histogram_scale: Annotated[
+        float | None, typer.Option(help="sigma; chosen unless given.")
+    ] = None,
+    rounding: Annotated[str, typer.Option(help="To levels: random or nearest.")] = "random",
+    missing: Annotated[str, typer.Option(help="Missing outcomes: refuse or public.")] = "refuse",
+    single_arm: Annotated[
+        str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")
+    ] = "refuse",
+    clustering_epsilon: Annotated[
+        str, typer.Option(help="What private clusters cost when they were made.")
+    ] = "0",
+    name: Annotated[str, typer.Option(help="Another name draws, and costs, again.")] = "",
+    output: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet).")] = None,
+    manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Replace outcomes by private ones, record result and charge together, deliver.
+
+    Example: shoal trial release visits.csv --outcome bought --treatment arm --cluster city
+    --space binary --epsilon 2 --ledger visits.ledger --output units.csv --manifest trial.json
+    """
+    from shoal.documents import check_writable
+    from shoal.records.units import read_columns
+    from shoal.trials.spaces import space_of
+    from shoal.trials.student import check_confidence
+    from shoal.trials.tables import check_ending
+
+    check_confidence(confidence)
+    if output is not None:
+        check_ending(output)
+    for place in (output, manifest):
+        if place is not None:
+            check_writable(place)
+    outcomes = space_of(space, rounding)
+    chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
+    columns = {"outcome": outcome, "treatment": treatment, "cluster": cluster, "unit": unit}
+    with working("reading outcomes, drawing, recording"):
+        named = [column for column in columns.values() if column is not None]
+        table = read_columns(data, list(dict.fromkeys(named)))
+        arms = table.column(treatment)
+        done = chosen.privatize(
+            table.column(outcome),
+            arms,
+            None if cluster is None else table.column(cluster),
+            space=outcomes,
+            unit=None if unit is None else table.column(unit),
+            control=_like(control, arms),
+            missing=missing,
+            single_arm=single_arm,
+            clustering_epsilon=clustering_epsilon,
+            ledger=ledger,
+            name=name,
+            columns=columns,
+        )
+    effects = done.effects(confidence)
+    if output is not None:
+        done.write(output)
+    if manifest is not None:
+        done.write_manifest(manifest)
+    if as_json:
+        show_json(done.manifest)
+        return
+    how = "delivered again at no cost" if done.from_ledger else "recorded"
+    number = f"entry {done.entry.number} of {ledger}" if done.entry else ""
+    show(f"{how}: {number}, epsilon {done.epsilon:.6g}, delta {done.delta:.6g}")
+    show(done.reason)
+    for each in effects:
+        show(str(each))
+
+
+@app.command()
+def estimate(
+    manifest: Annotated[Path, typer.Argument(help="Written by `shoal trial release`.")],
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the table to work with (.csv, .parquet).")
+    ] = None,
+    clusters: Annotated[bool, typer.Option("--clusters", help="Show each cluster too.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Draw the effects here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Effects of a released trial, with standard errors and intervals; costs nothing.
+
+    Example: shoal trial estimate trial.json --confidence 0.9 --output units.csv
+    """
+    import shoal
+    from shoal.report.pictures import check_picture
+    from shoal.trials import PrivateTrial
+
+    if picture is not None:
+        check_picture(picture)
+    found = PrivateTrial.load(manifest)
+    effects = found.effects(confidence)
+    if output is not None:
+        found.write(output)
+    if as_json:
+        show_json({"effects": [each.to_document() for each in effects]})
+        return
+    for each in effects:
+        show(str(each))
+        if clusters:
+            show(each.clusters_text())
+    if picture is not None:
+        shoal.picture(found, picture)
+
+
+def _sizes(
+    data: Path, treatment: str, cluster: str | None, control: str | None, single_arm: str
+) -> Any:  # noqa: ANN401
+    from shoal.records.units import read_columns
+    from shoal.trials.assignment import enrol
+
+    names = [treatment] if cluster is None else [treatment, cluster]
+    table = read_columns(data, list(dict.fromkeys(names)))
+    arms = table.column(treatment)
+    found = enrol(
+        arms,
+        None if cluster is None else table.column(cluster),
+        control=_like(control, arms),
+        single_arm=single_arm,
+    )
+    return found.assignment.sizes
+
+
+def _shares(text: str) -> list[float]:
+    from shoal.errors import InputError
+
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"shares {text[:40]!r}", "numbers with commas between", "give for example 0.5,0.5"
+        ) from None
+
+
+def _expected(mean: float | None, sd: float | None, between: float) -> Any:  # noqa: ANN401
+    from shoal.errors import InputError
+    from shoal.trials import Expected
+
+    if mean is None:
+        if sd is not None or between:
+            raise InputError(
+                "an expected spread without a mean", "a mean with it", "give --mean too"
+            )
+        return None
+    return Expected.binary(mean, between) if sd is None else Expected(mean, sd, between)
+
+
+def _columns(rows: list[dict[str, Any]]) -> str:
+    """Rows of a comparison, aligned."""
+    names = ("n", "clusters", "epsilon", "mechanism", "standard_error", "detectable", "power")
+    texts = [tuple(name.replace("_", " ") for name in names)]
+    for row in rows:
+        numbers = (f"{row[name]:.3g}" if row[name] is not None else "" for name in names[4:])
+        texts.append(
+            (
+                str(row["n"]),
+                str(row["clusters"]),
+                f"{row['epsilon']:.4g}",
+                row["mechanism"],
+                *numbers,
+            )
+        )
+    widths = [max(len(text[at]) for text in texts) for at in range(len(names))]
+    return "\n".join(
+        "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in texts
+    )
+
+
+def _mechanism(
+    kind: Mechanism,
+    epsilon: str,
+    delta: str,
+    levels: str,
+    floor: float | None,
+    histogram_scale: float | None,
+) -> Any:  # noqa: ANN401
+    from shoal import trials
+    from shoal.errors import InputError
+
+    number = int(levels) if levels.isdecimal() else levels
+    prior = floor is not None or histogram_scale is not None
+    if prior and kind not in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
+        raise InputError(
+            f"a floor or histogram scale with {kind}",
+            "cluster-dp or cluster-free, which have them",
+            "leave them out",
+        )
+    if kind is Mechanism.UNIFORM_PRIOR:
+        return trials.UniformPrior(epsilon, delta, levels=number)
+    if kind in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
+        made = trials.ClusterDP if kind is Mechanism.CLUSTER_DP else trials.ClusterFree
+        return made(epsilon, delta, floor, histogram_scale, number)
+    if levels != "auto" or delta != "0":
+        raise InputError(
+            f"levels or delta with {kind}", "epsilon alone: it needs neither", "leave them out"
+        )
+    aggregate = kind is Mechanism.HORVITZ_THOMPSON
+    return (trials.NoisyHorvitzThompson if aggregate else trials.NoisyHistogram)(epsilon)
+
+
+def _like(control: str | None, arms: Any) -> Any:  # noqa: ANN401
+    """The control arm in the type of the arms' column."""
+    if control is None:
+        return None
+    known = {str(value): value for value in arms.unique().to_pylist()}
+    return known.get(control, control)

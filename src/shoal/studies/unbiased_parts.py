@@ -1,0 +1,85 @@
+"""Estimators of a mean with equal weights, planned for a study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from shoal.mechanisms.unbiased import search
+from shoal.mechanisms.unbiased.clipped import Clipped
+from shoal.mechanisms.unbiased.residual import Residual
+from shoal.mechanisms.unbiased.sampled import Chance, Sampled
+from shoal.mechanisms.unbiased.weights import Weights
+
+if TYPE_CHECKING:
+    from shoal.mechanisms.unbiased.symmetric import Symmetric
+    from shoal.theory.clipping import Moments
+
+CLIPPED, SAMPLED, COMBINED, SYMMETRIC = (
+    "clipped_mean",
+    "sampled_mean",
+    "clipped_plus_residual",
+    "symmetric_mean",
+)
+WORDS = {
+    CLIPPED: "clipped",
+    SAMPLED: "sampled",
+    COMBINED: "combined",
+    SYMMETRIC: "symmetric",
+}
+_FARTHEST = 2.0**20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of an estimator.
+
+    Attributes:
+        n: Users.
+        moments: Public bounds.
+        epsilon: Largest epsilon.
+        delta: Largest delta.
+        interval: Holds the mean.
+
+    Example:
+        >>> from shoal.theory.clipping import Moment
+        >>> asked = Asked(10**4, (Moment(2, 1), Moment(4, 1.4)), 1.0, 1e-6)
+        >>> round(asked.clipped(0.01).rmse_bound * 100, 3)
+        1.416
+        >>> round(asked.combined().rmse_bound * 100, 3)
+        1.27
+        >>> round(asked.symmetric().rmse_bound * 100, 3)
+        1.105
+        >>> round(asked.sampled().rmse_bound * 100)
+        1118
+    """
+
+    n: int
+    moments: Moments
+    epsilon: float
+    delta: float
+    interval: tuple[float, float] = (0.0, 1.0)
+
+    def clipped(self, bias: float) -> Clipped:
+        """With a bias budget; delta is not used."""
+        weights, loss = Weights.equal(self.n), Fraction(self.epsilon)
+        return Clipped.plan(weights, self.moments, self.interval, loss, bias=bias)
+
+    def sampled(self) -> Sampled:
+        """Epsilon is not used."""
+        return Sampled(Weights.equal(self.n), self.moments, self.interval, self._chance)
+
+    def combined(self) -> Residual:
+        """Clipped plus sampled residuals."""
+        weights, loss = Weights.equal(self.n), Fraction(self.epsilon)
+        return Residual.best(weights, self.moments, self.interval, loss, self._chance)
+
+    def symmetric(self, *, reuse: bool | None = None) -> Symmetric:
+        """The interval is not used."""
+        weights, loss, delta = Weights.equal(self.n), Fraction(self.epsilon), Fraction(self.delta)
+        return search.best(search.Wish(weights, self.moments, loss, delta, reuse, _FARTHEST))
+
+    @property
+    def _chance(self) -> Chance:
+        return Chance.at_most(Fraction(self.delta))

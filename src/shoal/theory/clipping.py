@@ -1,0 +1,259 @@
+"""What clipping costs when values have no bounds, only bounded central moments.
+
+Throughout, X has mean mu and E|X - mu|^p <= psi^p for one or several public pairs (p, psi), Y is
+|X - mu| and t >= 0 is a margin, in the value's unit. Every bound is the least over the pairs. The
+bounds are those of paper 004, section 3, with the sharp constants in place of 1: a line through
+the origin that touches (y - t)+ as a function of y^p bounds it everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_LEAST_ORDER, _MOST_ORDER = 2.0, 1000.0
+_SMALLEST, _LARGEST = 2.0**-300, 2.0**300
+_MOST_PAIRS = 20
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_LARGEST_LOG = 700.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A public bound on a central moment: E|X - mu|^order <= size^order.
+
+    Attributes:
+        order: The power, from 2 to 1000.
+        size: In the value's unit; a standard deviation has order 2.
+
+    Raises:
+        InputError: An order below 2, or a size that is not a moderate number above 0.
+
+    Example:
+        >>> Moment(8, 1.8)
+        Moment(order=8.0, size=1.8)
+    """
+
+    order: float
+    size: float
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("order", _LEAST_ORDER, _MOST_ORDER),
+            ("size", _SMALLEST, _LARGEST),
+        ):
+            found: object = getattr(self, name)
+            if isinstance(found, bool) or not isinstance(found, int | float):
+                raise _bad(name, type(found).__name__)
+            if not low <= found <= high:
+                raise _bad(name, f"{found!r:.40}")
+            object.__setattr__(self, name, float(found))
+
+
+Moments = tuple[Moment, ...]
+
+
+def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
+    """One or several bounds as a tuple.
+
+    Raises:
+        InputError: Something else, or none.
+
+    Example:
+        >>> moments_of(Moment(2, 1))
+        (Moment(order=2.0, size=1.0),)
+    """
+    found = (moment,) if isinstance(moment, Moment) else moment
+    if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
+        raise InputError(
+            f"a moment of type {type(moment).__name__}",
+            "a Moment(order, size) or a tuple of them",
+            "give for example moment=Moment(2, 1.5)",
+        )
+    if not 0 < len(found) <= _MOST_PAIRS:
+        raise InputError(
+            f"{len(found)} moments", f"from 1 to {_MOST_PAIRS}", "give the ones that are known"
+        )
+    return tuple(found)
+
+
+def deviation(moments: Moments) -> float:
+    """Largest standard deviation: the least size, as E Y^2 <= (E Y^p)^(2/p).
+
+    Example:
+        >>> deviation((Moment(2, 1), Moment(8, 1.8)))
+        1.0
+    """
+    return min(moment.size for moment in moments)
+
+
+def tail(moments: Moments, margin: float) -> float:
+    """P[Y > t] <= (psi/t)^p, and at most 1 (Markov).
+
+    Example:
+        >>> tail((Moment(2, 1),), 2.0)
+        0.25
+    """
+    return min([1.0, *(_power(m.size, margin, m.order) for m in moments)])
+
+
+def excess(moments: Moments, margin: float) -> float:
+    """E(Y - t)+ <= K psi^p t^(1-p) with K = (p-1)^(p-1)/p^p, and psi - t where t is small.
+
+    As a function of z = y^p, (z^(1/p) - t)+ lies below its tangent from the origin, which touches
+    at y = p t/(p-1); if psi is beyond, below its tangent at y = psi. Both are attained: by the
+    two points 0 and p t/(p-1), and by psi alone. The paper has 1 in place of K.
+
+    Example:
+        >>> excess((Moment(2, 1),), 2.0)
+        0.125
+    """
+    return min(_excess(m, margin) for m in moments)
+
+
+def excess_square(moments: Moments, margin: float) -> float:
+    """E(Y - t)+^2 <= kappa psi^p t^(2-p) with kappa = (4/p^2)(1 - 2/p)^(p-2).
+
+    As in `excess`, touching at y = p t/(p-2); (psi - t)^2 where psi is beyond; psi^2 at p = 2.
+
+    Example:
+        >>> round(excess_square((Moment(4, 1),), 2.0), 6)
+        0.015625
+    """
+    return min(_excess_square(m, margin) for m in moments)
+
+
+def one_sided(moments: Moments, margin: float) -> float:
+    """E(X - mu - t)+ <= the least of `excess` and (sqrt(t^2 + psi^2) - t)/2.
+
+    The second is Scarf's bound, sharp for given mean and variance: (x - t)+ = (x - t + |x - t|)/2
+    and E|x - t| <= sqrt(psi^2 + t^2).
+
+    Example:
+        >>> round(one_sided((Moment(2, 1),), 2.0), 6)
+        0.118034
+    """
+    # The form without cancellation.
+    size = deviation(moments)
+    scarf = size * (size / (2 * (margin + math.hypot(margin, size))))
+    return min(excess(moments, margin), scarf)
+
+
+def margin(moments: Moments, bias: float) -> float:
+    """The least margin whose `one_sided` bound is at most a bias budget.
+
+    Clipping to [a - t, b + t] with mu in [a, b] loses at most E(X - b - t)+ at one end and
+    E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
+
+    Args:
+        moments: Public bounds.
+        bias: Budget above 0, in the value's unit.
+
+    Raises:
+        InputError: The budget is not a finite number above 0.
+
+    Example:
+        >>> round(margin((Moment(2, 1),), 0.125), 4)
+        1.875
+    """
+    if isinstance(bias, bool) or not isinstance(bias, int | float) or not 0 < bias < math.inf:
+        raise InputError(
+            f"a bias budget of {str(bias)[:40]}", "a finite number above 0", "give bias=0.01"
+        )
+    # Scarf's bound is at most sd^2/(4t), so this margin is enough; all bounds fall with t.
+    short, enough = 0.0, deviation(moments) * (deviation(moments) / (4 * bias))
+    if one_sided(moments, short) <= bias:
+        return short
+    while one_sided(moments, enough) > bias:
+        enough *= 1 + 2.0**-40
+    while True:
+        middle = (short + enough) / 2
+        if not short < middle < enough:
+            return enough
+        if one_sided(moments, middle) <= bias:
+            enough = middle
+        else:
+            short = middle
+
+
+def symmetric_bias(moments: Moments, off: float, half_width: float) -> float:
+    """Bias of clipping a symmetric X to (mu + e) -+ c, with |e| <= off < c.
+
+    By symmetry it is E(X' - (c-e))+ - E(X' - (c+e))+ with X' = X - mu: at most half of
+    `excess` at c - off, and at most off times the tail P[Y > c - off], for the integral of
+    P[X' > u] from c-e to c+e is at most 2 e P[Y > c-e]/2.
+
+    Args:
+        moments: Public bounds.
+        off: Most that the middle of the interval is off.
+        half_width: c, above `off`.
+
+    Example:
+        >>> symmetric_bias((Moment(2, 1),), 1.0, 5.0)
+        0.03125
+    """
+    inside = half_width - off
+    return min(excess(moments, inside) / 2, off * tail(moments, inside))
+
+
+def least(objective: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function of a positive number is least: a coarse grid of ratios, then golden section.
+
+    Example:
+        >>> round(least(lambda x: x + 4 / x, 0.01, 100.0), 3)
+        2.0
+    """
+    steps = 64
+    ratio = math.pow(high / low, 1 / steps)
+    at = min(range(steps + 1), key=lambda i: objective(low * ratio**i))
+    left, right = low * ratio ** max(at - 1, 0), low * ratio ** min(at + 1, steps)
+    for _ in range(60):
+        one, two = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+        if objective(one) <= objective(two):
+            right = two
+        else:
+            left = one
+    return (left + right) / 2
+
+
+def _excess(moment: Moment, margin: float) -> float:
+    p, size = moment.order, moment.size
+    if margin <= size * (1 - 1 / p):
+        return size - margin
+    return math.exp(_log_k(p)) * size * _power(size, margin, p - 1)
+
+
+def _excess_square(moment: Moment, margin: float) -> float:
+    p, size = moment.order, moment.size
+    if margin <= size * (1 - 2 / p):
+        return math.pow(size - margin, 2)
+    if p == _LEAST_ORDER:
+        return size * size
+    log_kappa = 2 * math.log(2 / p) + (p - 2) * math.log1p(-2 / p)
+    return math.exp(log_kappa) * size * size * _power(size, margin, p - 2)
+
+
+def _log_k(p: float) -> float:
+    return (p - 1) * math.log1p(-1 / p) - math.log(p)
+
+
+def _power(size: float, margin: float, exponent: float) -> float:
+    """(size/margin)^exponent, infinite at 0; never an overflow."""
+    if margin <= 0:
+        return math.inf
+    log = exponent * (math.log(size) - math.log(margin))
+    return math.exp(log) if log < _LARGEST_LOG else math.inf
+
+
+def _bad(name: str, got: str) -> InputError:
+    return InputError(
+        f"a moment's {name} of {got}",
+        "an order from 2 to 1000 and a size from 2^-300 to 2^300",
+        "give for example Moment(2, 1.5)",
+    )

@@ -1,0 +1,177 @@
+"""Which of three estimators has the least certified error: the regimes of paper 004, Theorem 1.2.2.
+
+Certificates are those of theory 4, section 1, with the sharp margin of paper 004, Lemma B.1.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.theory.setting import Setting
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.theory.setting import Amount, Moment
+
+CLIPPED = "clipped_mean"
+RESIDUAL = "clipped_plus_residual"
+SAMPLED = "sampled_mean"
+
+_WORDS = {
+    CLIPPED: "Clip and accept the bias: clipping costs less than what delta could buy.",
+    RESIDUAL: "Clip, and sample what clipping cut off: delta pays for an unbiased mean.",
+    SAMPLED: "Only publishing sampled values meets the bias: each is shown with probability delta.",
+    "none": "No estimator of the library can: without delta an unbiased mean of such a class needs "
+    "an infinite error. Allow some bias or delta.",
+}
+_SMALL_PRICE = 1.1
+# No clipping is of use for a smaller bias, over the moment's size.
+_LEAST_BIAS = 1e-200
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Which estimator to take, and what each would err by.
+
+    Attributes:
+        name: "clipped_mean", "clipped_plus_residual", "sampled_mean", or "none".
+        sentence: What that means.
+        rmse: Certified root mean squared error of the best one (of the average of the releases),
+            in the value's unit.
+        errors: The same for all three, infinite where one is impossible.
+        clip_bias: The bias bound that the clipped mean should use, in the value's unit.
+    """
+
+    name: str
+    sentence: str
+    rmse: float
+    errors: dict[str, float]
+    clip_bias: float
+
+
+def regime(
+    n: int,
+    epsilon: Amount,
+    delta: Amount,
+    bias: float,
+    moment: Moment,
+    *,
+    width: float | None = None,
+    releases: int = 1,
+) -> Regime:
+    """Which estimator errs least: a clipped mean, clipping plus sampling, or sampling alone.
+
+    Mean squared errors, for size 1, width W and R releases on other users each, averaged:
+
+    - clipped, bias b <= `bias`: b^2 + [1/n + 2 (W + 2c)^2/(n epsilon)^2]/R with the margin
+      c = ((order - 1)^(order - 1)/order^order / b)^(1/(order - 1)), b the best;
+    - clipped and sampled residual, unbiased: [2/n + 4 W^2/(n epsilon)^2 + 16 c^2/(n epsilon)^2 +
+      2 kappa c^(2 - order)/(n delta)]/R with kappa = (4/order^2)(1 - 2/order)^(order - 2), c best;
+    - sampled about the middle of the interval, unbiased: (1 + (1 - delta) W^2/4)/(n delta R).
+
+    Bias does not average out: with many releases the unbiased ones win.
+
+    Args:
+        n: Users of each release.
+        epsilon: Privacy loss of each release.
+        delta: From 0 to below 1.
+        bias: Most bias that is accepted, in the value's unit.
+        moment: (order, size), or an object with these.
+        width: Length of the interval that holds the mean; without it, the size of the moment.
+        releases: How many such releases will be averaged, from 1.
+
+    Raises:
+        InputError: A number is outside its range.
+
+    Example:
+        >>> regime(10_000, 0.1, 1e-6, 0.1, (4, 1.0)).name
+        'clipped_mean'
+        >>> regime(10_000, 0.1, 0.01, 0.1, (4, 1.0), releases=10_000).name
+        'clipped_plus_residual'
+        >>> regime(10_000, 0.1, 0.01, 0, (2, 1.0)).name
+        'sampled_mean'
+    """
+    if releases < 1:
+        raise InputError(f"{releases} releases", "1 or more", "give releases=1")
+    return regime_of(Setting.of(n, epsilon, delta, bias, moment, width), releases)
+
+
+def regime_of(setting: Setting, releases: int = 1) -> Regime:
+    """`regime` of a checked problem.
+
+    Example:
+        >>> regime_of(Setting.of(10_000, 1, 0, 0, (2, 1.0))).name
+        'none'
+    """
+    clipped, bias = _clipped(setting, releases)
+    squares = {
+        CLIPPED: clipped,
+        RESIDUAL: _residual(setting) / releases,
+        SAMPLED: _sampled(setting) / releases,
+    }
+    errors = {name: math.sqrt(square) * setting.size for name, square in squares.items()}
+    best = min(errors, key=lambda name: errors[name])
+    if errors[best] == math.inf:
+        return Regime("none", _WORDS["none"], math.inf, errors, 0.0)
+    free = setting.size / math.sqrt(setting.n * releases)
+    price = errors[best] / free
+    cost = "privacy costs little here" if price <= _SMALL_PRICE else f"{price:.3g} times that"
+    sentence = (
+        f"{_WORDS[best]} Error at most {errors[best]:.3g}; without privacy {free:.3g}: {cost}."
+    )
+    return Regime(best, sentence, errors[best], errors, bias * setting.size)
+
+
+def clip_margin(order: float, bias: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far beyond the interval of the mean to clip: E(|X - mean| - c)^+ <= bias at size 1.
+
+    Paper 004, Lemma B.1.1: c = ((order - 1)^(order - 1)/order^order / bias)^(1/(order - 1)).
+
+    Example:
+        >>> clip_margin(2.0, np.array([0.01])).round(9).tolist()
+        [25.0]
+    """
+    power = order - 1
+    constant = power * math.log(power) - order * math.log(order)
+    return np.asarray(np.exp((constant - np.log(bias)) / power))
+
+
+def _clipped(setting: Setting, releases: int) -> tuple[float, float]:
+    """Least mean squared error of the average, and the bias it takes; a grid finds it."""
+    # The setting rounds a bias upwards; an estimator must keep it.
+    most = min(math.nextafter(setting.bias, 0), 1e3)
+    if most < _LEAST_BIAS or setting.epsilon == 0:
+        return math.inf, 0.0
+    bias = most * np.geomspace(1e-12, 1, 1000)
+    reach = setting.width + 2 * clip_margin(setting.order, bias)
+    # Too much noise for a float is infinite, and never the least.
+    with np.errstate(over="ignore"):
+        noise = 2 * (reach / (setting.n * setting.epsilon)) ** 2
+    square = bias**2 + (1 / setting.n + noise) / releases
+    best = int(square.argmin())
+    return float(square[best]), float(bias[best])
+
+
+def _residual(setting: Setting) -> float:
+    """With the best margin, 16 c^2/(n epsilon)^2 + 2 kappa c^(2 - order)/(n delta) is least."""
+    order, n, epsilon, delta = setting.order, setting.n, setting.epsilon, setting.delta
+    if epsilon == 0 or delta == 0:
+        return math.inf
+    kappa = 4 / order**2 * float((1 - 2 / order) ** (order - 2))
+    margin = float((n * epsilon**2 * kappa * (order - 2) / (16 * delta)) ** (1 / order))
+    tail = kappa * float(margin ** (2 - order)) if margin > 0 else 1.0
+    noise = (4 * setting.width**2 + 16 * margin**2) / (n * epsilon) ** 2
+    return 2 / n + noise + 2 * tail / (n * delta)
+
+
+def _sampled(setting: Setting) -> float:
+    delta = setting.delta
+    if delta == 0:
+        return math.inf
+    return (1 + (1 - delta) * setting.width**2 / 4) / (setting.n * delta)

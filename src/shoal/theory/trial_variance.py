@@ -1,0 +1,104 @@
+"""Variance of effects in stratified experiments: of the assignment, and what privacy adds.
+
+The estimator weighs each cluster by its share of the units: tau_a = sum_c (n_c/n)(mean of arm a -
+mean of the control), arm 0, within cluster c. Shapes are clusters x arms, control first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def of_effects(unit: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Variance of each arm's effect if the units of a group have independent errors.
+
+    sum_c (n_c/n)^2 (v_{a,c}/n_{a,c} + v_{0,c}/n_{0,c}).
+
+    Args:
+        unit: v, the mean variance of a unit in each group, clusters x arms.
+        sizes: Units of each group, clusters x arms.
+
+    Returns:
+        One number for each arm but the control.
+
+    Example:
+        >>> of_effects(np.array([[1.0, 3.0]]), np.array([[2, 6]])).tolist()
+        [1.0]
+    """
+    means = _weights(sizes)[:, None] ** 2 * unit / sizes
+    return np.asarray((means[:, 1:] + means[:, :1]).sum(axis=0))
+
+
+def of_assignment(
+    spread: NDArray[np.float64], effect_spread: NDArray[np.float64], sizes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Variance of each arm's effect over the assignment, complete within clusters (Neyman).
+
+    sum_c (n_c/n)^2 [S^2(y_c(a))/n_{a,c} + S^2(y_c(0))/n_{0,c} - S^2(tau_c)/n_c] with S^2 of
+    divisor d - 1, over all units of a cluster (paper 003, appendix A.2; theory 3, section 1).
+
+    Args:
+        spread: S^2 of the cluster's potential outcomes under each arm, clusters x arms.
+        effect_spread: S^2 of y_i(a) - y_i(0), clusters x (arms - 1).
+        sizes: Units of each group, clusters x arms.
+
+    Returns:
+        One number for each arm but the control.
+
+    Example:
+        >>> of_assignment(np.array([[1.0, 1.0]]), np.array([[0.0]]), np.array([[2, 2]])).tolist()
+        [1.0]
+    """
+    shared = (_weights(sizes) ** 2 / sizes.sum(axis=1))[:, None] * effect_spread
+    return np.asarray(of_effects(spread, sizes) - shared.sum(axis=0))
+
+
+def of_noisy_differences(sizes: NDArray[np.int64], width: float, epsilon: float) -> float:
+    """What noise on each cluster's difference of two means adds to the variance of the effect.
+
+    2 sum_c ((n_c/n) D_c/epsilon)^2 with D_c = U/min(n_{0,c}, n_{1,c}). The paper takes max |y| for
+    the width U, too small if outcomes have both signs (Proposition A.2, erratum 14).
+
+    Args:
+        sizes: Units of each group, clusters x 2.
+        width: U, from the lowest level to the highest.
+        epsilon: The loss of one outcome.
+
+    Example:
+        >>> of_noisy_differences(np.array([[2, 4]]), width=1.0, epsilon=1.0)
+        0.5
+    """
+    scale = width / sizes.min(axis=1) / epsilon
+    return float(2 * ((_weights(sizes) * scale) ** 2).sum())
+
+
+def of_noisy_histograms(
+    sizes: NDArray[np.int64], levels: NDArray[np.float64], epsilon: float
+) -> float:
+    """What noise on the shares of all levels adds to the variance of the effect of two arms.
+
+    sum_a sum_c (n_c/n)^2 2 (2/(n_{a,c} epsilon))^2 sum_y y^2. One label moves two shares: the
+    paper's scale 1/(n epsilon) is half of what is needed (Proposition A.3, erratum 15).
+
+    Args:
+        sizes: Units of each group, clusters x 2.
+        levels: What the noisy shares are multiplied by. The levels less their mean estimate the
+            same effect, as true shares sum to 1, with the least variance.
+        epsilon: The loss of one outcome.
+
+    Example:
+        >>> of_noisy_histograms(np.array([[2, 2]]), np.array([-0.5, 0.5]), epsilon=1.0)
+        2.0
+    """
+    scale = 2 / (sizes * epsilon)
+    group = 2 * (_weights(sizes)[:, None] * scale) ** 2
+    return float(group.sum() * (levels**2).sum())
+
+
+def _weights(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(sizes.sum(axis=1) / sizes.sum())

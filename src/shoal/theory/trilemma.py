@@ -1,0 +1,207 @@
+"""What no private estimator of a mean can beat, given its bias: the trilemma of paper 004.
+
+The best of several proven lower bounds; proofs: `docs/theory/trilemma.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shoal.errors import InputError
+from shoal.theory import classical, paths
+from shoal.theory.regimes import Regime, regime_of
+from shoal.theory.setting import Setting, downwards
+
+if TYPE_CHECKING:
+    from shoal.theory.setting import Amount, Moment
+
+_MOST_BIAS = 1 / 80
+_MOST_GAMMA = 1 / 5
+_VARIANCE = 2
+_MOST_EPSILON = 700
+
+
+@dataclass(frozen=True)
+class Term:
+    """One lower bound.
+
+    Attributes:
+        rmse: The bound in the value's unit; 0 where its conditions do not hold.
+        source: The theorem.
+        condition: What it needs, and whether that holds.
+        holds: Whether its conditions hold.
+    """
+
+    rmse: float
+    source: str
+    condition: str
+    holds: bool = True
+
+
+@dataclass(frozen=True)
+class Trilemma:
+    """A lower bound on the root mean squared error, with its reasons.
+
+    Attributes:
+        rmse: No (epsilon, delta)-private estimator with this bias has a smaller RMSE over the whole
+            class, in the value's unit; infinite if there is none at all.
+        terms: Every bound that was tried, the largest first.
+        regime: Which estimator of the library has the least error, in words.
+        setting: The problem, in units of the moment's size.
+    """
+
+    rmse: float
+    terms: tuple[Term, ...]
+    regime: Regime
+    setting: Setting
+
+    @property
+    def price(self) -> float:
+        """`rmse` over the bound of statistics alone: 1 where privacy cannot be seen to cost."""
+        free = next(term.rmse for term in self.terms if term.source == _STATISTICS)
+        return self.rmse / free
+
+    def __str__(self) -> str:
+        """The bound, the terms, and the regime."""
+        lines = [f"no RMSE below {self.rmse:.4g}: {self.terms[0].source}"]
+        lines += [f"  {term.rmse:.4g}  {term.source}; {term.condition}" for term in self.terms]
+        return "\n".join([*lines, self.regime.sentence])
+
+
+_STATISTICS = "statistics alone (van Trees; Hodges and Lehmann)"
+_ALWAYS = "it always holds"
+
+
+def trilemma(
+    n: int,
+    epsilon: Amount,
+    delta: Amount,
+    bias: float,
+    moment: Moment,
+    *,
+    width: float | None = None,
+) -> Trilemma:
+    """Least RMSE of any (epsilon, delta)-private mean of n values whose bias is at most `bias`.
+
+    For every estimator M of n independent values that is private when one value is replaced: if
+    |E M - mean| <= bias for all distributions with E|X - mean|^order <= size^order and a mean in an
+    interval of length `width`, then the RMSE of one of them is at least `rmse`, the largest of
+
+    - the path bound with and without the bias (`docs/theory/trilemma.md`; hundreds of times
+      the printed one),
+    - paper 004, Theorem 2.1.1, and Theorem 2.1.4 for order 2, as printed,
+    - the error of the best estimator without privacy.
+
+    For order 2, small epsilon and bias and delta = 0, it is about size^2 / (2 n epsilon bias). It
+    says nothing about smaller classes: symmetric distributions allow less.
+
+    Args:
+        n: Users, one value each.
+        epsilon: Privacy loss, from 0; may be 0 if delta is not.
+        delta: From 0 to below 1.
+        bias: Most bias, in the value's unit; infinite if nothing is promised.
+        moment: (order, size), or an object with these; order from 2, size in the value's unit.
+        width: Length of the interval that holds the mean, in the value's unit; without it, the
+            size of the moment.
+
+    Returns:
+        The bound, rounded downwards, with its terms.
+
+    Raises:
+        InputError: A number is outside its range.
+
+    Example:
+        >>> found = trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
+        >>> round(found.rmse, 4), found.terms[0].source
+        (0.05, 'path bound with this bias (after Theorem 2.1.1)')
+        >>> trilemma(10_000, epsilon=1, delta=0, bias=0, moment=(4, 1.0)).rmse
+        inf
+    """
+    setting = Setting.of(n, epsilon, delta, bias, moment, width)
+    found = paths.path_bounds(setting)
+    free = max(
+        classical.normal_bound(setting), classical.coin_bound(setting), classical.bit_bound(setting)
+    )
+    terms = [
+        Term(found.promised, "path bound with this bias (after Theorem 2.1.1)", _ALWAYS),
+        Term(found.always, "path bound whatever the bias", _ALWAYS),
+        Term(free, _STATISTICS, _ALWAYS),
+        _printed(setting),
+        *([_variance_form(setting)] if setting.order == _VARIANCE else []),
+        Term(
+            classical.printed_bound(setting),
+            "Proposition A.2.1 as printed",
+            "the mean may be anywhere in [0, size]",
+            setting.width >= 1,
+        ),
+    ]
+    scaled = [
+        Term(downwards(term.rmse) * setting.size, term.source, term.condition, term.holds)
+        for term in terms
+    ]
+    scaled.sort(key=lambda term: -term.rmse)
+    return Trilemma(scaled[0].rmse, tuple(scaled), regime_of(setting), setting)
+
+
+def distance_to_bound(rmse: float, bound: Trilemma) -> float:
+    """How many times the lower bound a certified RMSE is; below 1 only for smaller classes.
+
+    Args:
+        rmse: Certified root mean squared error, in the value's unit.
+        bound: The lower bound for the same users, budget, bias and moment.
+
+    Raises:
+        InputError: The error is not finite and above 0, or no estimator has a finite one.
+
+    Example:
+        >>> found = trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
+        >>> round(distance_to_bound(0.0749, found), 1)
+        1.5
+    """
+    if not 0 < rmse < math.inf or bound.rmse == math.inf:
+        raise InputError(
+            f"an error of {rmse} against a bound of {bound.rmse}",
+            "finite numbers above 0",
+            "allow some bias or delta: without both the error of every private estimator is "
+            "infinite on such a class",
+        )
+    return rmse / bound.rmse
+
+
+def _printed(setting: Setting) -> Term:
+    """Theorem 2.1.1 with tau = sqrt(delta) and the best gamma."""
+    condition = "needs a bias of at most size/80 and a mean anywhere in [0, size]"
+    source = "Theorem 2.1.1 as printed"
+    if setting.bias > _MOST_BIAS or setting.width < 1:
+        return Term(0.0, source, condition, holds=False)
+    strength, tau = _sinh(setting.epsilon), math.sqrt(setting.delta)
+    power = 1 / (setting.order - 1)
+    least = 16 * setting.bias
+    best = 0.0
+    if tau > 0:
+        ratio = tau / (2 * power * strength) if strength > 0 else math.inf
+        best = ratio ** (1 / (1 + power))
+    gamma = min(max(best, least), _MOST_GAMMA)
+    if gamma == 0:
+        return Term(math.inf, source, condition)
+    cost = 32 * setting.n * strength * gamma**power + 16 * setting.n * tau / gamma
+    return Term(1 / cost, source, condition)
+
+
+def _variance_form(setting: Setting) -> Term:
+    """Theorem 2.1.4, the private part: order 2 and delta <= (2 sinh(epsilon)/25)^2."""
+    condition = "needs Theorem 2.1.1's conditions and delta <= (2 sinh(epsilon)/25)^2"
+    source = "Theorem 2.1.4 as printed"
+    strength, tau = _sinh(setting.epsilon), math.sqrt(setting.delta)
+    holds = setting.bias <= _MOST_BIAS and setting.width >= 1 and tau <= 2 / 25 * strength
+    if not holds:
+        return Term(0.0, source, condition, holds=False)
+    gamma = max(16 * setting.bias, math.sqrt(tau / (2 * strength)))
+    return Term(1 / (64 * setting.n * strength * gamma) if gamma else math.inf, source, condition)
+
+
+def _sinh(epsilon: float) -> float:
+    """Infinite where floating point ends: the bound is then 0, which holds."""
+    return math.sinh(epsilon) if epsilon < _MOST_EPSILON else math.inf

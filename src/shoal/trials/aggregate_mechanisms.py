@@ -1,0 +1,144 @@
+"""Mechanisms that release noisy numbers of clusters, not outcomes of units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+from shoal.accounting.budget import Budget
+from shoal.trials import histogram, horvitz_thompson
+from shoal.trials.aggregate_release import draw_aggregate
+from shoal.trials.privatise import Options, privatise
+
+if TYPE_CHECKING:
+    from shoal import documents
+    from shoal.accounting.budget import Amount
+    from shoal.mechanisms.noise import Randomness
+    from shoal.trials.aggregate_release import Aggregate
+    from shoal.trials.assignment import Assignment
+    from shoal.trials.question import Units
+    from shoal.trials.result import PrivateTrial
+    from shoal.trials.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """An aggregate mechanism with its whole numbers."""
+
+    name: str
+    space: Space
+    aggregate: Aggregate
+    reason: str
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Exact loss of one outcome."""
+        return self.aggregate.exact_epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """Nothing may go wrong."""
+        return Fraction(0)
+
+    def describe(self) -> documents.Document:
+        """Name and whole numbers, as a JSON object."""
+        return {
+            "name": self.name,
+            "reason": self.reason,
+            "aggregate": self.aggregate.to_document(),
+        }
+
+    def draw(self, units: Units, noise: Randomness) -> documents.Document:
+        """Noisy numbers."""
+        return draw_aggregate(units, self.space, self.aggregate, noise).to_document()
+
+
+@dataclass(frozen=True)
+class NoisyHorvitzThompson:
+    """The difference of means of every cluster, with Laplace noise; nothing about single units.
+
+    Noise has the scale (max - min)/(min(n_0, n_1) epsilon) (erratum 14). A part of epsilon buys
+    the sampling variance, without which no standard error could be given.
+
+    Attributes:
+        epsilon: The loss of one outcome in all, without that of the clusters.
+        spread_share: Part of epsilon for the sampling variance; chosen unless given, 0 for none.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import NoisyHorvitzThompson, Space
+        >>> arm = np.arange(4000) % 2
+        >>> bought = np.random.default_rng(1).random(4000) < 0.2 + 0.1 * arm
+        >>> found = NoisyHorvitzThompson(epsilon=1).privatize(bought, arm, space=Space.binary())
+        >>> abs(found.estimate().value - 0.1) < 0.1
+        True
+    """
+
+    epsilon: Amount
+    spread_share: Fraction | float | None = None
+
+    name: ClassVar[str] = "noisy_horvitz_thompson"
+
+    def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
+        """All public numbers, from public facts alone."""
+        epsilon = Budget.total(self.epsilon).epsilon
+        share = None if self.spread_share is None else Budget.of(self.spread_share).epsilon
+        made = horvitz_thompson.NoisyHorvitzThompson.plan(
+            assignment.sizes, space.levels, epsilon, share
+        )
+        return _Prepared(self.name, space, made, "Differences of means of clusters, with noise.")
+
+    def privatize(
+        self,
+        outcomes: Any,  # noqa: ANN401
+        treatment: Any,  # noqa: ANN401
+        cluster: Any = None,  # noqa: ANN401
+        *,
+        space: Space,
+        **options: Unpack[Options],
+    ) -> PrivateTrial:
+        """Release noisy differences of clusters; arguments and errors as `ClusterDP.privatize`."""
+        return privatise(self, outcomes, treatment, cluster, space, options)
+
+
+@dataclass(frozen=True)
+class NoisyHistogram:
+    """How many units of every group are on each level, with Laplace noise.
+
+    A label moves two bins, so noise on shares has the scale 2/(n epsilon) (erratum 15).
+
+    Attributes:
+        epsilon: The loss of one outcome in all, without that of the clusters.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import NoisyHistogram, Space
+        >>> arm = np.arange(4000) % 2
+        >>> bought = np.random.default_rng(1).random(4000) < 0.2 + 0.1 * arm
+        >>> found = NoisyHistogram(epsilon=1).privatize(bought, arm, space=Space.binary())
+        >>> abs(found.estimate().value - 0.1) < 0.1
+        True
+    """
+
+    epsilon: Amount
+
+    name: ClassVar[str] = "noisy_histogram"
+
+    def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
+        """All public numbers, from public facts alone."""
+        epsilon = Budget.total(self.epsilon).epsilon
+        made = histogram.NoisyHistogram.plan(assignment.sizes, space.levels, epsilon)
+        return _Prepared(self.name, space, made, "Histograms of groups, with noise.")
+
+    def privatize(
+        self,
+        outcomes: Any,  # noqa: ANN401
+        treatment: Any,  # noqa: ANN401
+        cluster: Any = None,  # noqa: ANN401
+        *,
+        space: Space,
+        **options: Unpack[Options],
+    ) -> PrivateTrial:
+        """Release noisy histograms of groups; arguments and errors as `ClusterDP.privatize`."""
+        return privatise(self, outcomes, treatment, cluster, space, options)

@@ -1,0 +1,61 @@
+"""Draw once, record, deliver: a trial release goes the way of every release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.accounting.booking import check_name, deliver
+from shoal.errors import InputError
+from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.trials.manifest import CONFIDENCE, make_manifest
+from shoal.trials.result import PrivateTrial, read_released
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from shoal.accounting.ledger import Ledger
+    from shoal.mechanisms.noise import Randomness
+    from shoal.trials.question import Question
+
+
+def deliver_trial(
+    question: Question,
+    draw: Callable[[Randomness], documents.Document],
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    noise: Simulated | None,
+) -> PrivateTrial:
+    """Deliver what the ledger recorded for a question, or draw, record and deliver.
+
+    Args:
+        question: All public facts; its digest is what the ledger knows the release by.
+        draw: Reads the outcomes and gives what leaves the mechanism.
+        ledger: Where result and charge are recorded; without one nothing is.
+        noise: A marked simulation, which touches no ledger.
+
+    Raises:
+        InputError: A ledger with simulated noise, an unknown noise, or an unusable name.
+        BudgetError: The charge does not fit what is left.
+        LedgerError: The ledger cannot be read or written.
+    """
+    check_name(question.name)
+    if noise is not None and (ledger is not None or not isinstance(noise, Simulated)):
+        raise InputError(
+            "a ledger with simulated noise" if ledger is not None else "an unknown noise",
+            "a ledger for a real release, or noise=Simulated(seed) for a study",
+            "leave one of them out",
+        )
+    source = OperatingSystem() if noise is None else noise
+
+    def make() -> bytes:
+        released = draw(source)
+        effects = read_released(question.to_document(), released).effects(CONFIDENCE)
+        manifest = make_manifest(question, released, effects, simulated=source.simulated)
+        return documents.canonical_bytes(manifest)
+
+    if ledger is None:
+        return PrivateTrial(make())
+    done = deliver(ledger, question.request, question.charge, make, name=question.name)
+    return PrivateTrial(done.document, done.entry, done.from_ledger)

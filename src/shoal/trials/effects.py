@@ -1,0 +1,137 @@
+"""What is known of an effect: value, intervals, clusters; as text and as a document."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A standard error and an interval; NaN where the numbers do not tell them.
+
+    Attributes:
+        standard_error: In the outcome's unit.
+        interval: Value -+ the t quantile times the standard error, in the outcome's unit.
+        degrees_of_freedom: Of the t quantile; infinite for a normal one.
+        confidence: Of the interval, on its own: many intervals do not all cover at once.
+        about: One sentence on what the interval covers, or on why there is none.
+    """
+
+    standard_error: float
+    interval: tuple[float, float]
+    degrees_of_freedom: float
+    confidence: float
+    about: str
+
+    def to_document(self) -> dict[str, Any]:
+        """As a JSON object; what is not known, or infinite, is null."""
+        low, high = self.interval
+        return {
+            "standard_error": _number(self.standard_error),
+            "interval": [_number(low), _number(high)],
+            "degrees_of_freedom": _number(self.degrees_of_freedom),
+            "confidence": self.confidence,
+            "about": self.about,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterEffects:
+    """The effect in every cluster; in the order of the clusters.
+
+    Attributes:
+        names: The clusters' keys; 0, 1, ... unless they have some.
+        value: Mean of the arm less mean of control, in the outcome's unit.
+        standard_error: For the cluster's units; NaN where an arm has one unit or no variance.
+        weight: n_c/n, the cluster's part of all units.
+    """
+
+    names: tuple[object, ...]
+    value: NDArray[np.float64]
+    standard_error: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """The effect of one arm against control, in the outcome's unit.
+
+    Attributes:
+        arm: The arm.
+        control: What it is compared with.
+        value: sum_c (n_c/n) (mean of the arm - mean of control).
+        finite_population: What is known about these units.
+        super_population: What is known about the population of clusters they came from; with one
+            cluster, about the population of its units.
+        clusters: The same by cluster.
+    """
+
+    arm: object
+    control: object
+    value: float
+    finite_population: Inference
+    super_population: Inference
+    clusters: ClusterEffects = field(repr=False)
+
+    def __str__(self) -> str:
+        """Two lines: these units, and where they came from."""
+        here, there = self.finite_population, self.super_population
+        many = len(self.clusters.value) > 1
+        return (
+            f"{self.arm} against {self.control}: {self.value:.6g}, {_shown(here)} for these units\n"
+            f"{_shown(there)} for {'clusters' if many else 'units'} like these"
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """As a JSON object; keys stay what they are, what is not known is null."""
+        parts = self.clusters
+        return {
+            "arm": key_text(self.arm),
+            "control": key_text(self.control),
+            "value": self.value,
+            "finite_population": self.finite_population.to_document(),
+            "super_population": self.super_population.to_document(),
+            "clusters": {
+                "names": [key_text(name) for name in parts.names],
+                "value": parts.value.tolist(),
+                "standard_error": [_number(each) for each in parts.standard_error.tolist()],
+                "weight": parts.weight.tolist(),
+            },
+        }
+
+    def clusters_text(self) -> str:
+        """One line a cluster: its name, effect, standard error and part of the units.
+
+        The standard error is left out where an arm of the cluster has one unit.
+        """
+        parts = self.clusters
+        columns = parts.value.tolist(), parts.standard_error.tolist(), parts.weight.tolist()
+        return "\n".join(
+            f"  {name}: {value:.6g}"
+            + ("" if math.isnan(error) else f" +- {error:.3g}")
+            + f", {weight:.3g} of the units"
+            for name, value, error, weight in zip(parts.names, *columns, strict=True)
+        )
+
+
+def key_text(value: object) -> object:
+    """A key as JSON can hold it: dates and times as ISO text."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _shown(found: Inference) -> str:
+    low, high = found.interval
+    if math.isnan(low):
+        return "no interval"
+    return f"{100 * found.confidence:.4g}% [{low:.3g}, {high:.3g}]"

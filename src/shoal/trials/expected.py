@@ -1,0 +1,190 @@
+"""What is expected of the outcomes before anyone looks: public knowledge that sets parameters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.trials.space import Space
+
+SHAPES = ("normal", "binary")
+# Five kinds of clusters match the first nine moments of normal cluster means.
+_KINDS = 5
+_BINARY_LEVELS = 2
+# Spreads and places, as parts of the space's width, and shares between clusters, of a family that
+# stands for not knowing anything.
+_SPREADS, _PLACES, _BETWEEN = (0.05, 0.15, 0.3), (0.25, 0.5, 0.75), (0.0, 0.5, 0.9)
+_RATES, _RATES_BETWEEN = (0.05, 0.2, 0.5, 0.8, 0.95), (0.0, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Outcomes as somebody expects them, from public knowledge alone: never from these outcomes.
+
+    It decides which parameters are chosen and which standard errors are predicted. It changes
+    neither what is estimated nor what is lost: a wrong expectation costs precision only.
+
+    Attributes:
+        mean: Of all outcomes, in the outcome's unit.
+        sd: Standard deviation of all outcomes, in the outcome's unit.
+        between: Share of the variance that is between clusters, 0 to 1.
+        shape: `normal` (moved to the nearest level), or `binary`.
+
+    Raises:
+        InputError: Not such numbers.
+
+    Example:
+        >>> from shoal.trials.space import Space
+        >>> kinds = Expected.binary(0.2, between=0.25).kinds(Space.binary())
+        >>> kinds.share.tolist(), kinds.levels[:, 1].round(3).tolist()
+        ([0.8, 0.2], [0.1, 0.6])
+    """
+
+    mean: float
+    sd: float
+    between: float = 0.0
+    shape: str = "normal"
+
+    def __post_init__(self) -> None:
+        if self.shape not in SHAPES:
+            raise InputError(
+                f"shape {str(self.shape)[:40]!r}", " or ".join(SHAPES), 'leave it out for "normal"'
+            )
+        for name in ("mean", "sd", "between"):
+            object.__setattr__(self, name, number_of(getattr(self, name), name))
+        rate = self.shape != "binary" or 0 < self.mean < 1
+        if not (self.sd > 0 and 0 <= self.between <= 1 and rate):
+            raise InputError(
+                f"an expected mean of {self.mean:g}, sd {self.sd:g} and between {self.between:g}",
+                "an sd above 0, a share from 0 to 1, and a rate between 0 and 1",
+                "give for example Expected(mean=50, sd=10, between=0.2)",
+            )
+
+    @classmethod
+    def binary(cls, rate: float, between: float = 0.0) -> Expected:
+        """Outcomes on the upper of two levels with a probability, the rate.
+
+        Args:
+            rate: Share of outcomes on the upper level, above 0 and below 1.
+            between: Share of the variance rate (1 - rate) that is between clusters.
+        """
+        share = number_of(rate, "rate")
+        if not 0 < share < 1:
+            raise InputError(
+                f"a rate of {share:g}",
+                "above 0 and below 1",
+                "give for example Expected.binary(0.2)",
+            )
+        return cls(share, math.sqrt(share * (1 - share)), between, "binary")
+
+    def kinds(self, space: Space) -> Kinds:
+        """The clusters that are expected, in a few kinds.
+
+        Normal: means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within,
+        each on the nearest level, the tails on the outer ones. Binary: a share 1 - rate of clusters
+        at rate (1 - sqrt(b)), the others sqrt(b) above, which has variance b rate (1 - rate).
+
+        Raises:
+            InputError: A mean outside the space, or a rate for more than two levels.
+        """
+        if self.shape == "binary":
+            return self._two(space)
+        levels = space.array
+        if not levels[0] <= self.mean <= levels[-1]:
+            raise InputError(
+                f"an expected mean of {self.mean:g}",
+                f"a number from {levels[0]:g} to {levels[-1]:g}, as the space has it",
+                "give another mean or another space",
+            )
+        from scipy.special import ndtr
+
+        places, share = np.polynomial.hermite_e.hermegauss(_KINDS if self.between > 0 else 1)
+        middle = self.mean + math.sqrt(self.between) * self.sd * places
+        # Clusters of a single value each are the limit of narrow ones.
+        within = max(math.sqrt(1 - self.between) * self.sd, space.width * 1e-9)
+        edges = levels[:-1] + np.diff(levels) / 2
+        below = ndtr((edges - middle[:, None]) / within)
+        ends = np.ones((len(middle), 1))
+        shares = np.diff(np.hstack([0 * ends, below, ends]), axis=1)
+        return Kinds(share / share.sum(), shares / shares.sum(axis=1, keepdims=True))
+
+    def to_document(self) -> dict[str, Any]:
+        """The expectation as a JSON object."""
+        return {
+            "mean": self.mean,
+            "sd": self.sd,
+            "between": self.between,
+            "shape": self.shape,
+        }
+
+    def _two(self, space: Space) -> Kinds:
+        if space.size != _BINARY_LEVELS:
+            raise InputError(
+                f"an expected rate for {space.size} levels",
+                "two levels",
+                "give Expected(mean=..., sd=...) instead",
+            )
+        apart = math.sqrt(self.between)
+        rates = np.array([self.mean * (1 - apart), self.mean + (1 - self.mean) * apart])
+        share = np.array([1 - self.mean, self.mean])
+        return Kinds(share, np.column_stack([1 - rates, rates]))
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """Kinds of clusters.
+
+    Attributes:
+        share: Share of the units that are in clusters of each kind.
+        levels: Share of their outcomes on each level of the space, kinds x K.
+    """
+
+    share: NDArray[np.float64]
+    levels: NDArray[np.float64]
+
+
+def family(space: Space) -> tuple[Expected, ...]:
+    """What stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
+
+    Example:
+        >>> from shoal.trials.space import Space
+        >>> len(family(Space.counts(0, 10))), len(family(Space.binary()))
+        (27, 15)
+    """
+    if space.size == _BINARY_LEVELS:
+        return tuple(
+            Expected.binary(rate, between)
+            for rate, between in itertools.product(_RATES, _RATES_BETWEEN)
+        )
+    low, width = space.levels[0], space.width
+    return tuple(
+        Expected(low + place * width, spread * width, between)
+        for spread, place, between in itertools.product(_SPREADS, _PLACES, _BETWEEN)
+    )
+
+
+def number_of(value: object, name: str) -> float:
+    """A finite number.
+
+    Raises:
+        InputError: Another thing.
+
+    Example:
+        >>> number_of(2, "sd")
+        2.0
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(float(str(value))):
+        raise InputError(
+            f"{name} {str(value)[:40]!r}", "a finite number", "give what is publicly known"
+        )
+    return float(str(value))

@@ -1,0 +1,113 @@
+"""The one way of all trial mechanisms: check, ask, draw, record, deliver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from shoal.accounting.budget import Budget
+from shoal.trials.delivery import deliver_trial
+from shoal.trials.question import Question, take_in
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from shoal import documents
+    from shoal.accounting.budget import Amount
+    from shoal.accounting.ledger import Ledger
+    from shoal.mechanisms.noise import Randomness, Simulated
+    from shoal.trials.assignment import Assignment
+    from shoal.trials.question import Units
+    from shoal.trials.result import PrivateTrial
+    from shoal.trials.space import Space
+
+
+class Options(TypedDict, total=False):
+    """What every `privatize` takes besides its data and the space.
+
+    Attributes:
+        unit: A public name of each unit. Without names units are released in no order.
+        control: The arm others are compared with; the first when sorted unless given.
+        missing: `refuse` missing outcomes, or `public`: leave such units out.
+        single_arm: `refuse`, or `drop`, clusters where an arm has nobody.
+        clustering_epsilon: What private clusters cost when they were made; it is charged too.
+        ledger: Records result and charge before anything is delivered.
+        name: Another name draws, and costs, again.
+        noise: `shoal.Simulated(seed)` for studies; marked and not private.
+        columns: Names of columns for the manifest.
+    """
+
+    unit: Any
+    control: Any
+    missing: str
+    single_arm: str
+    clustering_epsilon: Amount
+    ledger: str | os.PathLike[str] | Ledger | None
+    name: str
+    noise: Simulated | None
+    columns: Mapping[str, str | None] | None
+
+
+class Prepared(Protocol):
+    """A mechanism with all its public numbers, ready to draw."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Exact loss of one outcome."""
+
+    @property
+    def delta(self) -> Fraction:
+        """What may go wrong."""
+
+    def describe(self) -> documents.Document:
+        """Name and whole numbers, as a JSON object."""
+
+    def draw(self, units: Units, noise: Randomness) -> documents.Document:
+        """What leaves the mechanism."""
+
+
+class Mechanism(Protocol):
+    """What can be prepared from public facts."""
+
+    def prepare(self, assignment: Assignment, space: Space) -> Prepared:
+        """All public numbers, from public facts alone."""
+
+
+def privatise(
+    mechanism: Mechanism,
+    outcomes: Any,  # noqa: ANN401
+    treatment: Any,  # noqa: ANN401
+    cluster: Any,  # noqa: ANN401
+    space: Space,
+    options: Options,
+) -> PrivateTrial:
+    """Draw once; see `ClusterDP.privatize`."""
+    units = take_in(
+        outcomes,
+        treatment,
+        cluster,
+        space=space,
+        unit=options.get("unit"),
+        control=options.get("control"),
+        missing=options.get("missing", "refuse"),
+        single_arm=options.get("single_arm", "refuse"),
+        columns=options.get("columns"),
+    )
+    prepared = mechanism.prepare(units.assignment, space)
+    clusters = Budget.of(options.get("clustering_epsilon", 0)).epsilon
+    question = Question(
+        space=space,
+        assignment=units.assignment,
+        mechanism=prepared.describe(),
+        charge=Budget(prepared.epsilon + clusters, prepared.delta),
+        clustering_epsilon=clusters,
+        name=options.get("name", ""),
+        about=units.about,
+    )
+    return deliver_trial(
+        question,
+        lambda noise: prepared.draw(units, noise),
+        ledger=options.get("ledger"),
+        noise=options.get("noise"),
+    )

@@ -1,0 +1,149 @@
+"""What a trial release is asked for: every public fact that decides it, and its request key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import documents
+from shoal.errors import DataError, InputError
+from shoal.trials.assignment import enrol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from shoal.accounting.budget import Budget
+    from shoal.trials.assignment import Assignment
+    from shoal.trials.space import Space
+
+MISSING = ("refuse", "public")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Public facts of a trial release.
+
+    Attributes:
+        space: Levels of the outcome.
+        assignment: Who is in which cluster and arm.
+        mechanism: The mechanism as a JSON object: name and whole numbers.
+        charge: Exact epsilon and delta of one outcome, with what the clusters cost.
+        clustering_epsilon: What the clusters cost, within the charge; 0 if they are public.
+        name: Tells releases of the same question apart.
+        about: Names of columns, rules for missing outcomes and single-armed clusters.
+    """
+
+    space: Space
+    assignment: Assignment
+    mechanism: documents.Document
+    charge: Budget
+    clustering_epsilon: Fraction
+    name: str
+    about: Mapping[str, Any]
+
+    def to_document(self) -> documents.Document:
+        """All of it as a JSON object."""
+        return {
+            "space": self.space.to_document(),
+            "assignment": self.assignment.to_document(),
+            "mechanism": dict(self.mechanism),
+            "epsilon": str(self.charge.epsilon),
+            "delta": str(self.charge.delta),
+            "clustering_epsilon": str(self.clustering_epsilon),
+            "name": self.name,
+            "about": dict(self.about),
+        }
+
+    @property
+    def request(self) -> str:
+        """What the ledger knows the release by: all facts but the reason, which is for people.
+
+        A sentence that a later version words otherwise must not make a new question.
+        """
+        document = self.to_document()
+        mechanism = {k: v for k, v in document["mechanism"].items() if k != "reason"}
+        return documents.digest({**document, "mechanism": mechanism})
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The private side of a trial: one outcome for each unit, in the assignment's order."""
+
+    assignment: Assignment
+    outcomes: NDArray[np.float64]
+    about: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """Nothing private."""
+        return f"<outcomes of {self.assignment.n} units>"
+
+
+def take_in(
+    outcomes: Any,  # noqa: ANN401
+    treatment: Any,  # noqa: ANN401
+    cluster: Any,  # noqa: ANN401
+    *,
+    space: Space,
+    unit: Any,  # noqa: ANN401
+    control: Any,  # noqa: ANN401
+    missing: str,
+    single_arm: str,
+    columns: Mapping[str, str | None] | None,
+) -> Units:
+    """Check the columns of an experiment and put its units in their public order.
+
+    Args:
+        outcomes: One outcome for each unit. Private.
+        treatment: The arm of each unit.
+        cluster: The cluster of each unit, or None.
+        space: Where outcomes lie.
+        unit: A public name of each unit, or None.
+        control: The arm others are compared with, or None for the first.
+        missing: `refuse` missing outcomes, or leave such units out because it is `public` which
+            they are.
+        single_arm: `refuse` or `drop` clusters where an arm has nobody.
+        columns: Names of columns, if the data came from a source.
+
+    Raises:
+        DataError: Columns that are not usable.
+        InputError: Unknown rules.
+    """
+    if missing not in MISSING:
+        raise InputError(
+            f"missing is {missing!r}",
+            f"one of {', '.join(MISSING)}",
+            "declare public only if whether an outcome is present may be known",
+        )
+    numbers = space.numbers(outcomes)
+    finite = np.isfinite(numbers)
+    if missing == "refuse" and not finite.all():
+        raise DataError(
+            "missing or infinite outcomes",
+            "a finite outcome in every row",
+            'clean the data, or declare missing="public" to leave such units out if it is public '
+            "which they are",
+        )
+    kept = finite if missing == "public" else None
+    try:
+        size = len(treatment)
+    except TypeError:
+        size = -1
+    if size != len(numbers):
+        raise DataError(
+            "outcomes and treatments of different length",
+            "one outcome and one treatment for each unit",
+            "give columns of the same length",
+        )
+    found = enrol(treatment, cluster, unit=unit, control=control, single_arm=single_arm, kept=kept)
+    about = {
+        "columns": None if columns is None else dict(columns),
+        "missing": missing,
+        "single_arm": single_arm,
+        "clusters_left_out": found.left_out,
+    }
+    return Units(found.assignment, numbers[found.rows], about)

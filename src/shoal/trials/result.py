@@ -1,0 +1,199 @@
+"""A delivered trial release: tables, effects, manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+
+from shoal import documents
+from shoal.accounting.rational import round_up
+from shoal.errors import DocumentError, InputError
+from shoal.trials.aggregate_release import AggregateRelease
+from shoal.trials.assignment import Assignment
+from shoal.trials.manifest import CONFIDENCE, SCHEMA
+from shoal.trials.space import Space
+from shoal.trials.tables import write_table
+from shoal.trials.unit_release import KIND as UNITS
+from shoal.trials.unit_release import UnitRelease
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from shoal.accounting.ledger import Entry
+    from shoal.trials.effects import Effect
+
+T = TypeVar("T")
+Released: TypeAlias = UnitRelease | AggregateRelease
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateTrial:
+    """Private outcomes of an experiment, as delivered; everything in it is public.
+
+    Attributes:
+        document: The manifest's bytes, as recorded in the ledger if there is one.
+        entry: The ledger's entry, or None.
+        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+    """
+
+    document: bytes
+    entry: Entry | None = None
+    from_ledger: bool = False
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a manifest written by `write_manifest`.
+
+        Raises:
+            DocumentError: Missing, or not a trial's manifest.
+        """
+        documents.read(path, SCHEMA, "manifest")
+        return cls(Path(path).read_bytes())
+
+    @cached_property
+    def manifest(self) -> documents.Document:
+        """Everything public about the release, as a JSON object."""
+        return documents.parse(self.document, SCHEMA, "manifest")
+
+    @cached_property
+    def assignment(self) -> Assignment:
+        """Clusters, arms and sizes."""
+        return self._read(lambda m: Assignment.from_document(m["question"]["assignment"]))
+
+    @cached_property
+    def space(self) -> Space:
+        """Levels of the outcome."""
+        return self._read(lambda m: Space.from_document(m["question"]["space"]))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the randomness was repeatable: such a release is not private."""
+        return bool(self.manifest["simulation"])
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism's name."""
+        return str(self.manifest["question"]["mechanism"]["name"])
+
+    @property
+    def reason(self) -> str:
+        """Why these parameters, in a sentence."""
+        return str(self.manifest["question"]["mechanism"]["reason"])
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one outcome, with what the clusters cost; rounded upwards."""
+        return float(self.manifest["guarantee"]["epsilon_at_most"])
+
+    @property
+    def delta(self) -> float:
+        """The probability with which the loss may be larger."""
+        return round_up(Fraction(self.manifest["guarantee"]["delta"]))
+
+    @cached_property
+    def released(self) -> Released:
+        """What left the mechanism: responses of units, or numbers of clusters."""
+        return self._read(lambda m: read_released(m["question"], m["released"]))
+
+    def table(self) -> pa.Table:
+        """What an experimenter works with.
+
+        Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome`, and
+        `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on
+        that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy share a level.
+        """
+        return self.released.table()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas."""
+        frame: pd.DataFrame = self.table().to_pandas()
+        return frame
+
+    def priors(self) -> pa.Table:
+        """The public distributions that replaced outcomes were drawn from: one row a level.
+
+        Raises:
+            InputError: The mechanism releases no outcomes of units.
+        """
+        if not isinstance(self.released, UnitRelease):
+            raise InputError(
+                f"priors of {self.mechanism}",
+                "a mechanism that releases outcomes of units",
+                "use ClusterDP, ClusterFree or UniformPrior",
+            )
+        return self.released.priors()
+
+    def estimate(self, arm: object = None, confidence: float = CONFIDENCE) -> Effect:
+        """The effect of an arm against the control, with standard errors and intervals.
+
+        Args:
+            arm: Needed where there are several besides the control.
+            confidence: Of the intervals; changing it costs nothing.
+
+        Raises:
+            InputError: No such arm, several arms and none named, or an unusable confidence.
+        """
+        found = self.effects(confidence)
+        if arm is None and len(found) == 1:
+            return found[0]
+        named = [each for each in found if each.arm == arm]
+        if not named:
+            raise InputError(
+                "several arms and none named" if arm is None else f"an arm {str(arm)[:40]!r}",
+                f"one of {', '.join(str(each.arm) for each in found)}",
+                "give arm=",
+            )
+        return named[0]
+
+    def effects(self, confidence: float = CONFIDENCE) -> tuple[Effect, ...]:
+        """The effects of all arms against the control."""
+        return self.released.effects(confidence)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as CSV or Parquet, by the path's ending.
+
+        Raises:
+            InputError: Another ending.
+            DocumentError: The place cannot be written.
+        """
+        write_table(self.table(), path)
+
+    def write_manifest(self, path: str | os.PathLike[str]) -> None:
+        """Write the manifest, byte for byte as recorded.
+
+        Raises:
+            DocumentError: The place cannot be written.
+        """
+        documents.write_bytes(path, self.document)
+
+    def __repr__(self) -> str:
+        """One line."""
+        kind = "simulated trial" if self.simulated else "trial"
+        return (
+            f"<{kind} of {self.assignment.n} units, {self.mechanism}, epsilon {self.epsilon:.6g}>"
+        )
+
+    def _read(self, part: Callable[[documents.Document], T]) -> T:
+        try:
+            return part(self.manifest)
+        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):
+            raise DocumentError(
+                "the manifest is damaged",
+                "a document written by shoal",
+                "fetch it again, or have it delivered from the ledger",
+            ) from None
+
+
+def read_released(question: documents.Document, released: documents.Document) -> Released:
+    """What a mechanism released, from its question and document."""
+    space = Space.from_document(question["space"])
+    assignment = Assignment.from_document(question["assignment"])
+    kind = UnitRelease if released["kind"] == UNITS else AggregateRelease
+    return kind.from_document(released, space, assignment, question["mechanism"])

@@ -1,0 +1,171 @@
+"""Student's t: quantiles of intervals, power, and the least effect that can be told from 0."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Beyond it a normal variable has 1e-18 of its mass; nodes of each piece of an integral.
+_REACH, _NODES = 9.0, 60
+
+
+def quantile(degrees: float, confidence: float) -> float:
+    """Between -+ this a t variable lies with the given probability; a normal one if infinite.
+
+    Args:
+        degrees: Degrees of freedom, above 0, or infinite.
+        confidence: Between 0 and 1.
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Example:
+        >>> round(quantile(math.inf, 0.95), 4), round(quantile(10.0, 0.95), 4)
+        (1.96, 2.2281)
+    """
+    from scipy.special import ndtri, stdtrit
+
+    _check_share(confidence, "confidence")
+    _check_degrees(degrees)
+    if math.isinf(degrees):
+        return -float(ndtri((1 - confidence) / 2))
+    return -float(stdtrit(degrees, (1 - confidence) / 2))
+
+
+def power(
+    effect: float,
+    standard_error: float,
+    confidence: float = 0.95,
+    degrees_of_freedom: float = math.inf,
+) -> float:
+    """The probability that the interval leaves out 0 when the truth is `effect`.
+
+    P(|T| > t) for a noncentral t (normal, if the degrees are infinite) of centre
+    effect/standard_error; 1 - confidence when the effect is 0.
+
+    Args:
+        effect: In the outcome's unit, of either sign.
+        standard_error: Above 0, in the outcome's unit.
+        confidence: Of the interval.
+        degrees_of_freedom: Of the interval's quantile.
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Example:
+        >>> round(power(2.8, 1.0), 2), round(power(2.8, 1.0, degrees_of_freedom=10.0), 2)
+        (0.8, 0.71)
+    """
+    _check_error(standard_error)
+    if not math.isfinite(effect):
+        raise InputError(f"an effect of {effect}", "a finite number", "give for example 0.5")
+    limit = quantile(degrees_of_freedom, confidence)
+    return _power(abs(effect) / standard_error, limit, degrees_of_freedom)
+
+
+def detectable(
+    standard_error: float,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    degrees_of_freedom: float = math.inf,
+) -> float:
+    """The least effect that the interval tells from 0 with this probability: `power` inverted.
+
+    Args:
+        standard_error: Above 0, in the outcome's unit.
+        power: Probability wanted, above 1 - confidence and below 1.
+        confidence: Of the interval.
+        degrees_of_freedom: Of the interval's quantile.
+
+    Raises:
+        InputError: Numbers outside their ranges, or a power that no effect at all has.
+
+    Example:
+        >>> round(detectable(1.0), 2), round(detectable(1.0, degrees_of_freedom=10.0), 2)
+        (2.8, 3.11)
+    """
+    from scipy.optimize import brentq
+
+    _check_error(standard_error)
+    _check_share(power, "power")
+    limit = quantile(degrees_of_freedom, confidence)
+    if power <= 1 - confidence:
+        raise InputError(
+            f"a power of {power:.6g}",
+            f"above {1 - confidence:.6g}, which an effect of 0 has",
+            "give for example 0.8",
+        )
+    wanted = power
+
+    def short(centre: float) -> float:
+        return _power(centre, limit, degrees_of_freedom) - wanted
+
+    high = limit
+    while short(high) < 0:
+        high *= 2
+    return standard_error * float(brentq(short, 0.0, high, xtol=1e-12))
+
+
+def _power(centre: float, limit: float, degrees: float) -> float:
+    """P(|T| > limit) of a noncentral t with this centre, or of a normal variable.
+
+    |Z + centre| > limit S is S < |Z + centre|/limit: the mean over Z of the distribution function
+    of S, a root of a chi-squared over its degrees. SciPy's noncentral t is NaN for some of these.
+    """
+    from scipy.special import gammainc, ndtr
+
+    if math.isinf(degrees):
+        return float(ndtr(centre - limit) + ndtr(-centre - limit))
+    # Pieces end at the integrand's kink, and around its steep parts for many degrees.
+    near = min(1.0, 7 / math.sqrt(degrees))
+    turns = limit * np.array([0.0, 1 - near, 1.0, 1 + near])
+    breaks = np.r_[-_REACH, -centre - turns[::-1], turns - centre, _REACH]
+    ends = np.clip(breaks, -_REACH, _REACH)
+    node, weight = _legendre()
+    half, middle = np.diff(ends)[:, None] / 2, (ends[1:] + ends[:-1])[:, None] / 2
+    z = middle + half * node
+    below = gammainc(degrees / 2, degrees / 2 * ((z + centre) / limit) ** 2)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return float((half * weight * density * below).sum())
+
+
+@cache
+def _legendre() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    return node, weight
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that is none, before anything is spent.
+
+    Raises:
+        InputError: It is not strictly between 0 and 1.
+    """
+    _check_share(confidence, "confidence")
+
+
+def _check_share(value: float, name: str) -> None:
+    if not 0 < value < 1:
+        raise InputError(f"a {name} of {value}", "above 0 and below 1", "give for example 0.95")
+
+
+def _check_degrees(degrees: float) -> None:
+    if not degrees > 0:
+        raise InputError(
+            f"{degrees} degrees of freedom", "above 0, or infinite", "leave them out for normal"
+        )
+
+
+def _check_error(standard_error: float) -> None:
+    if not 0 < standard_error < math.inf:
+        raise InputError(
+            f"a standard error of {standard_error}", "finite, above 0", "give for example 0.1"
+        )

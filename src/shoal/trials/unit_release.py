@@ -1,0 +1,221 @@
+"""What a unit-level mechanism leaves: responses of units, their priors, and how to read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import documents
+from shoal.trials import response
+from shoal.trials.inference import effects_of
+from shoal.trials.parameters import ONE, Parameters
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.mechanisms.noise import Randomness
+    from shoal.trials.assignment import Assignment
+    from shoal.trials.effects import Effect
+    from shoal.trials.question import Units
+    from shoal.trials.space import Space
+
+KIND = "units"
+# Draws of one release, told apart.
+_ROUNDING, _RESPONDING = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRelease:
+    """Responses of all units and the priors they were drawn with: public.
+
+    Attributes:
+        space: Levels of the outcome.
+        assignment: Clusters, arms, sizes.
+        parameters: The mechanism's whole numbers.
+        pooled: Whether all clusters share the prior of an arm (cluster-free).
+        prior: Whole numbers of 2^-32, clusters x arms x K, or 1 x arms x K if pooled.
+        codes: Level of each unit among those in use, in the assignment's order.
+    """
+
+    space: Space
+    assignment: Assignment
+    parameters: Parameters
+    pooled: bool
+    prior: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+    @cached_property
+    def levels(self) -> NDArray[np.float64]:
+        """The levels in use, in the outcome's unit."""
+        return self.space.array[list(self.parameters.kept)]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Responses on each level, clusters x arms x K."""
+        sizes = self.assignment.sizes
+        found = response.tabulate(
+            self.codes, self.assignment.group, sizes.size, self.parameters.levels
+        )
+        return found.reshape(*sizes.shape, -1)
+
+    @cached_property
+    def omega(self) -> NDArray[np.float64]:
+        """Debiased outcome of each level, clusters x arms x K."""
+        flat = self.prior.reshape(-1, self.parameters.levels)
+        found = response.debiased(self.levels, flat, self.parameters).reshape(self.prior.shape)
+        return np.broadcast_to(found, self.counts.shape)
+
+    @cached_property
+    def debiased(self) -> NDArray[np.float64]:
+        """Debiased outcome of each unit, in the assignment's order."""
+        flat = self.omega.reshape(-1, self.parameters.levels)
+        return np.asarray(flat[self.assignment.group, self.codes])
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance (divisor d - 1, NaN for one unit) of omega, clusters x arms."""
+        sizes = self.assignment.sizes
+        mean = (self.counts * self.omega).sum(axis=2) / sizes
+        squares = (self.counts * (self.omega - mean[:, :, None]) ** 2).sum(axis=2)
+        spread = np.full(sizes.shape, np.nan)
+        np.divide(squares, sizes - 1, out=spread, where=sizes > 1)
+        return mean, spread
+
+    def effects(self, confidence: float) -> tuple[Effect, ...]:
+        """Every arm against the control; standard errors contain the mechanism's variance."""
+        mean, spread = self.moments()
+        return tuple(effects_of(self.assignment, mean, spread, confidence=confidence))
+
+    def table(self) -> pa.Table:
+        """One row a unit: cluster, arm, unit if named, outcome, debiased."""
+        assignment = self.assignment
+        arms = assignment.sizes.shape[1]
+        found = {
+            "cluster": assignment.clusters.take(assignment.group // arms),
+            "arm": assignment.arms.take(assignment.group % arms),
+        }
+        if assignment.units is not None:
+            found["unit"] = assignment.units
+        found["outcome"] = self._outcomes().take(self.codes)
+        found["debiased"] = pa.array(self.debiased)
+        return pa.table(found)
+
+    def priors(self) -> pa.Table:
+        """One row a cluster, arm and level: the share of the level in the prior."""
+        assignment, (_clusters, arms, levels) = self.assignment, self.prior.shape
+        row = np.arange(self.prior.size)
+        home = np.zeros(len(row), dtype=np.int64) if self.pooled else row // (arms * levels)
+        names = pa.array(["all"]) if self.pooled else assignment.clusters
+        return pa.table(
+            {
+                "cluster": names.take(home),
+                "arm": assignment.arms.take(row // levels % arms),
+                "outcome": self._outcomes().take(row % levels),
+                "share": pa.array(self.prior.ravel() / ONE),
+            }
+        )
+
+    def _outcomes(self) -> pa.Array[Any]:
+        kept = list(self.parameters.kept)
+        labels = self.space.labels
+        return pa.array([labels[at] for at in kept] if labels else self.levels)
+
+    def to_document(self) -> documents.Document:
+        """What was released, as a JSON object.
+
+        Units without names are interchangeable: how many gave each response says all.
+        """
+        found: dict[str, Any] = {
+            "kind": KIND,
+            "prior": documents.pack_integers(self.prior.ravel()),
+            "counts": documents.pack_integers(self.counts.ravel()),
+            "responses": None,
+        }
+        if self.assignment.units is not None:
+            found["responses"] = documents.pack_integers(self.codes)
+        return found
+
+    @classmethod
+    def from_document(
+        cls,
+        document: documents.Document,
+        space: Space,
+        assignment: Assignment,
+        mechanism: documents.Document,
+    ) -> UnitRelease:
+        """The inverse of `to_document`.
+
+        Raises:
+            DocumentError: A part is missing or damaged.
+        """
+        parameters = Parameters(**{**mechanism["parameters"], "kept": _kept(mechanism)})
+        shape = (*assignment.sizes.shape, parameters.levels)
+        pooled = bool(mechanism["pooled"])
+        prior = documents.unpack_integers(document["prior"], "prior").astype(np.int64)
+        prior = prior.reshape(1, *shape[1:]) if pooled else prior.reshape(shape)
+        if document["responses"] is None:
+            counts = documents.unpack_integers(document["counts"], "counts").astype(np.int64)
+            codes = _spread(counts.reshape(-1, parameters.levels))
+        else:
+            codes = documents.unpack_integers(document["responses"], "responses").astype(np.int64)
+        return cls(space, assignment, parameters, pooled, prior, codes)
+
+
+def draw_units(
+    units: Units, space: Space, parameters: Parameters, noise: Randomness, *, pooled: bool
+) -> UnitRelease:
+    """Round outcomes to levels, draw priors and responses (paper 003, Algorithm 2).
+
+    Guarantees: label differential privacy with `parameters.epsilon(delta)` for every delta; the
+    histogram's loss is attained and the response's is that of the floor. Order and shape of what is
+    released depend on public columns alone.
+
+    Args:
+        units: The outcomes. Private.
+        space: Levels of the outcome.
+        parameters: The mechanism's whole numbers.
+        noise: Where randomness comes from.
+        pooled: Whether all clusters share the prior of an arm.
+    """
+    assignment = units.assignment
+    clusters, arms = assignment.sizes.shape
+    codes = space.encode(units.outcomes, noise.bits(assignment.n, _ROUNDING), parameters.kept)
+    group = assignment.group % arms if pooled else assignment.group
+    sizes = assignment.sizes.sum(axis=0) if pooled else assignment.sizes.ravel()
+    prior = _prior(codes, group, sizes, parameters, noise)
+    given = response.respond(codes, group, prior, parameters, noise.bits(assignment.n, _RESPONDING))
+    if assignment.units is None:
+        counts = response.tabulate(given, assignment.group, clusters * arms, parameters.levels)
+        given = _spread(counts)
+    shape = (1 if pooled else clusters, arms, parameters.levels)
+    return UnitRelease(space, assignment, parameters, pooled, prior.reshape(shape), given)
+
+
+def _prior(
+    codes: NDArray[np.int64],
+    group: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    parameters: Parameters,
+    noise: Randomness,
+) -> NDArray[np.int64]:
+    shape = (len(sizes), parameters.levels)
+    if parameters.weight == 0:
+        return response.prior_of(np.zeros(shape, dtype=np.int64), sizes, parameters)
+    counts = response.tabulate(codes, group, *shape)
+    steps = (counts * parameters.weight).ravel().tolist()
+    noisy = noise.add_laplace(steps, parameters.lattice_bits)
+    # Floating-point shares are made of noisy numbers only: nothing private is left to protect.
+    return response.prior_of(np.array(noisy, dtype=np.int64).reshape(shape), sizes, parameters)
+
+
+def _spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One code a unit, rising within each group: the order says nothing."""
+    levels = counts.shape[1]
+    return np.repeat(np.tile(np.arange(levels), len(counts)), counts.ravel())
+
+
+def _kept(mechanism: documents.Document) -> tuple[int, ...]:
+    return tuple(int(at) for at in mechanism["parameters"]["kept"])

@@ -1,0 +1,210 @@
+"""What the second opinion on a trial reads from a manifest: strictly checked public facts.
+
+Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+# Python turns whole numbers of up to 4300 digits into text and back.
+_RATIONAL = re.compile(r"[0-9]{1,4300}(/[1-9][0-9]{0,4299})?")
+_PACKED = {"type", "length", "data"}
+_COLUMN = {"name", "type", "values"}
+_FEWEST, _MOST_LEVELS, _MOST_ARMS = 2, 256, 64
+# What a key may be in JSON, by the start of its type; dates and times are texts.
+_KINDS = (("string", str), ("int", int), ("uint", int), ("bool", bool))
+_TIMES = ("date32", "timestamp[")
+
+
+def whole(value: object, least: int, most: int) -> int:
+    """A whole number in a range, or ValueError."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError
+    return value
+
+
+def real(value: object) -> float:
+    """A finite number, or ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def text(value: object) -> str:
+    """A text, or TypeError."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def rational(value: object) -> Fraction:
+    """A fraction from 0 in lowest terms, or ValueError."""
+    if not isinstance(value, str) or not _RATIONAL.fullmatch(value):
+        raise ValueError
+    found = Fraction(value)
+    if str(found) != value:
+        raise ValueError
+    return found
+
+
+def integers(packed: documents.Document, what: str, length: int) -> NDArray[np.int64]:
+    """Packed whole numbers from 0, as many as given, or ValueError."""
+    if packed.keys() != _PACKED:
+        raise ValueError
+    found = documents.unpack_integers(packed, what)
+    if len(found) != length:
+        raise ValueError
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Public facts of a trial.
+
+    Attributes:
+        levels: Of the outcome, in its unit.
+        sizes: Units, clusters x arms, control first.
+        arms: The arms' keys.
+        rising: Whether clusters, arms but the control, and named units of a group are in order.
+        named: Whether units have names.
+        mechanism: The mechanism's name.
+        delta: What may go wrong.
+        loss: Stated loss of one outcome without that of the clusters.
+        confidence: Of the intervals.
+    """
+
+    levels: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    arms: list[object]
+    rising: bool
+    named: bool
+    mechanism: str
+    delta: Fraction
+    loss: Fraction
+    confidence: float
+
+    @classmethod
+    def of(cls, manifest: documents.Document) -> Facts:
+        """Read and check; ValueError, KeyError or TypeError if something is wrong."""
+        question, guarantee = manifest["question"], manifest["guarantee"]
+        assignment = question["assignment"]
+        clusters, sorted_clusters = _keys(assignment["clusters"], "cluster")
+        arms, _ = _keys(assignment["arms"], "arm")
+        if not _FEWEST <= len(arms) <= _MOST_ARMS or not clusters:
+            raise ValueError
+        sizes = integers(assignment["sizes"], "sizes", len(clusters) * len(arms))
+        rising = sorted_clusters and _rise(arms[1:], assignment["arms"])
+        if int(sizes.min()) < 1 or int(sizes.astype(object).sum()) >= 2**53:
+            raise ValueError
+        if assignment["units"] is not None:
+            rising &= _units_rise(assignment["units"], sizes)
+        confidence = real(manifest["confidence"])
+        if not 0 < confidence < 1:
+            raise ValueError
+        return cls(
+            levels=_levels(question["space"]),
+            sizes=sizes.reshape(len(clusters), len(arms)),
+            arms=arms,
+            rising=rising,
+            named=assignment["units"] is not None,
+            mechanism=text(question["mechanism"]["name"]),
+            delta=rational(question["delta"]),
+            loss=rational(guarantee["epsilon"]) - rational(guarantee["clustering_epsilon"]),
+            confidence=confidence,
+        )
+
+    @property
+    def units(self) -> int:
+        """All units."""
+        return int(self.sizes.sum())
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """Each cluster's part of all units."""
+        return np.asarray(self.sizes.sum(axis=1) / self.units)
+
+    @property
+    def width(self) -> float:
+        """From the lowest level to the highest."""
+        return float(self.levels[-1] - self.levels[0])
+
+
+def _levels(space: documents.Document) -> NDArray[np.float64]:
+    levels = [real(level) for level in space["levels"]]
+    rising = all(low < high for low, high in itertools.pairwise(levels))
+    if not _FEWEST <= len(levels) <= _MOST_LEVELS or not rising:
+        raise ValueError
+    real(levels[-1] - levels[0])
+    return np.array(levels)
+
+
+def _keys(document: documents.Document, name: str) -> tuple[list[object], bool]:
+    """The different keys of one column, and whether they rise."""
+    (column,) = document["columns"]
+    values, kind = column["values"], text(column["type"])
+    expected = str if kind.startswith(_TIMES) else _kind(kind)
+    sound = (
+        document.keys() == {"columns"}
+        and column.keys() == _COLUMN
+        and column["name"] == name
+        and isinstance(values, list)
+        and set(map(type, values)) <= {expected}
+        and len(set(values)) == len(values)
+    )
+    if not sound:
+        raise ValueError
+    return values, _rise(values, document)
+
+
+def _kind(name: str) -> type:
+    return next(kind for start, kind in _KINDS if name.startswith(start))
+
+
+def _rise(values: Sequence[object], document: documents.Document) -> bool:
+    """Whether keys are in order; times, whose texts order otherwise, are let be."""
+    return document["columns"][0]["type"].startswith(_TIMES) or all(_steps(values))
+
+
+def _steps(values: Sequence[Any]) -> Iterator[bool]:
+    return map(operator.lt, values, values[1:])
+
+
+def _numbers_rise(document: documents.Document, sizes: NDArray[np.int64]) -> bool:
+    """The same of names that are whole numbers, which are packed."""
+    numbers = integers(document["numbers"], "units", int(sizes.sum()))
+    if _kind(text(document["type"])) is not int or len(np.unique(numbers)) != len(numbers):
+        raise ValueError
+    up = np.diff(numbers) > 0
+    up[np.cumsum(sizes)[:-1] - 1] = True
+    return bool(up.all())
+
+
+def _units_rise(document: documents.Document, sizes: NDArray[np.int64]) -> bool:
+    """Whether the names of every group are in order, which then says nothing."""
+    if document.keys() == {"type", "numbers"}:
+        return _numbers_rise(document, sizes)
+    names, _ = _keys(document, "unit")
+    if len(names) != int(sizes.sum()):
+        raise ValueError
+    if document["columns"][0]["type"].startswith(_TIMES):
+        return True
+    up = np.fromiter(_steps(names), dtype=np.bool_, count=len(names) - 1)
+    # The first of a group follows the last of another: their names may be in any order.
+    up[np.cumsum(sizes)[:-1] - 1] = True
+    return bool(up.all())

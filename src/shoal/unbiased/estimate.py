@@ -1,0 +1,119 @@
+"""What one release of an unbiased mean delivers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.accounting.rational import round_up
+
+if TYPE_CHECKING:
+    import os
+
+    from shoal.accounting.ledger import Entry
+    from shoal.mechanisms.unbiased.base import Estimator
+
+SCHEMA = "shoal.unbiased/1"
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedEstimate:
+    """A private mean with its error bars; all of it public, in the value's unit.
+
+    Attributes:
+        estimator: What drew it.
+        document: The manifest's bytes, as recorded in the ledger if there is one.
+        entry: The ledger's entry; None without a ledger.
+        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+        confidence: Of `interval`.
+    """
+
+    estimator: Estimator
+    document: bytes
+    entry: Entry | None
+    from_ledger: bool
+    confidence: float
+
+    @cached_property
+    def manifest(self) -> documents.Document:
+        """Everything public about the release, as a JSON object."""
+        return documents.parse(self.document, SCHEMA, "manifest")
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return float(self.manifest["result"]["value"])
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Covers the mean of the users' distribution with `confidence`, by Chebyshev."""
+        half = self.estimator.half_interval(self.confidence)
+        return self.value - half, self.value + half
+
+    @property
+    def coarse_failed(self) -> bool | None:
+        """Whether the coarse step of `symmetric_mean` failed; None for other methods."""
+        failed: bool | None = self.manifest["result"]["coarse_failed"]
+        return failed
+
+    @property
+    def standard_error(self) -> float:
+        """Largest standard deviation of the estimate, sampling of users included."""
+        return self.estimator.standard_error
+
+    @property
+    def bias_bound(self) -> float:
+        """Most that its expectation is off."""
+        return self.estimator.bias_bound
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the Laplace noise; 0 if there is none."""
+        return self.estimator.noise_scale
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of every user, rounded upwards."""
+        return round_up(self.estimator.loss.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the loss may be larger, rounded upwards."""
+        return round_up(self.estimator.loss.delta)
+
+    @property
+    def n(self) -> int:
+        """Users."""
+        return self.estimator.weights.users
+
+    @property
+    def mechanism(self) -> str:
+        """The method's name."""
+        return self.estimator.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the randomness was repeatable: then nobody is protected."""
+        return bool(self.manifest["simulation"])
+
+    def write_manifest(self, path: str | os.PathLike[str]) -> None:
+        """Write the manifest, byte for byte as recorded.
+
+        Raises:
+            DocumentError: The place cannot be written.
+        """
+        documents.write_bytes(path, self.document)
+
+    def __str__(self) -> str:
+        """One line."""
+        low, high = self.interval
+        kind = "simulated " if self.simulated else ""
+        failed = ", coarse step failed" if self.coarse_failed else ""
+        losses = f"epsilon {self.epsilon:.6g}, delta {self.delta:.3g}"
+        return (
+            f"{kind}{self.mechanism}: {self.value:.6g} in [{low:.6g}, {high:.6g}] "
+            f"({self.confidence:.0%}), standard error at most {self.standard_error:.3g}, "
+            f"bias at most {self.bias_bound:.3g}, {losses}{failed}"
+        )

@@ -1,0 +1,144 @@
+"""Carrying out a plan of an unbiased mean: values once, one draw, one charge, then delivery."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import documents
+from shoal.accounting.booking import check_name, deliver
+from shoal.accounting.budget import text
+from shoal.accounting.rational import round_up
+from shoal.errors import DataError, InputError
+from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.unbiased.estimate import SCHEMA, UnbiasedEstimate
+from shoal.unbiased.people import People
+from shoal.unbiased.request import PUBLISHING
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike
+
+    from shoal.accounting.ledger import Ledger
+    from shoal.mechanisms.noise import Randomness
+    from shoal.mechanisms.unbiased.base import Drawn
+    from shoal.unbiased.people import Users
+    from shoal.unbiased.plan import UnbiasedPlan
+
+CONFIDENCE = 0.95
+
+
+def carry_out(
+    plan: UnbiasedPlan,
+    values: ArrayLike,
+    users: Users | None,
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    name: str,
+    noise: Simulated | None,
+    confidence: float,
+) -> UnbiasedEstimate:
+    """As `UnbiasedPlan.release` says."""
+    _check(confidence, name)
+    source = _source(noise)
+    if ledger is not None and source.simulated:
+        raise InputError(
+            "simulated noise with a ledger", "one of the two", "leave out the ledger for a study"
+        )
+    people = People.of(values, users)
+    if not np.array_equal(people.count, plan.request.counts):
+        raise DataError(
+            f"records of {len(people.count)} users whose numbers of records are not the plan's",
+            f"the plan's {plan.n} users with the records that were planned for",
+            "plan with the counts of these records",
+        )
+
+    def draw() -> bytes:
+        return _manifest(plan, plan.estimator.release(people.value, source), source, name)
+
+    if ledger is None:
+        return UnbiasedEstimate(
+            plan.estimator, draw(), None, from_ledger=False, confidence=confidence
+        )
+    found = deliver(ledger, request_key(plan, name), plan.estimator.loss, draw, name=name)
+    return UnbiasedEstimate(
+        plan.estimator,
+        found.document,
+        found.entry,
+        from_ledger=found.from_ledger,
+        confidence=confidence,
+    )
+
+
+def request_key(plan: UnbiasedPlan, name: str) -> str:
+    """What a ledger knows a release by: the plan without its claims, and a name."""
+    contents = plan.to_document()
+    del contents["claims"]
+    return documents.digest({"plan": contents, "name": name})
+
+
+def _manifest(plan: UnbiasedPlan, drawn: Drawn, source: Randomness, name: str) -> bytes:
+    value, half = float(drawn.value), plan.estimator.half_interval(CONFIDENCE)
+    return documents.canonical_bytes(
+        {
+            "schema": SCHEMA,
+            "name": name,
+            "request": request_key(plan, name),
+            "simulation": source.simulated,
+            "guarantee": {
+                "privacy": _words(plan),
+                "unit": "user",
+                "neighbours": "values: all values of one user change, the counts are public",
+                "publishes_values": plan.method in PUBLISHING,
+                "epsilon": text(plan.exact_epsilon),
+                "epsilon_at_most": round_up(plan.exact_epsilon),
+                "delta": text(plan.exact_delta),
+                "delta_at_most": round_up(plan.exact_delta),
+            },
+            "plan": plan.to_document(),
+            "result": {
+                "value": value,
+                "interval": [value - half, value + half],
+                "confidence": CONFIDENCE,
+                "coarse_failed": drawn.failed,
+            },
+            "versions": {
+                "shoal": version("shoal"),
+                "opendp": version("opendp"),
+                "python": platform.python_version(),
+            },
+        }
+    )
+
+
+def _words(plan: UnbiasedPlan) -> str:
+    if plan.exact_delta == 0:
+        return "pure differential privacy"
+    if plan.method in PUBLISHING:
+        return "approximate differential privacy; a sampled user's value is published"
+    return "approximate differential privacy"
+
+
+def _check(confidence: object, name: object) -> None:
+    check_name(name)
+    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    if not number or not 0 < confidence < 1:  # type: ignore[operator]
+        raise InputError(
+            f"a confidence of {str(confidence)[:40]}", "above 0, below 1", "give confidence=0.95"
+        )
+
+
+def _source(noise: object) -> Randomness:
+    if noise is None:
+        return OperatingSystem()
+    if isinstance(noise, Simulated):
+        return noise
+    raise InputError(
+        f"noise of type {type(noise).__name__}",
+        "none, or shoal.Simulated(seed) for a study",
+        "leave it out",
+    )

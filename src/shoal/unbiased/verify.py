@@ -1,0 +1,230 @@
+"""The second opinion on an unbiased mean: recompute every claim of its manifest, with its own code.
+
+Exact fractions and outward-rounded decimals for the loss, other formulas for the errors, and
+nothing imported from the mechanisms or from other rooms: a fault there is not repeated here.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.unbiased.verify_bounds import Bounds, tick_of
+from shoal.unbiased.verify_facts import (
+    CLIPPED,
+    PARAMETERS,
+    PUBLISHING,
+    SAMPLED,
+    SYMMETRIC,
+    Facts,
+    rational,
+    real,
+    text,
+)
+from shoal.unbiased.verify_losses import exact_loss, parameters_hold
+from shoal.verdict import Check, Verdict, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Opinion = Callable[[Facts, documents.Document], tuple[bool, str]]
+
+SCHEMA = "shoal.unbiased/1"
+
+_PLAN_SCHEMA = "shoal.unbiased-plan/1"
+_PARTS = {"schema", "name", "request", "simulation", "guarantee", "plan", "result", "versions"}
+_PLAN = {"schema", "method", "counts", "wishes", "parameters", "source", "claims"}
+_WISHES = {
+    *("moments", "epsilon", "delta", "interval", "bias", "weights", "cap", "reuse", "farthest"),
+}
+_CLAIMS = {"epsilon", "delta", "bias_bound", "standard_error", "rmse_bound", "noise_scale"}
+_RESULT = {"value", "interval", "confidence", "coarse_failed"}
+_VERSIONS = {"shoal", "opendp", "python"}
+_GUARANTEE = {
+    "unit": "user",
+    "neighbours": "values: all values of one user change, the counts are public",
+}
+_STATED = {
+    *(*_GUARANTEE, "privacy", "publishes_values"),
+    *("epsilon", "epsilon_at_most", "delta", "delta_at_most"),
+}
+_PURE = "pure differential privacy"
+_APPROXIMATE = "approximate differential privacy"
+_PUBLISHED = f"{_APPROXIMATE}; a sampled user's value is published"
+_LONGEST_NAME = 200
+# Bounds are floating-point numbers of another machine's logarithms.
+_CLOSE = 1e-9
+
+
+def verify(manifest: documents.Document) -> Verdict:
+    """Recompute epsilon, delta, bias, errors and the interval of a manifest from it alone.
+
+    Args:
+        manifest: The document.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not a manifest of an unbiased mean, or a part is missing or damaged.
+
+    Example:
+        >>> verify({"schema": "another"})
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: manifest is not of the schema shoal.unbiased/1; ...
+    """
+    documents.check_schema(manifest, (SCHEMA,), "manifest")
+    return checked(_checks, manifest)
+
+
+def _checks(manifest: documents.Document) -> list[Check]:
+    if text(manifest["plan"]["method"]) not in PARAMETERS:
+        # Nothing else means anything for a method that is not known.
+        return [Check("method", holds=False, found="unknown; no other claim can be checked")]
+    facts = Facts.of(manifest["plan"])
+    whole = Check("parameters", *parameters_hold(facts))
+    if not whole.holds:
+        return [Check(whole.claim, whole.holds, "out of range; no other claim can be checked")]
+    opinions: tuple[tuple[str, Opinion], ...] = (
+        ("privacy loss", _loss),
+        ("guarantee in words", _guarantee),
+        ("within what was asked for", _asked),
+        ("noise of the operating system", _genuine),
+        ("request key", _request),
+        ("bias bound", _bias),
+        ("errors", _errors),
+        ("result", _result),
+        ("interval", _interval),
+    )
+    checks = [whole, *(Check(claim, *opinion(facts, manifest)) for claim, opinion in opinions)]
+    if not _complete(manifest):
+        checks.append(Check("no other parts", holds=False, found="something is added or missing"))
+    return checks
+
+
+def _loss(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    claims = manifest["plan"]["claims"]
+    epsilon, delta = exact_loss(facts)
+    holds = epsilon <= rational(claims["epsilon"]) and delta <= rational(claims["delta"])
+    return holds, f"epsilon {float(epsilon):.6g}, delta {float(delta):.6g}"
+
+
+def _guarantee(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    stated, claims = manifest["guarantee"], manifest["plan"]["claims"]
+    publishes = facts.method in PUBLISHING
+    delta = rational(stated["delta"])
+    words = _PURE if delta == 0 else _PUBLISHED if publishes else _APPROXIMATE
+    holds = (
+        {name: stated[name] for name in _GUARANTEE} == _GUARANTEE
+        and stated["privacy"] == words
+        and stated["publishes_values"] is publishes
+        and all(stated[name] == claims[name] for name in ("epsilon", "delta"))
+        and all(_rounded_up(stated, name) for name in ("epsilon", "delta"))
+        and delta < 1
+    )
+    return holds, f"{words}, {'values are published' if publishes else 'no value is published'}"
+
+
+def _rounded_up(stated: documents.Document, name: str) -> bool:
+    """Whether the number shown is the least float that does not understate the fraction."""
+    exact, shown = rational(stated[name]), real(stated[f"{name}_at_most"])
+    return Fraction(math.nextafter(shown, -math.inf)) < exact <= Fraction(shown)
+
+
+def _asked(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    claims = manifest["plan"]["claims"]
+    holds = (
+        rational(claims["epsilon"]) <= facts.epsilon
+        and rational(claims["delta"]) <= facts.delta
+        and (facts.method == SAMPLED) == (facts.epsilon == 0)
+        and (facts.method == CLIPPED) == (facts.delta == 0)
+        and (facts.bias is None or facts.claims["bias_bound"] <= facts.bias * (1 + _CLOSE))
+    )
+    return holds, f"epsilon {float(facts.epsilon):.6g}, delta {float(facts.delta):.6g}"
+
+
+def _genuine(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    genuine = manifest["simulation"] is False
+    return genuine, "stated" if genuine else "a simulation, not private"
+
+
+def _request(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    contents = {part: found for part, found in manifest["plan"].items() if part != "claims"}
+    name = text(manifest["name"])
+    key = documents.digest({"plan": contents, "name": name})
+    named = name.isprintable() and len(name) <= _LONGEST_NAME
+    return named and key == manifest["request"], key[:16]
+
+
+def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:
+    truth = Bounds.of(facts).bias
+    return _covers(facts.claims["bias_bound"], truth), f"at most {truth:.6g}"
+
+
+def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:
+    truth, claims = Bounds.of(facts), facts.claims
+    stated, bias = claims["standard_error"], claims["bias_bound"]
+    rmse = math.hypot(bias, stated)
+    holds = (
+        math.isfinite(truth.variance)
+        and _covers(stated, math.sqrt(truth.variance))
+        and _covers(claims["rmse_bound"], rmse)
+        and math.isclose(claims["noise_scale"], truth.noise_scale, rel_tol=_CLOSE)
+    )
+    return holds, f"standard error at most {math.sqrt(truth.variance):.6g}"
+
+
+def _result(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    result = manifest["result"]
+    value, failed = real(result["value"]), result["coarse_failed"]
+    known = isinstance(failed, bool) if facts.method == SYMMETRIC else failed is None
+    if facts.method != CLIPPED:
+        return known, f"{value:.6g}"
+    return known and _on_lattice(facts, value), f"{value:.6g}, a whole number of steps of noise"
+
+
+def _on_lattice(facts: Facts, value: float) -> bool:
+    """Whether a value is what some whole number of steps gives, rounded to a float."""
+    numbers, tick = facts.parameters, tick_of(facts)
+    middle = (numbers["low"] + numbers["high"]) // 2 * tick
+    step = tick / int(facts.weight.sum()) / numbers["per_unit"]
+    steps = round((Fraction(value) - middle) / step)
+    return float(middle + steps * step) == value
+
+
+def _interval(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    result, claims = manifest["result"], facts.claims
+    value, confidence = real(result["value"]), real(result["confidence"])
+    low, high = map(real, result["interval"])
+    if not 0 < confidence < 1:
+        return False, "no confidence"
+    # Chebyshev: further than k deviations with probability at most 1/k^2.
+    half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(1 - confidence)
+    slack = _CLOSE * half + 4 * math.ulp(value)
+    holds = abs(value - half - low) <= slack and abs(value + half - high) <= slack
+    return holds, f"{value:.6g} -+ {half:.6g} at {confidence:.4g}"
+
+
+def _covers(stated: float, truth: float) -> bool:
+    return stated >= truth * (1 - _CLOSE)
+
+
+def _complete(manifest: documents.Document) -> bool:
+    plan, versions = manifest["plan"], manifest["versions"]
+    parts = (
+        (manifest, _PARTS),
+        (manifest["guarantee"], _STATED),
+        (plan, _PLAN),
+        (plan["wishes"], _WISHES),
+        (plan["claims"], _CLAIMS),
+        (manifest["result"], _RESULT),
+        (versions, _VERSIONS),
+    )
+    return (
+        all(part.keys() == names for part, names in parts)
+        and plan["schema"] == _PLAN_SCHEMA
+        and (plan["source"] is None or isinstance(plan["source"], dict))
+        and all(map(text, versions.values()))
+    )

@@ -1,0 +1,203 @@
+"""`shoal trial`: from a CSV file to an estimate in two commands; bad input costs nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pytest
+
+import shoal
+from tests.cli.conftest import Shell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+UNITS = 400
+COLUMNS = ["--outcome", "bought", "--treatment", "arm", "--cluster", "city"]
+RELEASE = ["trial", "release", "visits.csv", *COLUMNS, "--ledger", "visits.ledger"]
+WHOLE = [*RELEASE, "--space", "binary", "--epsilon", "2"]
+
+
+@pytest.fixture
+def trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    """A folder with visits.csv, whose outcomes hold a canary, and visits.ledger."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    arm = np.arange(UNITS) % 2
+    table = pa.table(
+        {
+            "unit": [f"u{at:04}" for at in range(UNITS)],
+            "arm": np.array(["control", "new"])[arm].tolist(),
+            "city": np.array(["a", "b", "c", "d"])[np.arange(UNITS) // 2 % 4].tolist(),
+            "bought": pa.array((rng.random(UNITS) < 0.3 + 0.2 * arm).astype(int)),
+            "spent": pa.array(np.r_[431.56789, rng.normal(20, 5, UNITS - 1)]),
+            "note": ["secret431"] * UNITS,
+            "holes": pa.array([None, *range(UNITS - 1)]),
+        }
+    )
+    pcsv.write_csv(table, "visits.csv")
+    shell = Shell(tmp_path, capsys)
+    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9", "--delta", "0.001")
+    return shell
+
+
+def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
+    """Release, then estimate; the second release is free; the manifest verifies."""
+    out = trial.good(*WHOLE, "--manifest", "trial.json", "--output", "units.csv")
+    assert "recorded: entry 1 of visits.ledger" in out
+    assert "new against control" in out
+    again = trial.good(*WHOLE, "--manifest", "again.json")
+    assert "delivered again at no cost" in again
+    assert Path("trial.json").read_bytes() == Path("again.json").read_bytes()
+    assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
+    estimate = trial.good("trial", "estimate", "trial.json", "--clusters", "--confidence", "0.9")
+    assert "90% [" in estimate
+    assert estimate.count("of the units") == 4
+    document = json.loads(trial.good("trial", "estimate", "trial.json", "--json"))
+    assert document["effects"][0]["arm"] == "new"
+    assert pcsv.read_csv("units.csv").column_names == ["cluster", "arm", "outcome", "debiased"]
+    assert (
+        trial.good("verify", "trial.json", "--ledger", "visits.ledger")
+        .strip()
+        .endswith("every claim holds")
+    )
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["cluster-dp", "cluster-free", "uniform-prior", "horvitz-thompson", "histogram"]
+)
+def test_every_mechanism_and_kind_of_outcome(trial: Shell, mechanism: str) -> None:
+    """Each with continuous outcomes, named units, and a table in Parquet."""
+    out = trial.good(
+        *("trial", "release", "visits.csv", "--outcome", "spent", "--treatment", "arm"),
+        *("--unit", "unit", "--space", "bins:0:40:9", "--epsilon", "1", "--control", "new"),
+        *("--mechanism", mechanism, "--ledger", "visits.ledger", "--output", "t.parquet"),
+    )
+    assert "control against new" in out
+    assert "431" not in out
+    assert Path("t.parquet").stat().st_size > 0
+
+
+def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
+    """They are used as given, within epsilon and delta; JSON shows them."""
+    out = trial.good(
+        *RELEASE, "--space", "binary", "--epsilon", "3", "--delta", "1e-4", "--levels", "2",
+        "--floor", "0.1", "--histogram-scale", "5", "--json",
+    )  # fmt: skip
+    found = json.loads(out)["question"]["mechanism"]["parameters"]
+    assert found["weight"] == 2**20 // 5
+    assert found["floor"] == int(0.1 * 2**32)
+
+
+def test_plans_need_no_outcomes(trial: Shell) -> None:
+    """From numbers or from the public columns of a file; comparisons, JSON, a picture."""
+    out = trial.good(
+        *("trial", "plan", "--units", "6000", "--clusters", "30", "--space", "counts:0:5"),
+        *("--epsilon", "1", "--epsilon", "4", "--effect", "0.2", "--against-units", "12000"),
+        *("--mean", "2", "--sd", "1", "--between", "0.2", "--shares", "0.5,0.5"),
+    )
+    assert "trial of 6000 units in 30 clusters" in out
+    assert out.count("noisy_histogram") >= 3
+    file = ["trial", "plan", "visits.csv", "--treatment", "arm", "--cluster", "city"]
+    document = json.loads(trial.good(*file, "--epsilon", "1", "--epsilon", "2", "--json"))
+    assert (document["units"], document["clusters"]) == (UNITS, 4)
+    assert len(document["against"]) == 2 * len(document["mechanisms"])
+    trial.good(*file, "--picture", "plan.png")
+    assert Path("plan.png").stat().st_size > 10_000
+
+
+def test_a_picture_of_the_effects(trial: Shell) -> None:
+    """Drawn from the manifest."""
+    trial.good(*WHOLE, "--manifest", "trial.json")
+    trial.good("trial", "estimate", "trial.json", "--picture", "effects.svg")
+    assert "<svg" in Path("effects.svg").read_text(encoding="utf-8")
+
+
+def _with(option: str, value: str) -> list[str]:
+    changed = [*WHOLE]
+    if option in changed:
+        changed[changed.index(option) + 1] = value
+        return changed
+    return [*changed, option, value]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trial", "release", "visits.csv"], "Missing option"),
+        (_with("--outcome", "gone"), "no column 'gone'"),
+        (_with("--treatment", "gone"), "no column 'gone'"),
+        (_with("--cluster", "unit"), "clusters where an arm has nobody"),
+        (_with("--treatment", "unit"), "400 arms"),
+        (_with("--outcome", "note"), "outcomes of another kind"),
+        (_with("--outcome", "holes"), "missing or infinite outcomes"),
+        (_with("--space", "fog"), "a space 'fog'"),
+        (_with("--space", "counts:3:1"), "levels"),
+        (_with("--space", "ordinal:a,b"), "outcomes of another kind"),
+        (_with("--epsilon", "0"), "epsilon is"),
+        (_with("--epsilon", "much"), "epsilon is"),
+        (_with("--epsilon", "10"), "what is left"),
+        (_with("--delta", "2"), "delta is"),
+        (_with("--levels", "5"), "5 of 2 levels|levels"),
+        (_with("--levels", "some"), "levels"),
+        (_with("--floor", "0.9"), "a floor of 0.9"),
+        (_with("--histogram-scale", "0.5"), "histogram noise of 0.5"),
+        (_with("--histogram-scale", "nan"), "sigma"),
+        (_with("--mechanism", "magic"), "magic"),
+        ([*WHOLE, "--mechanism", "histogram", "--floor", "0.1"], "a floor or histogram scale"),
+        ([*WHOLE, "--mechanism", "histogram", "--levels", "2"], "levels or delta"),
+        (_with("--control", "gone"), "a control arm 'gone'"),
+        (_with("--unit", "city"), "named twice"),
+        (_with("--missing", "ignore"), "missing is 'ignore'"),
+        (_with("--single-arm", "ignore"), "single_arm"),
+        (_with("--rounding", "up"), "rounding 'up'"),
+        (_with("--name", "\udcff"), "release name"),
+        (_with("--clustering-epsilon", "-1"), "epsilon is"),
+        (_with("--output", "t.xlsx"), "t.xlsx"),
+        (_with("--manifest", "no/t.json"), "cannot be written"),
+        (_with("--ledger", "gone.ledger"), "gone.ledger"),
+        (["trial", "release", "gone.csv", *WHOLE[3:]], "no file at 'gone.csv'"),
+        (["trial", "estimate", "gone.json"], "gone.json"),
+        (["trial", "estimate", "visits.csv"], "is not JSON"),
+        (["trial", "plan"], "not one of a file and a number of units"),
+        (["trial", "plan", "visits.csv"], "not one of a file"),
+        (["trial", "plan", "--units", "10", "--epsilon", "0"], "epsilon is"),
+        (["trial", "plan", "--units", "1"], "1 units"),
+        (["trial", "plan", "--units", "10", "--shares", "a,b"], "shares 'a,b'"),
+        (["trial", "plan", "--units", "10", "--sd", "1"], "without a mean"),
+        (["trial", "plan", "--units", "10", "--mean", "7"], "a rate of 7"),
+        (["trial", "plan", "--units", "10", "--power", "1"], "power"),
+        (["trial", "plan", "--units", "10", "--picture", "p.txt"], "a picture named 'p.txt'"),
+    ],
+)
+def test_bad_input_is_one_line_and_costs_nothing(
+    trial: Shell, arguments: list[str], message: str
+) -> None:
+    """G-REFUSE, G-CANARY: one line, status 2, no outcome shown, nothing spent or written."""
+    before = sorted(path.name for path in trial.folder.iterdir())
+    line = trial.bad(*arguments)
+    assert any(part in line for part in message.split("|"))
+    assert "431" not in line
+    assert sorted(path.name for path in trial.folder.iterdir()) == before
+    assert shoal.Ledger.open("visits.ledger").spent.epsilon == 0
+
+
+def test_a_confidence_that_is_none_is_refused_before_the_charge(trial: Shell) -> None:
+    """A wrong option of the output costs nothing either."""
+    trial.bad(*WHOLE, "--confidence", "1")
+    assert shoal.Ledger.open("visits.ledger").spent.epsilon == 0
+
+
+def test_help_has_examples(trial: Shell) -> None:
+    """Every verb of the trial shows one."""
+    verbs: list[str] = ["plan", "release", "estimate"]
+    show: Callable[..., str] = trial.good
+    for verb in verbs:
+        assert "Example: shoal trial" in " ".join(show("trial", verb, "--help").split())

@@ -1,0 +1,358 @@
+"""Lower bounds for private means against attaining mechanisms, brute force and certificates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate
+
+from shoal.errors import InputError
+from shoal.theory import classical, paths, regimes, triples
+from shoal.theory.trilemma import distance_to_bound, trilemma
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.theory.setting import Amount, Moment
+
+POWERS = st.floats(-6, 0).map(lambda power: 10.0**power)
+EPSILONS = st.floats(-3, 1).map(lambda power: 10.0**power)
+DELTAS = st.one_of(st.just(0.0), st.floats(-12, -0.5).map(lambda power: 10.0**power))
+ORDERS = st.one_of(st.just(2.0), st.floats(2, 12))
+USERS = st.integers(1, 10**7)
+
+
+def leaky_response(epsilon: float, delta: float) -> NDArray[np.float64]:
+    """Two laws on four outcomes: openly 0 or 1 with probability delta, else randomised response."""
+    e = math.exp(epsilon)
+    keep, swap = (1 - delta) * e / (e + 1), (1 - delta) / (e + 1)
+    return np.array([[delta, keep, swap, 0.0], [0.0, swap, keep, delta]])
+
+
+def explained(laws: NDArray[np.float64], chance: float) -> float:
+    """Largest squared correlation of a bit with a function of the outcome."""
+    zero, one = laws
+    mixed = (1 - chance) * zero + chance * one
+    seen = mixed > 0
+    return float(chance * (1 - chance) * ((one - zero)[seen] ** 2 / mixed[seen]).sum())
+
+
+@given(epsilon=EPSILONS, delta=DELTAS, chance=st.floats(1e-6, 0.5))
+def test_leaky_randomised_response_attains_the_influence(
+    epsilon: float, delta: float, chance: float
+) -> None:
+    """The closed form is what randomised response with an open door explains."""
+    spread = np.array([chance * (1 - chance)])
+    found = paths.influence(epsilon, delta, spread)[0]
+    assert found == pytest.approx(explained(leaky_response(epsilon, delta), chance), rel=1e-9)
+
+
+@given(
+    weights=st.lists(st.floats(0, 1), min_size=10, max_size=10),
+    epsilon=st.floats(0.01, 3),
+    chance=st.floats(1e-4, 0.5),
+)
+def test_no_pair_of_laws_explains_more(weights: list[float], epsilon: float, chance: float) -> None:
+    """G-TRILEMMA: any two laws, with the least delta at which they are close, stay below."""
+    laws = np.array(weights).reshape(2, 5) ** 3 + 1e-9
+    laws /= laws.sum(axis=1, keepdims=True)
+    over = np.maximum(laws - math.exp(epsilon) * laws[::-1], 0).sum(axis=1)
+    spread = np.array([chance * (1 - chance)])
+    assert explained(laws, chance) <= paths.influence(epsilon, over.max(), spread)[0] + 1e-12
+
+
+def test_three_laws_attain_the_triple_distance() -> None:
+    """For e^epsilon up to 2 and beyond, by the outcomes of the proof; no vertex has more."""
+    for epsilon in (0.05, 0.5, math.log(2), 1.0, 3.0):
+        e = math.exp(epsilon)
+        corners = np.array([(e, e), (e, 1), (1, e), (1, 1 / e), (1 / e, 1), (1 / e, 1 / e)])
+        # Laws over the corners with both means 1: a linear program, by its vertices.
+        best = 0.0
+        for three in itertools.combinations(range(6), 3):
+            system = np.vstack([np.ones(3), corners[list(three)].T])
+            if abs(np.linalg.det(system)) < 1e-12:
+                continue
+            mass = np.linalg.solve(system, np.ones(3))
+            if (mass >= -1e-12).all():
+                gap = corners[list(three), 0] - corners[list(three), 1]
+                best = max(best, float((mass * gap**2).sum()))
+        # Mirrored halves: a vertex of the program need not be symmetric, its mirror image adds up.
+        assert triples.triple_distance(epsilon) >= best - 1e-9
+        few = e <= 2
+        a = 1 / (2 * (e + 1)) if few else 1 / (e + 2)
+        other = (0.5 - a) * (1 - 1 / e) ** 2 if few else 0.0
+        assert triples.triple_distance(epsilon) == pytest.approx(2 * (a * (e - 1) ** 2 + other))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A mechanism on {-1, 0, 1}^n: the law of the outcome for every data set, and estimates."""
+
+    data: NDArray[np.int64]
+    laws: NDArray[np.float64]
+    estimate: NDArray[np.float64]
+
+    def moments(self, chances: NDArray[np.float64]) -> tuple[float, float]:
+        """Mean and standard deviation if users draw -1, 0, 1 with these chances."""
+        law = chances[self.data + 1].prod(axis=1) @ self.laws
+        mean = float(law @ self.estimate)
+        return mean, math.sqrt(max(float(law @ self.estimate**2) - mean**2, 0.0))
+
+
+def kernel(seed: int, n: int, epsilon: float, delta: float) -> Kernel:
+    """An (epsilon, delta)-private mechanism: a random exponential mechanism that may leak."""
+    draw = np.random.default_rng(seed)
+    data = np.array(list(itertools.product((-1, 0, 1), repeat=n)))
+    if seed % 2:
+        utility = draw.integers(0, 2, size=(len(data), 4)).astype(float)
+    else:
+        # What users add up to, on two sides: a good mechanism.
+        utility = np.stack([data.sum(axis=1) / 2, -data.sum(axis=1) / 2], axis=1)
+    laws = np.exp(epsilon / 2 * utility)
+    laws /= laws.sum(axis=1, keepdims=True)
+    size = draw.choice([1.0, 10.0, 100.0, 1 / max(delta, 1e-3)])
+    estimate = np.concatenate(
+        [draw.normal(size=laws.shape[1]) if seed % 2 else np.array([1.0, -1.0]),
+         data.sum(axis=1) * size]
+    )  # fmt: skip
+    both = np.hstack([(1 - delta) * laws, delta * np.eye(len(data))])
+    return Kernel(data, both, estimate)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 3),
+    epsilon=st.floats(0.01, 3),
+    delta=st.one_of(st.just(0.0), st.floats(1e-4, 0.3)),
+    chance=st.floats(1e-3, 0.5),
+)
+def test_no_private_mechanism_moves_further(
+    seed: int, n: int, epsilon: float, delta: float, chance: float
+) -> None:
+    """G-TRILEMMA: expectations move by at most the resistance times the standard deviation."""
+    mechanism = kernel(seed, n, epsilon, delta)
+    two = [mechanism.moments(np.array([0, 1 - p, p])) for p in np.linspace(0, chance, 201)]
+    three = [
+        mechanism.moments(np.array([chance * (1 - s) / 2, 1 - chance, chance * (1 + s) / 2]))
+        for s in np.linspace(-1, 1, 201)
+    ]
+    at = np.array([chance])
+    # The largest deviation may lie between the points of the path.
+    slack = 1 + 1e-3
+    moved = abs(two[-1][0] - two[0][0])
+    assert moved <= slack * max(sd for _, sd in two) * paths.resistance(n, epsilon, delta, at)[0]
+    moved = abs(three[-1][0] - three[0][0]) / 2
+    most = triples.triple_resistance(n, epsilon, delta, at)[0]
+    assert moved <= slack * max(sd for _, sd in three) * most
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0])
+def test_one_user_nearly_attains_the_resistance(epsilon: float) -> None:
+    """G-TRILEMMA: for n = 1 and a small b, mechanisms reach 97 % of it: no smaller one holds."""
+    at, e = np.array([1e-3]), math.exp(epsilon)
+    response = Kernel(
+        np.array([[0], [1]]), leaky_response(epsilon, 0.0)[:, 1:3], np.array([-1.0, 1.0])
+    )
+    mean, deviation = zip(
+        *(response.moments(np.array([0, 1 - p, p])) for p in np.linspace(0, at[0], 50)),
+        strict=True,
+    )
+    reached = (mean[-1] - mean[0]) / max(deviation)
+    assert reached >= 0.97 * paths.resistance(1, epsilon, 0.0, at)[0]
+    if e <= 2:
+        a, d = 1 / (2 * (e + 1)), e / (2 * (e + 1))
+        laws = np.array([[a, a * e, d / e, d], [a, a, d, d], [a * e, a, d, d / e]])
+        gap = np.array([e - 1, 1 - e, 1 - 1 / e, 1 / e - 1])
+    else:
+        a = 1 / (e + 2)
+        laws = np.array([[a, a * e, 1 / (e + 2)], [a, a, e / (e + 2)], [a * e, a, 1 / (e + 2)]])
+        gap = np.array([1.0, -1.0, 0.0])
+    assert laws.sum(axis=1) == pytest.approx(1)
+    best = Kernel(np.array([[-1], [0], [1]]), laws, gap)
+    mean, deviation = zip(
+        *(
+            best.moments(np.array([at[0] * (1 - s) / 2, 1 - at[0], at[0] * (1 + s) / 2]))
+            for s in np.linspace(-1, 1, 51)
+        ),
+        strict=True,
+    )
+    reached = (mean[-1] - mean[0]) / 2 / max(deviation)
+    assert reached >= 0.97 * triples.triple_resistance(1, epsilon, 0.0, at)[0]
+
+
+@given(n=st.integers(1, 10**5), epsilon=EPSILONS, delta=DELTAS, chance=POWERS)
+def test_the_upper_sum_is_above_the_integral_and_close(
+    n: int, epsilon: float, delta: float, chance: float
+) -> None:
+    """Against quadrature, within 1 %."""
+    top = min(chance, 0.5)
+
+    def inside(angle: float) -> float:
+        share = paths.influence(epsilon, delta, np.array([math.sin(2 * angle) ** 2 / 4]))[0]
+        return 2 * min(n * math.sqrt(share), math.sqrt(n))
+
+    end = math.asin(math.sqrt(top))
+    exact = np.sum(
+        [integrate.quad(inside, end * k / 8, end * (k + 1) / 8, limit=200)[0] for k in range(8)]
+    )
+    found = paths.resistance(n, epsilon, delta, np.array([top]))[0]
+    assert exact * (1 - 1e-7) <= found <= exact * 1.01
+
+
+@given(order=ORDERS, part=st.floats(1e-6, 1))
+def test_both_paths_stay_within_the_moment(order: float, part: float) -> None:
+    """Every distribution of a path has a central moment of at most 1 and a mean in the width."""
+    b = 0.5 * part
+    v = paths.half_range(order, 1e9, np.array([b]))[0] / b
+    p = np.linspace(0, b, 400)
+    assert ((p * (v - p * v) ** order + (1 - p) * (p * v) ** order) <= 1 + 1e-9).all()
+    b = triples.most_chance(order) * part
+    v = triples.triple_range(order, 1e9, np.array([b]))[0] / b
+    s = np.linspace(-1, 1, 400)
+    mean = v * b * s
+    moment = (
+        b * (1 + s) / 2 * abs(v - mean) ** order
+        + b * (1 - s) / 2 * abs(-v - mean) ** order
+        + (1 - b) * abs(mean) ** order
+    )
+    assert (moment <= 1 + 1e-9).all()
+    for width in (0.1, 1.0):
+        assert paths.half_range(order, width, np.array([b]))[0] <= width / 2
+        assert triples.triple_range(order, width, np.array([b]))[0] <= width / 2
+
+
+@given(
+    n=USERS,
+    epsilon=EPSILONS,
+    delta=DELTAS,
+    bias=POWERS,
+    order=ORDERS,
+    width=st.floats(0.01, 100),
+)
+def test_no_certificate_is_below_the_bound(
+    n: int, epsilon: float, delta: float, bias: float, order: float, width: float
+) -> None:
+    """G-TRILEMMA: clipped, combined and sampled means, and guessing, err at least as much."""
+    found = trilemma(n, epsilon, delta, bias, (order, 1.0), width=width)
+    assert found.rmse <= min(found.regime.errors.values())
+    assert found.rmse == found.terms[0].rmse == max(term.rmse for term in found.terms)
+    assert distance_to_bound(found.regime.rmse, found) >= 1
+    # Without a promise, a mean shrunk to the middle, without any privacy; and the middle itself.
+    free = max(t.rmse for t in found.terms if t.source.startswith("statistics"))
+    keep = (width**2 / 4) / (width**2 / 4 + 1 / n)
+    assert free <= math.sqrt(keep**2 / n + (1 - keep) ** 2 * width**2 / 4)
+    anyhow = trilemma(n, epsilon, delta, math.inf, (order, 1.0), width=width)
+    assert anyhow.rmse <= width / 2
+    assert anyhow.rmse <= found.rmse
+
+
+def test_unbiased_estimators_keep_the_bound() -> None:
+    """G-TRILEMMA: what delta buys, at bias 0, on a grid."""
+    grid = itertools.product((1, 10, 10**3, 10**5), (0.0, 0.01, 1.0, 5.0), (1e-9, 1e-4, 0.3, 0.99))
+    for (n, epsilon, delta), order in itertools.product(grid, (2.0, 3.0, 8.0)):
+        found = trilemma(n, epsilon, delta, 0.0, (order, 1.0))
+        assert 0 < found.rmse <= found.regime.rmse < math.inf
+
+
+@given(n=USERS, epsilon=EPSILONS, delta=DELTAS, bias=POWERS, order=ORDERS)
+def test_sharper_than_printed(
+    n: int, epsilon: float, delta: float, bias: float, order: float
+) -> None:
+    """The paths and statistics give more than Theorems 2.1.1 and 2.1.4 and Proposition A.2.1."""
+    found = trilemma(n, epsilon, delta, bias, (order, 1.0))
+    assert "printed" not in found.terms[0].source
+
+
+def test_close_to_the_clipped_mean() -> None:
+    """Small epsilon, order 2, no delta: 1/(2 n eps bias), the certificate is 1.42 times as much."""
+    found = trilemma(10**4, 0.01, 0, 1e-4, (2, 1.0))
+    assert found.rmse == pytest.approx(1 / (2 * 10**4 * 0.01 * 1e-4), rel=2e-3)
+    assert distance_to_bound(found.regime.rmse, found) < 1.42
+    printed = next(t for t in found.terms if "2.1.1 as" in t.source)
+    assert found.rmse / printed.rmse == pytest.approx(256, rel=0.01)
+
+
+def test_printed_theorems_by_hand() -> None:
+    """Theorem 2.1.1 and 2.1.4 and their conditions."""
+    n, epsilon, delta, bias = 100, 0.5, 1e-8, 1e-4
+    found = {t.source[:13]: t for t in trilemma(n, epsilon, delta, bias, (2, 1.0)).terms}
+    strength = math.sinh(epsilon)
+    gamma = max((1e-4 / (2 * strength)) ** 0.5, 16 * bias)
+    general = 1 / (32 * n * strength * gamma + 16 * n * 1e-4 / gamma)
+    assert found["Theorem 2.1.1"].rmse == pytest.approx(general)
+    assert found["Theorem 2.1.4"].rmse == pytest.approx(1 / (64 * n * strength * gamma))
+    assert found["Proposition A"].rmse == pytest.approx(1 / math.sqrt(6 * 102))
+    far = {t.source[:13]: t for t in trilemma(n, epsilon, delta, 0.02, (2, 1.0)).terms}
+    assert not far["Theorem 2.1.1"].holds
+    assert far["Theorem 2.1.1"].rmse == 0
+    narrow = trilemma(n, epsilon, delta, bias, (2, 1.0), width=0.5).terms
+    assert [t.holds for t in narrow if "printed" in t.source] == [False] * 3
+
+
+def test_weaker_with_more_users_budget_and_bias() -> None:
+    """Each of n, epsilon, delta and bias lowers the bound; the unit only scales it."""
+    base = {"n": 1000, "epsilon": 0.5, "delta": 1e-9, "bias": 1e-3}
+
+    def bound(**change: float) -> float:
+        facts = {**base, **change}
+        return trilemma(
+            int(facts["n"]), facts["epsilon"], facts["delta"], facts["bias"], (3, 1.0)
+        ).rmse
+
+    for name, factors in itertools.product(base, [(1.0, 1.3, 2.0, 5.0, 20.0, 100.0)]):
+        values = [bound(**{name: base[name] * factor}) for factor in factors]
+        assert np.all(np.diff(values) <= 1e-3 * np.array(values[:-1])), name
+        assert values[-1] < values[0]
+    scaled = trilemma(1000, 0.5, 1e-9, 1.0, (3, 1000.0)).rmse
+    assert scaled == pytest.approx(1000 * bound(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "delta", "bias", "moment", "width"),
+    [
+        (0, 1, 0, 0.1, (2, 1.0), 1.0),
+        (10, -1, 0, 0.1, (2, 1.0), 1.0),
+        (10, math.nan, 0, 0.1, (2, 1.0), 1.0),
+        (10, "much", 0, 0.1, (2, 1.0), 1.0),
+        (10, 0, 0, 0.1, (2, 1.0), 1.0),
+        (10, 1, 1, 0.1, (2, 1.0), 1.0),
+        (10, 1, 0, -0.1, (2, 1.0), 1.0),
+        (10, 1, 0, math.nan, (2, 1.0), 1.0),
+        (10, 1, 0, 0.1, (1.5, 1.0), 1.0),
+        (10, 1, 0, 0.1, (2, 0.0), 1.0),
+        (10, 1, 0, 0.1, (2, 1.0), 0.0),
+    ],
+)
+def test_what_is_out_of_range_is_refused(
+    n: int, epsilon: Amount, delta: Amount, bias: float, moment: Moment, width: float
+) -> None:
+    """Every number is checked, by the regimes too."""
+    with pytest.raises(InputError):
+        trilemma(n, epsilon, delta, bias, moment, width=width)
+    with pytest.raises(InputError):
+        regimes.regime(n, epsilon, delta, bias, moment, width=width)
+
+
+def test_impossible_is_infinite_and_has_no_distance() -> None:
+    """Unbiased without delta: no estimator at all; a distance to it is refused."""
+    found = trilemma(10, 1, 0, 0, (2, 1.0))
+    assert found.rmse == found.price == math.inf
+    with pytest.raises(InputError, match="allow some bias or delta"):
+        distance_to_bound(1.0, found)
+    assert "none" in found.regime.name
+    assert "no RMSE below inf" in str(found)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 50.0, 1e3, 1e9])
+def test_extreme_budgets(epsilon: float) -> None:
+    """Nothing overflows; with a huge epsilon statistics remain, with a tiny one guessing."""
+    found = trilemma(1000, epsilon, 0, math.inf, (2, 1.0))
+    expected = 0.5 if epsilon < 1e-6 else classical.normal_bound(found.setting)
+    assert found.rmse == pytest.approx(expected, rel=1e-3)
