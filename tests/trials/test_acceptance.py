@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
-RUNS = 10_000 if PROVE else 100
+RUNS = 10_000 if PROVE else 200
 ALARM = 1e-9
 # In standard errors of the mean: what is asked of 10,000 runs.
 ASKED = 4.0
@@ -116,7 +116,7 @@ def test_another_estimand_is_told_apart() -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_so_it_is_with_noise_of_the_operating_system(mechanism: str) -> None:
     """G-TRIAL-UNBIASED: binary outcomes, exact noise; false alarms below 1e-9."""
-    runs = 2000 if PROVE else 100
+    runs = 2000 if PROVE else 200
     found = acceptance.measure("binary", mechanism, runs, lambda _: OperatingSystem())
     assert (np.abs(found.bias) <= most(runs)).all()
     assert (np.abs(found.bias + np.sqrt(runs)) > most(runs)).all()
@@ -125,10 +125,9 @@ def test_so_it_is_with_noise_of_the_operating_system(mechanism: str) -> None:
 
 # Variances: many copies of one tiny experiment in one release, every copy with its own assignment.
 
-COPIES = 2_000_000 if PROVE else 300_000
-CHUNK = 300_000
-WITHIN = 0.02
-# A tenth of the alarms that are left to one check.
+COPIES, WITHIN = (350_000, 0.02) if PROVE else (50_000, 0.05)
+CHUNK = 50_000
+# Two-sided normal tail of 6e-10.
 SIGMAS = 6.2
 SPACE = Space.bins(-1, 3, 5)
 KEPT = (0, 2, 4)
@@ -196,14 +195,14 @@ def design(sizes: NDArray[np.int64]) -> Assignment:
 
 
 def added_up(group: Floats) -> Floats:
-    """sum (n_c/n)^2/n_{c,a} of groups' numbers, clusters x 2 copies, for each copy."""
+    """Adds (n_c/n)^2/n_{c,a} times the groups' numbers, clusters x 2 copies, for each copy."""
     part = WEIGHT[:, None] ** 2 * group / np.tile(SIZES, group.shape[1] // 2)
     return np.asarray(part.sum(axis=0).reshape(-1, 2).sum(axis=1))
 
 
 def respond(parameters: Parameters, seed: int, *, pooled: bool) -> Copies:
     """Copies are pairs of arms of one release: each has priors of its own, pooled or not."""
-    outcomes = Tiny().assigned(CHUNK, np.random.default_rng(seed))
+    outcomes = Tiny().assigned(CHUNK, np.random.default_rng([seed, 7]))
     facts, noise = design(np.tile(SIZES, CHUNK)), Simulated(seed)
     units = Units(facts, np.concatenate([part.ravel() for part in outcomes]), {})
     found = draw_units(units, SPACE, parameters, noise, pooled=pooled)
@@ -225,7 +224,7 @@ def _given(units: Units, found: UnitRelease, noise: Simulated) -> Floats:
 
 def aggregate(kind: type[NoisyHorvitzThompson | NoisyHistogram], seed: int) -> Copies:
     """Copies are pairs of clusters of one release: each has noise of its own."""
-    outcomes = Tiny().assigned(CHUNK, np.random.default_rng(seed))
+    outcomes = Tiny().assigned(CHUNK, np.random.default_rng([seed, 7]))
     facts = design(np.tile(SIZES, (CHUNK, 1)))
     units = Units(facts, np.hstack(outcomes).ravel(), {})
     # All of epsilon for the differences.
@@ -261,7 +260,7 @@ def copies(mechanism: str) -> Copies:
 
 
 def agrees(sample: Floats, variance: float) -> bool:
-    """Whether a sample has this variance within 2%, if it is large enough to tell at 1e-9."""
+    """Whether a sample has this variance within 2% (5% by default), if it is large enough to tell at 1e-9."""
     squares = (sample - sample.mean()) ** 2
     assert SIGMAS * squares.std() / len(squares) ** 0.5 < WITHIN * squares.mean()
     return bool(abs(squares.mean() / variance - 1) <= WITHIN)
@@ -276,7 +275,7 @@ def parts(levels: Floats) -> tuple[float, float]:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:3])
 def test_the_variance_of_responses_is_as_stated(mechanism: str) -> None:
-    """Var = assignment + rounding + E[variance given the prior], 2%; a missing part is seen.
+    """Var = assignment + rounding + E[variance given the prior]; a missing part is seen.
 
     The estimated variance has that mean and the spread of effects within clusters more.
     """
@@ -310,7 +309,7 @@ def test_the_uniform_prior_has_the_printed_variance() -> None:
 
 
 def test_noisy_aggregates_have_the_stated_variance() -> None:
-    """Errata 14 and 15: assignment, rounding and noise, 2%; the printed noise is seen."""
+    """Errata 14 and 15: assignment, rounding and noise; the printed noise is seen."""
     levels, loss = SPACE.array, float(LOSS)
     plain = sum(parts(levels))
     tau = copies("noisy_horvitz_thompson").tau
@@ -332,14 +331,14 @@ def test_noisy_aggregates_have_the_stated_variance() -> None:
         (Expected(-1.0, 2.0, 0.5), 0.02, 3.0, 12),
     ],
 )
-def test_predicted_variances_are_within_two_percent(
+def test_predicted_variances_are_those_of_the_mechanism(
     expected: Expected, floor: float, sigma: float, levels: int
 ) -> None:
     """Of clusters drawn as expected: sampling, rounding and E[variance given the prior]."""
-    runs, random, paper = 20_000, np.random.default_rng(9), Space.counts(-5, 6)
+    runs, random, paper = 20_000 if PROVE else 4_000, np.random.default_rng(9), Space.counts(-5, 6)
     sizes = np.array([[12, 20], [30, 25], [60, 40]])
-    loss = {"epsilon": Fraction(3), "delta": Fraction(0), "floor": floor}
-    parameters = calibrate(paper.coarse(levels), sigma=sigma, **loss)  # type: ignore[arg-type]
+    kept = paper.coarse(levels)
+    parameters = calibrate(kept, epsilon=Fraction(3), delta=Fraction(0), floor=floor, sigma=sigma)
     kinds, used = expected.kinds(paper), paper.array[list(parameters.kept)]
     near = np.array([np.interp(paper.array, used, one) for one in np.eye(len(used))]).T
     kind = random.choice(len(kinds.share), runs, p=kinds.share)
@@ -348,7 +347,9 @@ def test_predicted_variances_are_within_two_percent(
     for at in np.ndindex(3, 2):
         counts = random.multinomial(sizes[at], outcomes / outcomes.sum(axis=1, keepdims=True))
         steps = (counts * parameters.weight).ravel().tolist()
-        noisy = np.array(Simulated(1).add_laplace(steps, parameters.lattice_bits))
+        noisy = np.array(
+            Simulated(1).add_laplace(steps, parameters.lattice_bits, 1 + 2 * at[0] + at[1])
+        )
         prior = response.prior_of(noisy.reshape(counts.shape), np.full(runs, sizes[at]), parameters)
         unit = response_variance.given_prior(counts, prior / ONE, used, parameters.lam)
         assert SIGMAS * unit.std() / runs**0.5 < WITHIN * unit.mean()

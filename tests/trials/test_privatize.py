@@ -300,9 +300,7 @@ def test_a_noisy_histogram_shows_its_shares() -> None:
         data["cluster"],
         space=Space.ordinal(labels),
     )
-    table = found.to_pandas().set_index(["cluster", "arm", "outcome"])["share"]
-    for place, share in table.items():
-        home, arm, label = place  # type: ignore[misc]
-        mine = (data["cluster"] == home) & (data["treatment"] == arm)
-        true = (data["outcomes"][mine] == labels.index(label)).mean()
-        assert abs(share - true) < 0.02
+    for row in found.table().to_pylist():
+        mine = (data["cluster"] == row["cluster"]) & (data["treatment"] == row["arm"])
+        true = (data["outcomes"][mine] == labels.index(row["outcome"])).mean()
+        assert abs(row["share"] - true) < 0.02

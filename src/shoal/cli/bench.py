@@ -123,3 +123,18 @@ def trials(
 
     for line in run(repetitions, epsilon or EPSILONS, seed):
         show(line)
+
+
+@app.command()
+def privatize(
+    units: Annotated[int, typer.Option(help="Units to generate.", min=1000)] = 10_000_000,
+    clusters: Annotated[int, typer.Option(help="Clusters.", min=1)] = 1000,
+) -> None:
+    """Time whole trial releases beside a plain table of means on the same units.
+
+    Example: shoal bench privatize --units 1000000
+    """
+    from shoal.benchmarks.privatize import run
+
+    for line in run(units, clusters):
+        show(line)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli.options import Data, Json, show, show_json, working
+
+if TYPE_CHECKING:
+    from shoal.trials import PrivateTrial
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -71,26 +74,16 @@ def plan(
     """
     import shoal
     from shoal import trials
-    from shoal.errors import InputError
     from shoal.report.pictures import check_picture
     from shoal.trials.spaces import space_of
 
     losses = epsilon or ["1"]
-    if (data is None) == (units is None) or (data is None) != (treatment is None):
-        raise InputError(
-            "not one of a file and a number of units",
-            "DATA with --treatment, or --units",
-            "give for example --units 6000 --clusters 30",
-        )
     if picture is not None:
         check_picture(picture)
     outcomes = space_of(space)
     parts = None if shares is None else _shares(shares)
-    sizes: Any = units
-    if data is not None and treatment is not None:
-        sizes = _sizes(data, treatment, cluster, control, single_arm)
     made = trials.plan(
-        sizes,
+        _sizes(data, units, treatment, cluster, control, single_arm),
         outcomes,
         epsilon=losses[0],
         delta=delta,
@@ -156,18 +149,10 @@ def release(
     Example: shoal trial release visits.csv --outcome bought --treatment arm --cluster city
     --space binary --epsilon 2 --ledger visits.ledger --output units.csv --manifest trial.json
     """
-    from shoal.documents import check_writable
     from shoal.records.units import read_columns
     from shoal.trials.spaces import space_of
-    from shoal.trials.student import check_confidence
-    from shoal.trials.tables import check_ending
 
-    check_confidence(confidence)
-    if output is not None:
-        check_ending(output)
-    for place in (output, manifest):
-        if place is not None:
-            check_writable(place)
+    _check_before(output, manifest, confidence)
     outcomes = space_of(space, rounding)
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     columns = {"outcome": outcome, "treatment": treatment, "cluster": cluster, "unit": unit}
@@ -189,20 +174,14 @@ def release(
             name=name,
             columns=columns,
         )
-    effects = done.effects(confidence)
     if output is not None:
         done.write(output)
     if manifest is not None:
         done.write_manifest(manifest)
     if as_json:
         show_json(done.manifest)
-        return
-    how = "delivered again at no cost" if done.from_ledger else "recorded"
-    number = f"entry {done.entry.number} of {ledger}" if done.entry else ""
-    show(f"{how}: {number}, epsilon {done.epsilon:.6g}, delta {done.delta:.6g}")
-    show(done.reason)
-    for each in effects:
-        show(str(each))
+    else:
+        _show_release(done, ledger, confidence)
 
 
 @app.command()
@@ -241,12 +220,50 @@ def estimate(
         shoal.picture(found, picture)
 
 
+def _check_before(output: Path | None, manifest: Path | None, confidence: float) -> None:
+    """Refuse what could only fail after the charge."""
+    from shoal.documents import check_writable
+    from shoal.trials.student import check_confidence
+    from shoal.trials.tables import check_ending
+
+    check_confidence(confidence)
+    if output is not None:
+        check_ending(output)
+    for place in (output, manifest):
+        if place is not None:
+            check_writable(place)
+
+
+def _show_release(done: PrivateTrial, ledger: Path, confidence: float) -> None:
+    how = "delivered again at no cost" if done.from_ledger else "recorded"
+    number = f"entry {done.entry.number} of {ledger}" if done.entry else ""
+    show(f"{how}: {number}, epsilon {done.epsilon:.6g}, delta {done.delta:.6g}")
+    show(done.reason)
+    for each in done.effects(confidence):
+        show(str(each))
+
+
 def _sizes(
-    data: Path, treatment: str, cluster: str | None, control: str | None, single_arm: str
+    data: Path | None,
+    units: int | None,
+    treatment: str | None,
+    cluster: str | None,
+    control: str | None,
+    single_arm: str,
 ) -> Any:  # noqa: ANN401
+    """Sizes of groups from public columns of a file, or the number of units."""
+    from shoal.errors import InputError
     from shoal.records.units import read_columns
     from shoal.trials.assignment import enrol
 
+    if (data is None) == (units is None) or (data is None) != (treatment is None):
+        raise InputError(
+            "not one of a file and a number of units",
+            "DATA with --treatment, or --units",
+            "give for example --units 6000 --clusters 30",
+        )
+    if data is None or treatment is None:
+        return units
     names = [treatment] if cluster is None else [treatment, cluster]
     table = read_columns(data, list(dict.fromkeys(names)))
     arms = table.column(treatment)

@@ -53,6 +53,10 @@ class Assignment:
 
     def to_document(self) -> documents.Document:
         """The assignment as a JSON object."""
+        return dict(self._document)
+
+    @cached_property
+    def _document(self) -> documents.Document:
         return {
             "clusters": keys.to_document(pa.table({"cluster": self.clusters})),
             "arms": keys.to_document(pa.table({"arm": self.arms})),
@@ -87,7 +91,8 @@ def _named(document: documents.Document) -> pa.Array[Any]:
     if "numbers" not in document:
         return keys.from_document(document).column("unit").combine_chunks()
     numbers = documents.unpack_integers(document["numbers"], "units")
-    found: pa.Array[Any] = pa.array(numbers, type=pa.type_for_alias(str(document["type"])))
+    named: Any = pa
+    found: pa.Array[Any] = pa.array(numbers, type=named.type_for_alias(document["type"]))
     return found
 
 
@@ -173,15 +178,26 @@ def _order(
     """Units by group, then by name; without names in the order of rows."""
     found = np.flatnonzero(chosen)
     if names is not None:
-        mine = names.take(rows[found])
-        if pc.count_distinct(mine).as_py() != len(mine):
-            raise DataError(
-                "a unit that is named twice",
-                "one row and one name for each unit",
-                "give each unit one outcome, or leave the names out",
-            )
-        found = found[pc.sort_indices(mine).to_numpy()]
+        found = found[_rising(names.take(rows[found]))]
     return np.asarray(found[np.argsort(group[found], kind="stable")])
+
+
+def _rising(names: pa.Array[Any]) -> NDArray[np.int64]:
+    """The order in which names rise, if no two are alike."""
+    if pa.types.is_integer(names.type):
+        numbers = names.to_numpy(zero_copy_only=False)
+        order = np.argsort(numbers, kind="stable")
+        double = bool((np.diff(numbers[order]) == 0).any())
+    else:
+        order = pc.sort_indices(names).to_numpy().astype(np.int64)
+        double = pc.count_distinct(names).as_py() != len(names)
+    if double:
+        raise DataError(
+            "a unit that is named twice",
+            "one row and one name for each unit",
+            "give each unit one outcome, or leave the names out",
+        )
+    return order
 
 
 def _coded(array: pa.Array[Any], name: str) -> tuple[pa.Array[Any], NDArray[np.int64]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from datetime import date
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal.unbiased.verify_coarse import Coarse
 from shoal.unbiased.verify_facts import CLIPPED, RESIDUAL, SAMPLED, SYMMETRIC
+from shoal.unbiased.verify_middle import Middle
 
 if TYPE_CHECKING:
     from shoal.unbiased.verify_facts import Facts
@@ -125,19 +126,30 @@ def _sampled(facts: Facts) -> float:
 
 
 def _symmetric(facts: Facts, tick: float, noise: float) -> float:
-    """A good guess is off by one width s of bins at most; see `verify_coarse` for the others."""
-    moments, sd = facts.moments, facts.deviation
-    coarse, half = Coarse.of(facts), tick * facts.parameters["half"]
-    room, squares = half - coarse.width, float(facts.squares)
+    """A good guess, rare cases of a middle step, bad guesses (`verify_coarse`), and no guess."""
+    sd, coarse = facts.deviation, Coarse.of(facts)
+    half, squares = tick * facts.parameters["half"], float(facts.squares)
+    astray, fail = coarse.doubts(far_chance(facts.moments, coarse.bin / 2))
+    further, offs = 0.0, [(coarse.off, 0.0)]
+    if facts.parameters["middle_half"]:
+        middle = Middle.of(facts)
+        further = middle.most
+        outside = middle.half - coarse.off
+        chance = far_chance(facts.moments, outside) if outside > 0 else 1.0
+        offs = middle.offs(coarse.off, sd, chance, half + tick)
+    good = min(((_good(facts, half, off) + tick / 2) ** 2 + rare for off, rare in offs))
+    bad = astray * (sd + coarse.reach + further + half + tick) ** 2
+    none = fail * (sd**2 + squares * (sd**2 + facts.farthest**2) / float(facts.chance))
+    return good + noise + bad + none
+
+
+def _good(facts: Facts, half: float, off: float) -> float:
+    """Root of the variance given a guess that is off by no more; infinite if it may be outside."""
+    moments, room, squares = facts.moments, half - off, float(facts.squares)
+    root = math.sqrt(squares) * facts.deviation
     if room <= 0:
         return math.inf
     if facts.parameters["reuse"]:
-        cut = beyond(moments, room, 1) ** 2 + squares * beyond(moments, room, 2)
-        root = math.sqrt(squares) * sd + math.sqrt(cut)
-    else:
-        bias = min(beyond(moments, room, 1) / 2, coarse.width * far_chance(moments, room))
-        root = math.sqrt(squares * sd**2 + bias**2)
-    astray, fail = coarse.doubts(far_chance(moments, coarse.width / 2))
-    bad = astray * (sd + coarse.width / 2 + half) ** 2
-    none = fail * (sd**2 + squares * (sd**2 + facts.farthest**2) / float(facts.chance))
-    return (root + tick / 2) ** 2 + noise + bad + none
+        return root + math.sqrt(beyond(moments, room, 1) ** 2 + squares * beyond(moments, room, 2))
+    bias = min(beyond(moments, room, 1) / 2, off * far_chance(moments, room))
+    return math.hypot(root, bias)

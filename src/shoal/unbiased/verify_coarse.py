@@ -23,14 +23,16 @@ class Coarse:
 
     Attributes:
         users: How many.
-        width: s of a bin, in the value's unit.
+        bin: s, in the value's unit.
+        windows: Which share a user: 1 for bins, 2 for windows of twice their width, which overlap.
         worth: Steps that a user is worth.
         scale: Of the noise, in steps.
         threshold: In steps.
     """
 
     users: int
-    width: float
+    bin: float
+    windows: int
     worth: int
     scale: float
     threshold: int
@@ -42,32 +44,44 @@ class Coarse:
         return cls(
             numbers["coarse_users"],
             math.ldexp(1.0, numbers["coarse_exponent"]),
+            numbers["coarse_windows"],
             numbers["coarse_per_user"],
             math.ldexp(1.0, numbers["coarse_bits"]),
             numbers["coarse_threshold"],
         )
 
+    @property
+    def reach(self) -> float:
+        """Most that a guess is from a user of its bin or window."""
+        return self.bin * self.windows / 2
+
+    @property
+    def off(self) -> float:
+        """Most that a guess is off whose bin has a user within s/2 of the mean."""
+        return self.reach + self.bin / 2
+
     def doubts(self, far_chance: float) -> tuple[float, float]:
         """Bounds of bad guesses, as a sum over far users, and of no guess.
 
-        Users within s/2 of the mean are near and fill two bins at most. For any f: if at most f are
-        far, the fuller bin of near ones has half of the others, rounded up, and a bin without a
-        near user at most f. It wins if the difference of two noises is as large; nothing wins if
-        the fuller bin's noise leaves it below the threshold. More than f are far, given that one is
-        (or given any one value), if f of the others are.
+        Users within s/2 of the mean are near and fill two bins at most, or share a window. For any
+        f: if at most f are far, the fuller bin of near ones has half of the others, rounded up (the
+        window has all), and a bin without a near user at most f. It wins if the difference of two
+        noises is as large; nothing wins if the fuller bin's noise leaves it below the threshold.
+        More than f are far, given that one is (or given any one value), if f of the others are.
 
         Args:
             far_chance: Most probability that a user is far.
         """
         far = _thresholds(self.users)
         many = binomial_tail(self.users - 1, far, far_chance)
-        half = (self.users - far + 1) // 2
+        near = self.users - far
+        half = near if self.windows > 1 else (near + 1) // 2
         lead = np.where(half > far, half - far, 0)
         wins = np.where(lead > 0, self._difference(self.worth * lead.astype(np.float64)), 1.0)
         short = float(self.threshold) - self.worth * half.astype(np.float64)
         # Noise is below `short` whole steps: at least 1 - short on the other side.
         low = self._tail(1 - short)
-        astray = min(1.0, float((wins + many).min()))
+        astray = min(1.0, float((self.windows * wins + many).min()))
         return self.users * astray, min(1.0, float((low + many).min()))
 
     def _tail(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:

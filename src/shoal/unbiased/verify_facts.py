@@ -25,7 +25,9 @@ PUBLISHING = (SAMPLED, RESIDUAL)
 _GRID = ("tick_exponent", "low", "high", "per_unit", "lattice_bits")
 _STEPS = (
     *("coarse_users", "coarse_exponent", "coarse_per_user", "coarse_bits", "coarse_threshold"),
-    *("coarse_delta", "reuse", "shift", "half", "per_unit", "lattice_bits"),
+    *("coarse_windows", "coarse_delta"),
+    *("middle_shift", "middle_half", "middle_per_unit", "middle_bits"),
+    *("reuse", "shift", "half", "per_unit", "lattice_bits"),
 )
 _CHANCE = "sampling_words"
 _SLIP = "coarse_delta"

@@ -40,11 +40,24 @@ def exact_loss(facts: Facts) -> tuple[Fraction, Fraction]:
     second = Fraction(reach, 2 ** numbers["lattice_bits"]), facts.chance
     if not symmetric:
         return second
-    # Moving to another bin takes a user from one score and gives it to another.
-    first = Fraction(2 * numbers["coarse_per_user"], 2 ** numbers["coarse_bits"]), _alone(facts)
+    first = _first(facts)
     if numbers["reuse"]:
         return first[0] + second[0], first[1] + second[1]
     return max(first[0], second[0]), max(first[1], second[1])
+
+
+def _first(facts: Facts) -> tuple[Fraction, Fraction]:
+    """Of the coarse step, and of a middle step on the same users.
+
+    Moving to another bin takes a user from one score and gives it to another. With two windows
+    each, one that only a neighbour has costs a factor 1/(1 - p) <= exp(2p) more.
+    """
+    numbers, alone = facts.parameters, _alone(facts)
+    epsilon = Fraction(2 * numbers["coarse_per_user"], 2 ** numbers["coarse_bits"])
+    if numbers["coarse_windows"] > 1:
+        epsilon += 2 * alone
+    reach = 2 * numbers["middle_half"] * numbers["middle_per_unit"]
+    return epsilon + Fraction(reach, 2 ** numbers["middle_bits"]), numbers["coarse_windows"] * alone
 
 
 def _alone(facts: Facts) -> Fraction:
@@ -72,9 +85,8 @@ def _exponential(power: Fraction) -> Fraction:
         return Fraction((Decimal(power.numerator) / Decimal(power.denominator)).exp())
 
 
-def _noise(facts: Facts, most: int) -> bool:
+def _noise(per_unit: int, bits: int, most: int) -> bool:
     """Whether the sampler has room for sums up to a size."""
-    per_unit, bits = facts.parameters["per_unit"], facts.parameters["lattice_bits"]
     return per_unit > 0 and 0 <= bits <= _MOST_BITS and most * per_unit <= _ROOM
 
 
@@ -89,7 +101,11 @@ def _grid(facts: Facts) -> bool:
         and max(abs(low), abs(high)) <= _MOST_EDGE
         and low * tick <= Fraction(facts.interval[0])
         and Fraction(facts.interval[1]) <= high * tick
-        and _noise(facts, int(facts.weight.sum()) * ((high - low) // 2 + 1))
+        and _noise(
+            numbers["per_unit"],
+            numbers["lattice_bits"],
+            int(facts.weight.sum()) * ((high - low) // 2 + 1),
+        )
     )
 
 
@@ -111,9 +127,22 @@ def _symmetric(facts: Facts) -> bool:
         and _coarse(facts)
         and 1 <= numbers["shift"] < _FINE
         and 0 < numbers["half"] <= _MOST_TICKS
-        and _noise(facts, numbers["half"] * int(facts.final.sum()))
+        and _noise(
+            numbers["per_unit"], numbers["lattice_bits"], numbers["half"] * int(facts.final.sum())
+        )
+        and _middle(numbers)
         and _sampling(facts)
     )
+
+
+def _middle(numbers: dict[str, int]) -> bool:
+    """A finer guess around the first, or zeros."""
+    half, shift = numbers["middle_half"], numbers["middle_shift"]
+    per_unit, bits = numbers["middle_per_unit"], numbers["middle_bits"]
+    if half == 0:
+        return (shift, per_unit, bits) == (0, 0, 0)
+    fits = 0 < half <= _MOST_TICKS and 1 <= shift < _FINE
+    return fits and _noise(per_unit, bits, half * numbers["coarse_users"])
 
 
 def _coarse(facts: Facts) -> bool:
@@ -122,6 +151,7 @@ def _coarse(facts: Facts) -> bool:
     threshold = numbers["coarse_threshold"]
     sound = (
         worth > 0
+        and numbers["coarse_windows"] in (1, 2)
         and abs(numbers["coarse_exponent"]) <= _MOST_EXPONENT
         and numbers["coarse_users"] * worth <= _ROOM
         and 0 <= bits <= _MOST_BITS
@@ -129,7 +159,7 @@ def _coarse(facts: Facts) -> bool:
     )
     if not sound:
         return False
-    alone = _alone(facts)
-    # A bin that appears costs a factor 1/(1 - p) at most: no more than another m steps.
+    alone = numbers["coarse_windows"] * _alone(facts)
+    # Bins that appear cost a factor 1/(1 - p) each at most: no more than another m steps.
     kept = _exponential(-min(Fraction(worth, 2**bits), Fraction(_FAR))) * (1 + _SURE)
     return alone <= facts.slip < 1 and alone <= 1 - kept

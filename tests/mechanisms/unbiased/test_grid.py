@@ -16,6 +16,7 @@ from shoal.mechanisms.noise import OperatingSystem, Simulated
 from shoal.mechanisms.unbiased.clipped import noise_for
 from shoal.mechanisms.unbiased.coarse import Coarse, Guess, Places
 from shoal.mechanisms.unbiased.grid import Grid
+from shoal.mechanisms.unbiased.middle import ticks
 from shoal.mechanisms.unbiased.noisy_sum import NoisySum, laplace_variance
 from shoal.mechanisms.unbiased.sampled import Chance
 from shoal.mechanisms.unbiased.symmetric import Symmetric
@@ -83,11 +84,11 @@ def test_no_neighbour_moves_a_clipped_sum_by_more_than_accounted(weight: list[in
     each = {int(grid.whole(np.array([v]), np.array([w]))[0]) for v in values for w in words}
     sums = itertools.product(each, repeat=3)
     worst = 0
-    for ticks in sums:
+    for data in sums:
         for user, other in itertools.product(range(3), each):
-            moved = abs(other - ticks[user]) * weight[user]
+            moved = abs(other - data[user]) * weight[user]
             worst = max(worst, moved * noise.per_unit)
-        assert abs(np.dot(ticks, weight)) <= noise.most
+        assert abs(np.dot(data, weight)) <= noise.most
     assert worst == noise.reach * noise.per_unit
     assert Fraction(worst, 2**noise.bits) == noise.loss
 
@@ -124,12 +125,13 @@ def test_ticks_about_a_guess_are_odd_and_within_reach(
     part = small_symmetric(shift=shift)
     values = np.array([data])
     failed = np.array([False])
-    one = part._ticks(Places.of(values, 0), Guess(np.array([offset]), np.array([bins]), failed))
+    here = Guess(np.array([offset]), np.array([bins]), failed)
+    one = ticks(Places.of(values, 0), here, shift, part.half)
     mirror = Guess(np.array([2**60 - 1 - offset]), np.array([-bins]), failed)
-    other = part._ticks(Places.of(-values, 0), mirror)
+    other = ticks(Places.of(-values, 0), mirror, shift, part.half)
     assert one.tolist() == (-other).tolist()
     assert int(np.abs(one).max()) <= part.half
-    guess = Guess(np.array([offset]), np.array([bins]), failed).exactly(0, 0)
+    guess = here.exactly(0, 0)
     for x, tick in zip(data, one[0].tolist(), strict=True):
         truth = (Fraction(x) - guess) * 2**shift
         clipped = min(max(truth, -part.half), part.half)

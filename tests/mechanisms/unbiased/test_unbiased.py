@@ -13,6 +13,7 @@ import pytest
 from shoal.mechanisms.noise import Simulated
 from shoal.mechanisms.unbiased.clipped import Clipped
 from shoal.mechanisms.unbiased.coarse import Coarse
+from shoal.mechanisms.unbiased.middle import Middle
 from shoal.mechanisms.unbiased.noisy_sum import NoisySum
 from shoal.mechanisms.unbiased.residual import Residual
 from shoal.mechanisms.unbiased.sampled import Chance, Sampled
@@ -59,10 +60,13 @@ def symmetric_law(
 LAWS = ["normal", "uniform", "laplace", "two points", "two hills"]
 
 
-def symmetric(weights: Weights, *, reuse: bool) -> Symmetric:
-    """A narrow final step and a coarse one that fails sometimes: where a bias would show."""
+def symmetric(weights: Weights, *, reuse: bool, more: bool = False) -> Symmetric:
+    """A narrow final step and a coarse one that fails sometimes: where a bias would show.
+
+    With `more`, sliding windows and a narrow middle step too.
+    """
     users = USERS if reuse else USERS // 2
-    coarse = Coarse.fit(users, 1, Fraction(3, 2), Fraction(1, 20))
+    coarse = Coarse.fit(users, 1, Fraction(3, 2), Fraction(1, 20), 2 if more else 1)
     final = weights if reuse else weights.after(users)
     half = 3 * 2**18
     return Symmetric(
@@ -76,6 +80,7 @@ def symmetric(weights: Weights, *, reuse: bool) -> Symmetric:
         chance=Chance(2**62),
         slip=Fraction(1, 20),
         farthest=1.0,
+        middle=Middle.fit(users, 1, 1.5, Fraction(3)) if more else None,
     )
 
 
@@ -103,6 +108,18 @@ def test_symmetric_means_have_no_bias(law: str, *, reuse: bool) -> None:
     """G-UNBIASED: on data clipped within half a deviation, overall and given success or failure."""
     part = symmetric(WEIGHTS["counts" if law == "normal" else "equal"], reuse=reuse)
     found, failed = measured(part, law, 11)
+    assert unbiased(found, CENTRE)
+    assert unbiased(found[~failed], CENTRE)
+    assert not unbiased(found[~failed] + 0.05, CENTRE)
+    assert 0 < failed.mean() < 1
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_symmetric_means_of_more_attempts_have_no_bias(law: str) -> None:
+    """G-UNBIASED: with sliding windows and a middle step, overall and given success or failure."""
+    reuse = law in {"normal", "uniform", "two hills"}
+    part = symmetric(WEIGHTS["counts"], reuse=reuse, more=True)
+    found, failed = measured(part, law, 17)
     assert unbiased(found, CENTRE)
     assert unbiased(found[~failed], CENTRE)
     assert not unbiased(found[~failed] + 0.05, CENTRE)
@@ -200,6 +217,7 @@ def test_huge_values_overflow_nowhere() -> None:
         Residual(weights, MOMENTS, (0, 1), clipped.grid, clipped.noise, Chance(2**62)),
         symmetric(weights, reuse=True),
         symmetric(weights, reuse=False),
+        symmetric(weights, reuse=True, more=True),
     ]
     for part in parts:
         for values in (data, -data, np.abs(data)):

@@ -39,12 +39,13 @@ def doubts(coarse: Coarse, moments: Moments) -> Doubts:
     """Bounds by counting far users, whose number is binomial with a chance of at most tail(a).
 
     Near users fill at most two bins of width 2a, and the fuller one has half of them; or they share
-    a sliding window (`Coarse.together`). Let f be any
-    number. Given at most f far users, a bin of far users alone beats the fuller one only if the
-    noise overtakes ceil((n-f)/2) - f users, twice as often for two windows each, and no guess needs noise below the threshold. More than
-    f far users have a Chernoff bound; leaving out the one user whose value is given, n - 1 and
-    f - 1 remain. The bin of the best score holds a near user, or it is bad: then it is off by at
-    most |X_i - mu| + s/2 for each of its users i, all far, so that a sum over far users bounds it.
+    a sliding window (`Coarse.together`). Let f be any number. Given at most f far users, a bin of
+    far users alone beats the fuller one only if the noise overtakes ceil((n-f)/2) - f users, or
+    n - 2f and twice as often with two windows each, and no guess needs noise below the threshold.
+    More than f far users have a Chernoff bound; leaving out the one user whose value is given,
+    n - 1 and f - 1 remain. The bin of the best score holds a near user, or it is bad: then it is
+    off by at most |X_i - mu| + half a bin for each of its users i, all far, so that a sum over far
+    users bounds it.
     The least over several f is taken for each of the two.
 
     Args:
@@ -101,7 +102,7 @@ class Setting:
 
     @property
     def first(self) -> float:
-        """R = a + half a bin: a good first guess is in a bin with a near user, so off by no more."""
+        """R = a + half a bin: a good first guess is in a bin with a near user."""
         return self.doubts.near + self.coarse.width / 2
 
     @property
@@ -118,7 +119,7 @@ class Setting:
 
     @property
     def least(self) -> float:
-        """Below `variance` for every width: values as they are, no noise, bad and missing guesses."""
+        """Below `variance` for every width: values as they are, bad and missing guesses."""
         sd = clipping.deviation(self.moments)
         return self.squares * sd**2 + self._bad(0.0) + self._fail
 

@@ -1,4 +1,4 @@
-"""The first steps that a symmetric mean may have, on a grid: bins, windows, shares, middle steps."""
+"""The first steps that a symmetric mean may have: bins, windows, shares, middle steps."""
 
 from __future__ import annotations
 

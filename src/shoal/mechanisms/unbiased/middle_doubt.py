@@ -96,7 +96,7 @@ def middle_offs(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[Off, 
 
 
 def _bernstein(n: int, sd: float, t: float, log: float) -> float:
-    """v with n v^2 = 2 log (sd^2 + t v/3): P[|mean V| > v] <= 2 exp(-log)."""
+    """Bound on |mean V| but for 2 exp(-log): v with n v^2 = 2 log (sd^2 + t v/3)."""
     part = 2 * log * t / 3
     return (part + math.sqrt(part**2 + 8 * n * log * sd**2)) / (2 * n)
 
