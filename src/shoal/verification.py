@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from shoal import documents
 from shoal.release import verify as of_cells
 from shoal.trials import verify as of_trials
+from shoal.unbiased import verify as of_unbiased
 
 if TYPE_CHECKING:
     import os
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
     of_cells.SCHEMA: of_cells.verify,
     of_trials.SCHEMA: of_trials.verify,
+    of_unbiased.SCHEMA: of_unbiased.verify,
 }
 
 

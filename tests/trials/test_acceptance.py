@@ -260,7 +260,7 @@ def copies(mechanism: str) -> Copies:
 
 
 def agrees(sample: Floats, variance: float) -> bool:
-    """Whether a sample has this variance within 2% (5% by default), if it is large enough to tell at 1e-9."""
+    """Whether a sample has this variance within 2% (5% by default); it must be able to tell."""
     squares = (sample - sample.mean()) ** 2
     assert SIGMAS * squares.std() / len(squares) ** 0.5 < WITHIN * squares.mean()
     return bool(abs(squares.mean() / variance - 1) <= WITHIN)
@@ -289,10 +289,11 @@ def test_the_variance_of_responses_is_as_stated(mechanism: str) -> None:
     assert abs(found.tau.mean() - Tiny().effect) <= SIGMAS * error
     own, effects = Tiny().spread()
     more = trial_variance.of_effects(own, SIZES)[0] - sampling
-    assert more > WITHIN * stated
     assert effects.min() > 0
-    assert abs(found.stated.mean() / (stated + more) - 1) <= WITHIN
-    assert SIGMAS * found.stated.std() / len(found.tau) ** 0.5 <= WITHIN * stated
+    room = SIGMAS * found.stated.std() / len(found.tau) ** 0.5
+    assert room < WITHIN * stated
+    assert abs(found.stated.mean() - stated - more) <= room
+    assert abs(found.stated.mean() - stated) > room
 
 
 def test_the_uniform_prior_has_the_printed_variance() -> None:
@@ -347,9 +348,8 @@ def test_predicted_variances_are_those_of_the_mechanism(
     for at in np.ndindex(3, 2):
         counts = random.multinomial(sizes[at], outcomes / outcomes.sum(axis=1, keepdims=True))
         steps = (counts * parameters.weight).ravel().tolist()
-        noisy = np.array(
-            Simulated(1).add_laplace(steps, parameters.lattice_bits, 1 + 2 * at[0] + at[1])
-        )
+        source = Simulated(2 * at[0] + at[1])
+        noisy = np.array(source.add_laplace(steps, parameters.lattice_bits))
         prior = response.prior_of(noisy.reshape(counts.shape), np.full(runs, sizes[at]), parameters)
         unit = response_variance.given_prior(counts, prior / ONE, used, parameters.lam)
         assert SIGMAS * unit.std() / runs**0.5 < WITHIN * unit.mean()

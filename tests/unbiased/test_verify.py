@@ -6,7 +6,7 @@ import copy
 import math
 import os
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mpmath
 import numpy as np
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents, unbiased
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, InputError
 from shoal.unbiased import Moment
 from shoal.unbiased.verify import verify
 from shoal.unbiased.verify_bounds import Bounds, beyond, laplace_variance
@@ -375,10 +375,9 @@ def test_values_lie_on_the_lattice_of_the_noise() -> None:
 
 
 def test_a_delta_of_one_protects_nobody() -> None:
-    """G-VERIFY: a release of everything is not called private."""
-    manifest = released("sampled", delta=1)
-    failed = [check.claim for check in verify(manifest).checks if not check.holds]
-    assert failed == ["guarantee in words"]
+    """A release of everything is refused when it is planned."""
+    with pytest.raises(InputError, match="a delta of 1 or more"):
+        released("sampled", delta=1)
 
 
 def leaves(document: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -396,8 +395,27 @@ def leaves(document: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]
 @pytest.mark.parametrize("kind", WISHES)
 def test_damage_is_refused_or_found(true: dict[str, Document], kind: str) -> None:
     """G-FUZZ: any part replaced or removed is a lie or damage, never an accident."""
-    harmless = {("versions", "shoal"), ("versions", "opendp"), ("versions", "python")}
-    junk = (None, True, -1, 2**70, 1e308, "", "x", "1/3", [], {}, [1, 2], float("nan"))
+    # Nobody but who drew knows whether a coarse step failed.
+    harmless = {
+        ("result", "coarse_failed"),
+        ("versions", "shoal"),
+        ("versions", "opendp"),
+        ("versions", "python"),
+    }
+    junk: tuple[Any, ...] = (
+        None,
+        True,
+        -1,
+        2**70,
+        1e308,
+        "",
+        "x",
+        "1/3",
+        [],
+        {},
+        [1, 2],
+        float("nan"),
+    )
     for path in leaves(true[kind])[1:]:
         for found in junk:
             lie = copy.deepcopy(true[kind])
@@ -464,12 +482,13 @@ def test_other_documents_are_refused(document: Document) -> None:
 @pytest.mark.parametrize(("steps", "bits"), [(0, 0), (1, 0), (7, 3), (14 * 2**20, 20), (99, 54)])
 def test_tails_of_the_noise_are_outward(steps: int, bits: int) -> None:
     """Against mpmath: not below, and hardly above."""
-    with mpmath.workdps(80):
-        q = mpmath.e ** (-mpmath.mpf(1) / 2**bits)
-        truth = q**steps / (1 + q)
-        found = tail_above(steps, bits)
-        ratio = mpmath.mpf(found.numerator) / found.denominator / truth
-        assert 1 < ratio < 1 + mpmath.mpf(10) ** -45
+    exact = cast("Any", mpmath.mp).clone()
+    exact.dps = 80
+    q = exact.exp(-exact.mpf(1) / 2**bits)
+    truth = q**steps / (1 + q)
+    found = tail_above(steps, bits)
+    ratio = exact.mpf(found.numerator) / found.denominator / truth
+    assert 1 < ratio < 1 + exact.mpf(10) ** -45
 
 
 @pytest.mark.parametrize("scale", [0.7, 3.0])
@@ -512,6 +531,6 @@ def test_worst_distributions_against_a_linear_program(margin: float, power: int)
             -gain, A_ub=[grid**order], b_ub=[size**order], A_eq=[np.ones_like(grid)], b_eq=[1]
         )
         truth = beyond(((order, size),), margin, power)
-        assert -found.fun <= truth * (1 + 1e-7)
-        assert -found.fun >= truth * (1 - 1e-4)
+        lost = -float(found.fun or 0)
+        assert truth * (1 - 1e-4) <= lost <= truth * (1 + 1e-7)
     assert beyond(moments, margin, power) == min(beyond((m,), margin, power) for m in moments)

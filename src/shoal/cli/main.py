@@ -8,7 +8,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from shoal.cli import bench, compare, demo, ledger, plan, release, study, trial, verify
+from shoal.cli import bench, compare, demo, ledger, plan, release, study, trial, unbiased, verify
 from shoal.errors import ShoalError
 
 FAILED = 2
@@ -33,6 +33,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")
 app.add_typer(study.app, name="study")
 app.add_typer(trial.app, name="trial")
+app.add_typer(unbiased.app, name="unbiased")
 
 
 def main(arguments: list[str]) -> int:

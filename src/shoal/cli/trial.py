@@ -19,6 +19,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+_LONGEST_NUMBER = 9
+# What a plan has room for.
+_MOST_UNITS, _MOST_CLUSTERS = 10**12, 10**6
+
 
 class Mechanism(StrEnum):
     """Names of the mechanisms."""
@@ -41,8 +45,12 @@ def plan(
     single_arm: Annotated[
         str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")
     ] = "refuse",
-    units: Annotated[int | None, typer.Option(help="Instead of a file: units in all.")] = None,
-    clusters: Annotated[int | None, typer.Option(help="Of equal size, with --units.")] = None,
+    units: Annotated[
+        int | None, typer.Option(max=_MOST_UNITS, help="Instead of a file: units in all.")
+    ] = None,
+    clusters: Annotated[
+        int | None, typer.Option(max=_MOST_CLUSTERS, help="Of equal size, with --units.")
+    ] = None,
     shares: Annotated[
         str | None, typer.Option(help="Of the arms, control first, such as 0.5,0.5.")
     ] = None,
@@ -60,10 +68,12 @@ def plan(
     power: Annotated[float, typer.Option(help="Of the least detectable effect.")] = 0.8,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     other_units: Annotated[
-        list[int] | None, typer.Option("--against-units", help="Compare with; repeat.")
+        list[int] | None,
+        typer.Option("--against-units", max=_MOST_UNITS, help="Compare with; repeat."),
     ] = None,
     other_clusters: Annotated[
-        list[int] | None, typer.Option("--against-clusters", help="Compare with; repeat.")
+        list[int] | None,
+        typer.Option("--against-clusters", max=_MOST_CLUSTERS, help="Compare with; repeat."),
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw errors against epsilon.")] = None,
     as_json: Json = False,
@@ -333,7 +343,8 @@ def _mechanism(
     from shoal import trials
     from shoal.errors import InputError
 
-    number = int(levels) if levels.isdecimal() else levels
+    # Longer numbers are texts that nothing knows.
+    number = int(levels) if levels.isdecimal() and len(levels) <= _LONGEST_NUMBER else levels
     prior = floor is not None or histogram_scale is not None
     if prior and kind not in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
         raise InputError(
@@ -358,5 +369,12 @@ def _like(control: str | None, arms: Any) -> Any:  # noqa: ANN401
     """The control arm in the type of the arms' column."""
     if control is None:
         return None
-    known = {str(value): value for value in arms.unique().to_pylist()}
+    from shoal.records.keys import as_array
+
+    values = as_array(arms, "treatment").unique().to_pylist()
+    # Booleans may be written as in JSON and SQL, too.
+    known: dict[str, Any] = {
+        str(value).lower(): value for value in values if value in (True, False)
+    }
+    known.update({str(value): value for value in values})
     return known.get(control, control)

@@ -53,9 +53,8 @@ def marks(
 ) -> None:
     """Simulated figures with bars of two standard errors."""
     bars = [2 * each for each in error]
-    shown[name] = axis.errorbar(
-        across, along, bars, fmt="o", color=colour, markersize=3.5, elinewidth=0.9, capsize=2
-    )
+    axis.errorbar(across, along, bars, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
+    [shown[name]] = axis.plot(across, along, "o", color=colour, markersize=3.5)
 
 
 def finish(axis: Axes, title: str, across: str, along: str) -> None:

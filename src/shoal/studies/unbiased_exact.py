@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.unbiased.clipped import Clipped
 from shoal.mechanisms.unbiased.residual import Residual
 from shoal.mechanisms.unbiased.sampled import Sampled
 from shoal.studies.unbiased_laws import Points, two_points
 from shoal.theory import clipping
 
 if TYPE_CHECKING:
+    from shoal.mechanisms.unbiased.clipped import Clipped
     from shoal.studies.unbiased_laws import Known
 
 # Distances of the far point that are tried, over the deviation.
@@ -102,6 +102,7 @@ def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
 
     Example:
         >>> from fractions import Fraction
+        >>> from shoal.mechanisms.unbiased.clipped import Clipped
         >>> from shoal.mechanisms.unbiased.weights import Weights
         >>> unit = (clipping.Moment(2, 1),)
         >>> part = Clipped.plan(Weights.equal(1000), unit, (0, 1), Fraction(1), bias=0.05)

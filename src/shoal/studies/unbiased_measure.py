@@ -131,9 +131,7 @@ def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
         >>> len(found.error), found.rmse <= part.rmse_bound
         (50, True)
     """
-    tasks = [
-        task for number, job in enumerate(jobs) for task in _tasks(job, effort.seed, number)
-    ]
+    tasks = [task for number, job in enumerate(jobs) for task in _tasks(job, effort.seed, number)]
     found = list(effort.progress(carry_out(_run, tasks, effort.workers), len(tasks)))
     return [
         _together(job, [each for task, each in zip(tasks, found, strict=True) if task.job is job])

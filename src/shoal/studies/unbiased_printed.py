@@ -65,7 +65,7 @@ def combined(facts: Facts) -> float:
 def coarse_users(facts: Facts) -> int:
     """Least n_1 of Proposition 4.1.3 with gamma = delta^2, a 1 in 10,000 too large at most.
 
-    5n/16 >= 2 + 2 ln(1/delta)/epsilon, e^(-n/128) <= gamma/2 and (n/2) e^(-n epsilon/16) <= gamma/2.
+    5n/16 >= 2 + 2 ln(1/delta)/epsilon, e^(-n/128) and (n/2) e^(-n epsilon/16) at most gamma/2.
 
     Example:
         >>> coarse_users(Facts(10**5, 1.0, 1e-6, 8.0))

@@ -85,7 +85,6 @@ class Curve:
 class _Line:
     data: str
     name: str
-    method: str
     part: Estimator
     law: Law
     exact: Exact | None
@@ -104,16 +103,16 @@ def lines(data: str) -> list[_Line]:
     """
     gaussian = data == _NORMAL
     asked = _asked(data)
+    parts = [(f"clipped, bias {each:g}", asked.clipped(each)) for each in _BUDGETS]
     found = []
-    for name, method, part in (
-        *((f"clipped, bias {each:g}", CLIPPED, asked.clipped(each)) for each in _BUDGETS),
-        ("combined", COMBINED, asked.combined()),
-    ):
-        law, exactly = (Normal(), exact(part, Normal(), 1.0)) if gaussian else worst(part, _RELEASES[-1])
-        found.append(_Line(data, name, method, part, law, exactly))
-    part = asked.symmetric()
+    for name, part in (*parts, ("combined", asked.combined())):
+        law: Law = Normal()
+        known = exact(part, Normal(), 1.0)
+        if not gaussian:
+            law, known = worst(part, _RELEASES[-1])
+        found.append(_Line(data, name, part, law, known))
     law = Normal() if gaussian else mirrored(_UNIT, 1.0)
-    return [*found, _Line(data, "symmetric", SYMMETRIC, part, law, None)]
+    return [*found, _Line(data, "symmetric", asked.symmetric(), law, None)]
 
 
 def _run(effort: Effort) -> Outcome:
@@ -122,7 +121,7 @@ def _run(effort: Effort) -> Outcome:
     runs = max(20, effort.repetitions // 2)
     jobs = [Job(line.part, line.law, 1.0, runs) for line in every]
     curves = [
-        Curve(line.data, line.name, line.method, _known(line, found), found)
+        Curve(line.data, line.name, line.part.name, _known(line, found), found)
         for line, found in zip(every, simulate(jobs, effort), strict=True)
     ]
     rows = [row for curve in curves for row in curve.rows]
@@ -140,7 +139,7 @@ def chosen(asked: Asked, releases: int) -> float:
     Example:
         >>> unit = Asked(USERS, _UNIT, EPSILON, DELTA)
         >>> [round(chosen(unit, each) * USERS**0.5, 4) for each in (1, 10**6)]
-        [1.0034, 0.0011]
+        [1.0063, 0.001]
     """
     parts = [asked.clipped(float(each)) for each in np.geomspace(1e-9, 0.1, 33)]
     return min(math.sqrt(each.bias_bound**2 + each.variance_bound / releases) for each in parts)
@@ -178,7 +177,8 @@ def _reading(curves: Sequence[Curve]) -> str:
         f"{' '.join(parts)} A bias budget that is chosen for the number of releases costs "
         "little where high moments are bounded; unbiased means need no such number. Adversarial "
         f"values are two points that are worst after {_RELEASES[-1]:,} releases (+-1 for the "
-        "symmetric mean). Lines are exact but for the symmetric mean's, whose variance is simulated; dots are simulated averages"
+        "symmetric mean). Lines are exact but for the symmetric mean's, whose variance is "
+        "simulated; dots are simulated averages"
         + (f", at most {off:.1%} off where there are {_MANY} of them." if off > 0 else ".")
     )
 

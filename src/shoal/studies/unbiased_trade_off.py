@@ -95,8 +95,8 @@ def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
     """All estimators: the clipped mean with every budget, and the three unbiased ones.
 
     Example:
-        >>> [round(case.certified * 1000**0.5, 2) for case in cases(4.0, 1000, (0.01,))]
-        [1.08, 1118.03, 2.83, 1.8]
+        >>> [WORDS[case.method] for case in cases(4.0, 1000, (0.01,))]
+        ['clipped', 'sampled', 'combined', 'symmetric']
     """
     moments = (Moment(order, 1.0),)
     asked = Asked(n, moments, EPSILON, DELTA)
@@ -179,9 +179,7 @@ def _picture(pairs: Sequence[tuple[Case, Measured | None]]) -> Figure:
     return figure
 
 
-def _clipped_lines(
-    axis: Axes, shown: Shown, these: Sequence[tuple[Case, Measured | None]]
-) -> None:
+def _clipped_lines(axis: Axes, shown: Shown, these: Sequence[tuple[Case, Measured | None]]) -> None:
     colour, dark = unbiased_drawing.COLOURS[CLIPPED], unbiased_drawing.COLOURS["bound"]
     across = [case.bias for case, _ in these]
     for name, along, shade, style in (
@@ -241,9 +239,7 @@ def _reading(pairs: Sequence[tuple[Case, Measured | None]]) -> str:
         for case, _ in pairs
         if case.method != CLIPPED and (case.order, case.n) == (4.0, USERS[-1])
     ]
-    within = max(
-        found.rmse / case.certified for case, found in pairs if found is not None
-    )
+    within = max(found.rmse / case.certified for case, found in pairs if found is not None)
     return (
         f"{' '.join(parts)} For order 4 and {USERS[-1]:,} users the unbiased means' certificates "
         f"are, in units of 1/sqrt(n): {', '.join(level)}. The symmetric one may be below the "

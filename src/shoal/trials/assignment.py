@@ -11,13 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import documents
-from shoal.errors import DataError, InputError
+from shoal.errors import DataError, DocumentError, InputError
 from shoal.records import keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEWEST_ARMS, _MOST_ARMS = 2, 64
+_MOST_NUMBER = 2**63 - 1
+# More units than any memory holds: sums of sizes stay within 64 bits.
+_MOST_UNITS = 2**48
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,17 @@ class Assignment:
         """
         clusters = keys.from_document(document["clusters"]).column("cluster").combine_chunks()
         arms = keys.from_document(document["arms"]).column("arm").combine_chunks()
+        groups = len(clusters) * len(arms)
         sizes = documents.unpack_integers(document["sizes"], "sizes")
         named = None if document["units"] is None else _named(document["units"])
+        units = sum(sizes.tolist())
+        whole = len(sizes) == groups > 0 and int(sizes.min()) > 0 and units <= _MOST_UNITS
+        if not whole or (named is not None and len(named) != units):
+            raise DocumentError(
+                "an assignment whose sizes are not those of its groups",
+                "a document written by shoal",
+                "fetch it again, or have it delivered from the ledger",
+            )
         return cls(clusters, arms, sizes.reshape(len(clusters), len(arms)).astype(np.int64), named)
 
 
@@ -82,7 +94,8 @@ def _names(units: pa.Array[Any]) -> documents.Document:
     """Names of units as a JSON object: whole numbers from 0 are packed, others listed."""
     if pa.types.is_integer(units.type):
         numbers = units.to_numpy(zero_copy_only=False)
-        if len(numbers) and int(numbers.min()) >= 0:
+        # Packed numbers come back as signed ones.
+        if len(numbers) and int(numbers.min()) >= 0 and int(numbers.max()) <= _MOST_NUMBER:
             return {"type": str(units.type), "numbers": documents.pack_integers(numbers)}
     return keys.to_document(pa.table({"unit": units}))
 

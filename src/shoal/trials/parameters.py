@@ -18,6 +18,10 @@ BITS = 32
 ONE: int = 1 << BITS
 LATTICE_BITS = 20
 _SIDES = 2
+# Nobody needs less noise than a 64th of a count, or a finer lattice than integers have room for.
+_STEEPEST, _MOST_LATTICE_BITS = 64, 60
+# From here on a response costs less than epsilon however it is drawn.
+_ENOUGH = Fraction(700)
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,10 @@ class Parameters:
     def __post_init__(self) -> None:
         uniform = ONE // len(self.kept)
         fits = (
-            0 < self.floor <= uniform
+            0 <= self.lattice_bits <= _MOST_LATTICE_BITS
+            and 0 < self.floor <= uniform
             and 0 < self.replaced < ONE
-            and 0 <= self.weight <= 2**self.lattice_bits * 64
+            and 0 <= self.weight <= 2**self.lattice_bits * _STEEPEST
             and (self.weight > 0 or self.floor == uniform)
         )
         if not fits:
@@ -147,7 +152,12 @@ def calibrate(
     share = min(share, uniform)
     weight = 0
     if sigma != math.inf:
-        weight = math.floor(2**LATTICE_BITS / _finite(sigma, "sigma"))
+        noise = _finite(sigma, "sigma")
+        if noise < 1 / _STEEPEST:
+            raise InputError(
+                f"histogram noise of {noise:.6g}", f"1/{_STEEPEST} of a count or more", "raise it"
+            )
+        weight = math.floor(2**LATTICE_BITS / noise)
     left = epsilon - Fraction(_SIDES * weight, 2**LATTICE_BITS)
     if left < 0 or (left == 0 and delta == 0):
         raise InputError(
@@ -155,7 +165,7 @@ def calibrate(
             f"a cost below epsilon {float(epsilon):.6g}",
             "raise the noise or epsilon",
         )
-    replaced = replacement_for(left, delta, Fraction(share, ONE), BITS)
+    replaced = replacement_for(min(left, _ENOUGH), delta, Fraction(share, ONE), BITS)
     if replaced >= ONE:
         raise InputError(
             f"epsilon {float(epsilon):.3g} and a floor of {share / ONE:.3g}",

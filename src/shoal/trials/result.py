@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from shoal import documents
+from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up
 from shoal.errors import DocumentError, InputError
 from shoal.trials.aggregate_release import AggregateRelease
 from shoal.trials.assignment import Assignment
 from shoal.trials.manifest import CONFIDENCE, SCHEMA
 from shoal.trials.space import Space
+from shoal.trials.student import check_confidence
 from shoal.trials.tables import write_table
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease
@@ -75,27 +76,28 @@ class PrivateTrial:
     @property
     def simulated(self) -> bool:
         """Whether the randomness was repeatable: such a release is not private."""
-        return bool(self.manifest["simulation"])
+        return self._read(lambda m: bool(m["simulation"]))
 
     @property
     def mechanism(self) -> str:
         """The mechanism's name."""
-        return str(self.manifest["question"]["mechanism"]["name"])
+        return self._read(lambda m: str(m["question"]["mechanism"]["name"]))
 
     @property
     def reason(self) -> str:
         """Why these parameters, in a sentence."""
-        return str(self.manifest["question"]["mechanism"]["reason"])
+        return self._read(lambda m: str(m["question"]["mechanism"]["reason"]))
 
     @property
     def epsilon(self) -> float:
         """The privacy loss of one outcome, with what the clusters cost; rounded upwards."""
-        return float(self.manifest["guarantee"]["epsilon_at_most"])
+        return self._read(lambda m: float(m["guarantee"]["epsilon_at_most"]))
 
     @property
     def delta(self) -> float:
         """The probability with which the loss may be larger."""
-        return round_up(Fraction(self.manifest["guarantee"]["delta"]))
+        # A budget refuses numbers of a billion digits, which are short to write.
+        return self._read(lambda m: round_up(Budget.of(0, m["guarantee"]["delta"]).delta))
 
     @cached_property
     def released(self) -> Released:
@@ -109,7 +111,7 @@ class PrivateTrial:
         `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on
         that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy share a level.
         """
-        return self.released.table()
+        return self._read(lambda _: self.released.table())
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas."""
@@ -128,7 +130,8 @@ class PrivateTrial:
                 "a mechanism that releases outcomes of units",
                 "use ClusterDP, ClusterFree or UniformPrior",
             )
-        return self.released.priors()
+        released = self.released
+        return self._read(lambda _: released.priors())
 
     def estimate(self, arm: object = None, confidence: float = CONFIDENCE) -> Effect:
         """The effect of an arm against the control, with standard errors and intervals.
@@ -153,8 +156,13 @@ class PrivateTrial:
         return named[0]
 
     def effects(self, confidence: float = CONFIDENCE) -> tuple[Effect, ...]:
-        """The effects of all arms against the control."""
-        return self.released.effects(confidence)
+        """The effects of all arms against the control.
+
+        Raises:
+            InputError: An unusable confidence.
+        """
+        check_confidence(confidence)
+        return self._read(lambda _: self.released.effects(confidence))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table as CSV or Parquet, by the path's ending.
@@ -183,7 +191,9 @@ class PrivateTrial:
     def _read(self, part: Callable[[documents.Document], T]) -> T:
         try:
             return part(self.manifest)
-        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):
+        except DocumentError:
+            raise
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
             raise DocumentError(
                 "the manifest is damaged",
                 "a document written by shoal",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 FEWEST_LEVELS, MOST_LEVELS = 2, 256
 ROUNDINGS = ("random", "nearest")
+# Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
+# estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
+_LARGEST, _SMALLEST, _NARROWEST = 1e50, 1e-50, 1e-9
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
 
@@ -37,7 +41,8 @@ class Space:
         labels: Names of the levels if outcomes are texts, else None.
 
     Raises:
-        InputError: Fewer than two levels, not finite, not ascending, or unusable labels.
+        InputError: Fewer than two levels, not finite, not ascending, beyond 1e50, closer together
+            than 1e-50 or than 1e-9 of the largest, or unusable labels.
 
     Example:
         >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
@@ -50,7 +55,8 @@ class Space:
 
     def __post_init__(self) -> None:
         try:
-            levels = tuple(float(level) for level in self.levels)
+            # Zero has one sign: the same levels are the same question.
+            levels = tuple(float(level) + 0.0 for level in self.levels)
         except (TypeError, ValueError, OverflowError):
             raise _bad_levels("levels that are no numbers") from None
         if not FEWEST_LEVELS <= len(levels) <= MOST_LEVELS:
@@ -58,8 +64,7 @@ class Space:
         rising = all(a < b for a, b in itertools.pairwise(levels))
         if not all(map(math.isfinite, levels)) or not rising:
             raise _bad_levels("levels that do not rise")
-        if not math.isfinite(levels[-1] - levels[0]):
-            raise _bad_levels("levels too far apart")
+        _check_width(levels)
         if self.rounding not in ROUNDINGS:
             raise InputError(
                 f"rounding {self.rounding!r}", " or ".join(ROUNDINGS), 'leave it out for "random"'
@@ -74,8 +79,16 @@ class Space:
 
     @classmethod
     def counts(cls, least: int, most: int) -> Space:
-        """Whole numbers from the least to the most."""
-        return cls(tuple(float(level) for level in range(least, most + 1)))
+        """Whole numbers from the least to the most.
+
+        Raises:
+            InputError: Not two whole numbers, or not 2 to 256 levels.
+        """
+        if not (isinstance(least, Integral) and isinstance(most, Integral)):
+            raise _bad_levels("counts from or to no whole number")
+        if not FEWEST_LEVELS <= most - least + 1 <= MOST_LEVELS:
+            raise _bad_levels("another number of levels")
+        return cls(tuple(float(level) for level in range(int(least), int(most) + 1)))
 
     @classmethod
     def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
@@ -98,7 +111,8 @@ class Space:
         whole = isinstance(number, int) and not isinstance(number, bool)
         if not whole or not FEWEST_LEVELS <= number <= MOST_LEVELS:
             raise _bad_levels(f"{str(number)[:20]} levels")
-        return cls(tuple(np.linspace(float(lo), float(hi), number).tolist()), rounding)
+        low, high = cls((lo, hi)).levels
+        return cls(tuple(np.linspace(low, high, number).tolist()), rounding)
 
     @property
     def size(self) -> int:
@@ -218,6 +232,18 @@ class Space:
                 "different, non-empty texts, as many as levels",
                 'give for example Space.ordinal(["no", "yes"])',
             )
+
+
+def _check_width(levels: tuple[float, ...]) -> None:
+    largest, width = max(map(abs, levels)), levels[-1] - levels[0]
+    if largest > _LARGEST:
+        raise _bad_levels(f"levels beyond {_LARGEST:g}")
+    if width < max(_SMALLEST, _NARROWEST * largest):
+        raise InputError(
+            "levels that are all but the same number",
+            f"a width of at least {_SMALLEST:g}, and {_NARROWEST:g} of the largest level",
+            "take a public number off all outcomes, or give them in another unit",
+        )
 
 
 def _bad_levels(got: str) -> InputError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import documents
+from shoal.errors import DocumentError
 from shoal.trials import response
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
+from shoal.trials.space import FEWEST_LEVELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +42,9 @@ class UnitRelease:
         parameters: The mechanism's whole numbers.
         pooled: Whether all clusters share the prior of an arm (cluster-free).
         prior: Whole numbers of 2^-32, clusters x arms x K, or 1 x arms x K if pooled.
-        codes: Level of each unit among those in use, in the assignment's order.
+        counts: Responses on each level in use, clusters x arms x K.
+        responses: Level of each named unit among those in use, in the assignment's order; None
+            for units without names.
     """
 
     space: Space
@@ -46,7 +52,8 @@ class UnitRelease:
     parameters: Parameters
     pooled: bool
     prior: NDArray[np.int64]
-    codes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    responses: NDArray[np.int64] | None
 
     @cached_property
     def levels(self) -> NDArray[np.float64]:
@@ -54,13 +61,11 @@ class UnitRelease:
         return self.space.array[list(self.parameters.kept)]
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """Responses on each level, clusters x arms x K."""
-        sizes = self.assignment.sizes
-        found = response.tabulate(
-            self.codes, self.assignment.group, sizes.size, self.parameters.levels
-        )
-        return found.reshape(*sizes.shape, -1)
+    def codes(self) -> NDArray[np.int64]:
+        """Level of each unit among those in use; rising within a group if units have no names."""
+        if self.responses is not None:
+            return self.responses
+        return _spread(self.counts.reshape(-1, self.parameters.levels))
 
     @cached_property
     def omega(self) -> NDArray[np.float64]:
@@ -128,15 +133,13 @@ class UnitRelease:
 
         Units without names are interchangeable: how many gave each response says all.
         """
-        found: dict[str, Any] = {
+        given = self.responses
+        return {
             "kind": KIND,
             "prior": documents.pack_integers(self.prior.ravel()),
             "counts": documents.pack_integers(self.counts.ravel()),
-            "responses": None,
+            "responses": None if given is None else documents.pack_integers(given),
         }
-        if self.assignment.units is not None:
-            found["responses"] = documents.pack_integers(self.codes)
-        return found
 
     @classmethod
     def from_document(
@@ -151,17 +154,39 @@ class UnitRelease:
         Raises:
             DocumentError: A part is missing or damaged.
         """
-        parameters = Parameters(**{**mechanism["parameters"], "kept": _kept(mechanism)})
+        parameters = _parameters(mechanism["parameters"], space.size)
         shape = (*assignment.sizes.shape, parameters.levels)
         pooled = bool(mechanism["pooled"])
-        prior = documents.unpack_integers(document["prior"], "prior").astype(np.int64)
-        prior = prior.reshape(1, *shape[1:]) if pooled else prior.reshape(shape)
-        if document["responses"] is None:
-            counts = documents.unpack_integers(document["counts"], "counts").astype(np.int64)
-            codes = _spread(counts.reshape(-1, parameters.levels))
-        else:
-            codes = documents.unpack_integers(document["responses"], "responses").astype(np.int64)
-        return cls(space, assignment, parameters, pooled, prior, codes)
+        given = document["responses"]
+        found = cls(
+            space,
+            assignment,
+            parameters,
+            pooled,
+            _unpacked(document, "prior", (1, *shape[1:]) if pooled else shape),
+            _unpacked(document, "counts", shape),
+            None if given is None else _unpacked(document, "responses", (assignment.n,)),
+        )
+        if not found._agrees():
+            raise _damaged()
+        return found
+
+    def _agrees(self) -> bool:
+        """Whether numbers fit each other: what follows need not ask again."""
+        levels, sizes = self.parameters.levels, self.assignment.sizes
+        # Sums of absurd numbers wrap: what is above the largest allowed is refused before.
+        small = int(self.prior.max()) <= ONE and int(self.counts.max()) <= int(sizes.max())
+        fits = small and bool((self.prior.sum(axis=2) == ONE).all())
+        fits &= int(self.prior.min()) >= self.parameters.floor
+        fits &= np.array_equal(self.counts.sum(axis=2), sizes)
+        if (self.responses is None) != (self.assignment.units is None):
+            return False
+        if fits and self.responses is not None:
+            fits = int(self.responses.max()) < levels and np.array_equal(
+                response.tabulate(self.responses, self.assignment.group, sizes.size, levels),
+                self.counts.reshape(-1, levels),
+            )
+        return fits
 
 
 def draw_units(
@@ -187,11 +212,17 @@ def draw_units(
     sizes = assignment.sizes.sum(axis=0) if pooled else assignment.sizes.ravel()
     prior = _prior(codes, group, sizes, parameters, noise)
     given = response.respond(codes, group, prior, parameters, noise.bits(assignment.n, _RESPONDING))
-    if assignment.units is None:
-        counts = response.tabulate(given, assignment.group, clusters * arms, parameters.levels)
-        given = _spread(counts)
-    shape = (1 if pooled else clusters, arms, parameters.levels)
-    return UnitRelease(space, assignment, parameters, pooled, prior.reshape(shape), given)
+    counts = response.tabulate(given, assignment.group, clusters * arms, parameters.levels)
+    return UnitRelease(
+        space,
+        assignment,
+        parameters,
+        pooled,
+        prior.reshape(1 if pooled else clusters, arms, parameters.levels),
+        counts.reshape(clusters, arms, parameters.levels),
+        # Rows without names may follow the outcomes: their order is forgotten here.
+        None if assignment.units is None else given,
+    )
 
 
 def _prior(
@@ -217,5 +248,28 @@ def _spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.tile(np.arange(levels), len(counts)), counts.ravel())
 
 
-def _kept(mechanism: documents.Document) -> tuple[int, ...]:
-    return tuple(int(at) for at in mechanism["parameters"]["kept"])
+def _parameters(document: documents.Document, levels: int) -> Parameters:
+    """The parameters of a document, for a space of some levels."""
+    kept = document["kept"]
+    numbers = [*kept, *(number for name, number in document.items() if name != "kept")]
+    rising = all(low < high for low, high in itertools.pairwise(kept))
+    if any(type(number) is not int for number in numbers) or not rising or kept[0] < 0:
+        raise _damaged()
+    if kept[-1] >= levels or len(kept) < FEWEST_LEVELS:
+        raise _damaged()
+    return Parameters(**{**document, "kept": tuple(kept)})
+
+
+def _unpacked(document: documents.Document, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Packed integers of a shape; others are not even inflated."""
+    if document[name]["length"] != math.prod(shape):
+        raise _damaged()
+    return documents.unpack_integers(document[name], name).reshape(shape)
+
+
+def _damaged() -> DocumentError:
+    return DocumentError(
+        "responses or parameters that do not fit the groups",
+        "a document written by shoal",
+        "fetch it again, or have it delivered from the ledger",
+    )

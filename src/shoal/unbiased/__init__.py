@@ -29,14 +29,17 @@ from shoal.unbiased.calls import (
 )
 from shoal.unbiased.estimate import UnbiasedEstimate
 from shoal.unbiased.plan import UnbiasedPlan, plan
+from shoal.unbiased.recommend import Recommendation, recommend
 
 __all__ = [
     "Moment",
+    "Recommendation",
     "UnbiasedEstimate",
     "UnbiasedPlan",
     "clipped_mean",
     "clipped_plus_residual",
     "plan",
+    "recommend",
     "sampled_mean",
     "symmetric_mean",
 ]

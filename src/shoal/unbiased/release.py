@@ -14,6 +14,7 @@ from shoal.accounting.budget import text
 from shoal.accounting.rational import round_up
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.mechanisms.unbiased.symmetric import Symmetric
 from shoal.unbiased.estimate import SCHEMA, UnbiasedEstimate
 from shoal.unbiased.people import People
 from shoal.unbiased.request import PUBLISHING
@@ -93,7 +94,7 @@ def _manifest(plan: UnbiasedPlan, drawn: Drawn, source: Randomness, name: str) -
                 "privacy": _words(plan),
                 "unit": "user",
                 "neighbours": "values: all values of one user change, the counts are public",
-                "publishes_values": plan.method in PUBLISHING,
+                "publishes_values": plan.method in PUBLISHING or bool(drawn.failed),
                 "epsilon": text(plan.exact_epsilon),
                 "epsilon_at_most": round_up(plan.exact_epsilon),
                 "delta": text(plan.exact_delta),
@@ -120,6 +121,11 @@ def _words(plan: UnbiasedPlan) -> str:
         return "pure differential privacy"
     if plan.method in PUBLISHING:
         return "approximate differential privacy; a sampled user's value is published"
+    if plan.method == Symmetric.name:
+        return (
+            "approximate differential privacy; should the coarse step fail, "
+            "a sampled user's value is published"
+        )
     return "approximate differential privacy"
 
 

@@ -156,8 +156,8 @@ def counts_of(counts: object) -> NDArray[np.int64]:
 def _check_losses(method: str, budget: Budget) -> None:
     if method != Clipped.name and budget.delta == 0:
         raise pure(method)
-    if budget.delta > 1:
-        raise InputError("delta is above 1", "from 0 to 1", "give for example delta=1e-6")
+    if budget.delta >= 1:
+        raise InputError("a delta of 1 or more", "from 0 to below 1", "give for example delta=1e-6")
     if method == Sampled.name:
         _only(budget.epsilon or None, "epsilon", "the other methods")
     elif budget.epsilon == 0:

@@ -51,8 +51,11 @@ _STATED = {
     *("epsilon", "epsilon_at_most", "delta", "delta_at_most"),
 }
 _PURE = "pure differential privacy"
-_APPROXIMATE = "approximate differential privacy"
-_PUBLISHED = f"{_APPROXIMATE}; a sampled user's value is published"
+_SAMPLED = "a sampled user's value is published"
+_APPROXIMATE = {
+    **dict.fromkeys(PUBLISHING, f"approximate differential privacy; {_SAMPLED}"),
+    SYMMETRIC: f"approximate differential privacy; should the coarse step fail, {_SAMPLED}",
+}
 _LONGEST_NAME = 200
 # Bounds are floating-point numbers of another machine's logarithms.
 _CLOSE = 1e-9
@@ -113,9 +116,9 @@ def _loss(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
 
 def _guarantee(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     stated, claims = manifest["guarantee"], manifest["plan"]["claims"]
-    publishes = facts.method in PUBLISHING
+    publishes = facts.method in PUBLISHING or manifest["result"]["coarse_failed"] is True
     delta = rational(stated["delta"])
-    words = _PURE if delta == 0 else _PUBLISHED if publishes else _APPROXIMATE
+    words = _PURE if delta == 0 else _APPROXIMATE.get(facts.method, "")
     holds = (
         {name: stated[name] for name in _GUARANTEE} == _GUARANTEE
         and stated["privacy"] == words

@@ -15,6 +15,7 @@ from shoal.accounting.budget import Budget
 from shoal.mechanisms.noise import Simulated
 from shoal.mechanisms.unbiased.coarse import FINE, Coarse, Guess, Places, _runs_of
 from shoal.mechanisms.unbiased.doubt import doubts
+from shoal.mechanisms.unbiased.firsts import coarse_steps
 from shoal.mechanisms.unbiased.search import Wish, best
 from shoal.mechanisms.unbiased.tails import binomial_tail
 from shoal.mechanisms.unbiased.weights import Weights
@@ -165,19 +166,18 @@ def test_search_beats_the_papers_choice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "epsilon", "most", "before"),
-    [(1000, "1", 1.41, 1.70), (10**4, "0.1", 2.67, 4.12), (3000, "0.1", 12.7, 6044.0)],
+    ("n", "epsilon", "most"), [(1000, "1", 1.41), (10**4, "0.1", 2.67), (3000, "0.1", 12.7)]
 )
-def test_more_attempts_lower_the_certificate(
-    n: int, epsilon: str, most: float, before: float
-) -> None:
-    """Middle steps and windows are planned where they err less; `before` is without them."""
+def test_more_attempts_lower_the_certificate(n: int, epsilon: str, most: float) -> None:
+    """Middle steps and windows are planned where they err less, here by a sixth or more."""
     moments = (Moment(2, 1), Moment(8, 1.8))
     wish = Wish(Weights.equal(n), moments, Fraction(epsilon), Fraction(1, 10**6), None, 2.0**20)
     found = best(wish)
-    assert found.rmse_bound * n**0.5 <= most < before
-    assert found.middle is not None or found.coarse.windows == 2
+    assert found.rmse_bound * n**0.5 <= most
     assert found.loss.within(Budget(wish.epsilon, wish.delta))
+    bins = [first for first in coarse_steps(wish) if first.setting.coarse.windows == 1]
+    before = min(first.error(2 ** (k / 2)) for first in bins for k in range(-4, 15))
+    assert found.rmse_bound < before**0.5 / 1.2
 
 
 def test_data_of_one_size_take_the_same_draws() -> None:

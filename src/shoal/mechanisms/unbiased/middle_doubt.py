@@ -41,7 +41,8 @@ class Off:
         """Bounds E[(error of the last step)^2; a rare case] for its half-width c.
 
         The error is at most start + |Z| + c. Rare values do not depend on Z, and E Z^2 <= 2 scale^2
-        (Minkowski); given |Z| >= z, |Z| - z has moments of at most scale and 2 scale^2.
+        (Minkowski). P[|Z| >= z + u] <= chance exp(-u/scale), so |Z| - z counts with moments of at
+        most scale and 2 scale^2.
         """
         if self.chance == 0:
             return 0.0

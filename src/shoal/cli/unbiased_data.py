@@ -1,0 +1,70 @@
+"""What `shoal unbiased` reads of a file: users, counts and numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+
+def people(
+    data: Path | None, user: str | None, users: int | None, value: str | None, missing: str
+) -> Any:  # noqa: ANN401
+    """Public counts of records, or the number of users."""
+    from shoal.errors import InputError
+
+    if data is not None and user is not None and users is None:
+        table = read(data, [user] if value is None else [user, value], missing)
+        return counted(table.num_rows, table.column(user))
+    if data is None and user is None and users is not None:
+        return users
+    raise InputError(
+        "not one of a file and a number of users",
+        "DATA with --user, or --users",
+        "give for example --users 2000",
+    )
+
+
+def counted(rows: int, who: Any) -> Any:  # noqa: ANN401
+    """Records of each user, or the number of rows if a row is a user."""
+    import numpy as np
+
+    from shoal.records import keys
+
+    return rows if who is None else np.bincount(keys.encode(who, "user"))
+
+
+def read(data: Path, names: list[str], missing: str) -> pa.Table:
+    """Columns of a file; without rows that lack one, if whether they are there is public."""
+    import pyarrow.compute as pc
+
+    from shoal.errors import InputError
+    from shoal.records.units import read_columns
+
+    if missing not in {"refuse", "public"}:
+        raise InputError(f"missing {missing[:40]!r}", "refuse or public", "choose one of these")
+    if len(set(names)) != len(names):
+        raise InputError("one column as value and user", "two columns", "check their names")
+    table = read_columns(data, names)
+    if missing == "public":
+        for name in names:
+            table = table.filter(pc.invert(pc.is_null(table.column(name), nan_is_null=True)))
+    return table
+
+
+def numbers(table: pa.Table, value: str) -> Any:  # noqa: ANN401
+    """A column of numbers; a null becomes NaN, which is refused with the others."""
+    import pyarrow as pa
+
+    from shoal.errors import DataError
+
+    column = table.column(value)
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise DataError(
+            f"a value column {value!r} of {kind}", "numbers", "convert the column to numbers"
+        )
+    return column.cast(pa.float64(), safe=False).to_numpy()

@@ -1,0 +1,271 @@
+"""`shoal unbiased`: from a file to an estimate, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.cli.main import main
+from shoal.unbiased import UnbiasedPlan
+from shoal.unbiased.verify import verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CANARY = 431.56789
+WISHES = ["--epsilon", "1", "--delta", "1e-6", "--order", "4", "--size", "15"]
+INTERVAL = ["--interval", "0", "100"]
+RELEASE = [
+    *("unbiased", "release", "visits.csv", "--value", "minutes", "--user", "person"),
+    *("--ledger", "visits.ledger"),
+]
+BY_PLAN = [*RELEASE, "--plan", "plan.json"]
+CLIPPED = [
+    *(*RELEASE, "--method", "clipped_mean", "--epsilon", "1", "--order", "4", "--size", "15"),
+    *(*INTERVAL, "--bias", "0.1"),
+]
+
+
+@dataclass
+class Shell:
+    """Runs shoal in a folder and keeps what it printed."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+
+    def run(self, *arguments: object) -> tuple[int, str, str]:
+        """Status, standard output, standard error."""
+        status = main([str(argument) for argument in arguments])
+        out, err = self.capture.readouterr()
+        return status, out, err
+
+    def good(self, *arguments: object) -> str:
+        """Output of a run that must succeed."""
+        status, out, err = self.run(*arguments)
+        assert (status, err) == (0, "")
+        return out
+
+    def bad(self, *arguments: object) -> str:
+        """The one line of a run that must fail."""
+        status, out, err = self.run(*arguments)
+        assert (status, out) == (2, "")
+        assert err.startswith("shoal: ")
+        assert err.count("\n") == 1
+        assert "Traceback" not in err
+        return err
+
+
+def visits() -> pa.Table:
+    """Three records for half of 1000 people, one for the others; a mean of 40."""
+    draw = np.random.default_rng(3)
+    people = np.concatenate([np.arange(1000), np.repeat(np.arange(500), 2)])
+    minutes = draw.normal(40, 10, len(people))
+    minutes[7] = CANARY
+    return pa.table(
+        {
+            "person": [f"p{p}" for p in people],
+            "minutes": minutes.tolist(),
+            "day": (people % 7).tolist(),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with visits.csv, plan.json and visits.ledger."""
+    folder = tmp_path_factory.mktemp("template")
+    pyarrow.csv.write_csv(visits(), folder / "visits.csv")
+    file, plan = str(folder / "visits.csv"), str(folder / "plan.json")
+    method = ["--method", "symmetric_mean", "--output", plan]
+    assert main(["unbiased", "plan", file, "--user", "person", *WISHES, *method]) == 0
+    budget = ["--epsilon", "3", "--delta", "1e-4"]
+    assert main(["ledger", "create", str(folder / "visits.ledger"), *budget]) == 0
+    return folder
+
+
+@pytest.fixture
+def shell(
+    template: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Shell:
+    """A copy of the template, and in it."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    return Shell(tmp_path, capsys)
+
+
+def test_from_a_file_to_an_estimate(shell: Shell) -> None:
+    """Plan, release, manifest, second opinion, and again at no cost."""
+    out = shell.good(*BY_PLAN, "--manifest", "mean.json")
+    assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 1e-06\n")
+    manifest = json.loads((shell.folder / "mean.json").read_bytes())
+    assert abs(manifest["result"]["value"] - 40) < 8
+    assert verify(manifest).holds
+    again = shell.good(*BY_PLAN)
+    assert again.startswith("delivered again at no cost: entry 1")
+    assert again.split("\n")[1:] == out.split("\n")[1:]
+    assert json.loads(shell.good(*BY_PLAN, "--json")) == manifest
+    spent = shoal.Ledger.open("visits.ledger").spent
+    assert spent.epsilon <= 1
+    shell.good(*BY_PLAN, "--name", "second")
+    assert len(shoal.Ledger.open("visits.ledger").entries()) == 2
+
+
+def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
+    """The same without a file for the plan, and without users' column a row is a user."""
+    out = shell.good(*CLIPPED, "--confidence", "0.8")
+    assert "clipped_mean: " in out
+    assert "(80%)" in out
+    rows = shell.good(*(part for part in CLIPPED if part not in {"--user", "person"}), "--json")
+    assert json.loads(rows)["plan"]["counts"]["length"] == 2000
+    weighed = shell.good(*CLIPPED, "--weights", "counts", "--cap", 2, "--json")
+    assert json.loads(weighed)["plan"]["wishes"]["cap"] == 2
+    assert len(shoal.Ledger.open("visits.ledger").entries()) == 3
+
+
+def test_plans_compare_and_are_saved(shell: Shell) -> None:
+    """All estimators, in text and JSON; the recommended plan is saved; no value is read."""
+    wish = ("unbiased", "plan", "--users", 2000, *WISHES, *INTERVAL)
+    text = shell.good(*wish, "--output", "best.json")
+    assert "clipped_mean has the least certified error, " in text
+    assert UnbiasedPlan.load("best.json").method == "clipped_mean"
+    found = json.loads(shell.good(*wish, "--releases", 10**6, "--json"))
+    assert found["recommended"] == "symmetric_mean"
+    assert found["options"][0]["method"] == "symmetric_mean"
+    assert shell.good("unbiased", "plan", "--users", 2000, "--epsilon", 1, "--size", 1).endswith(
+        "No estimator can be had: allow some bias with an interval, or some delta.\n"
+    )
+    shell.good(*wish, "--method", "sampled_mean", "--publish-values", "--output", "s.json")
+    assert UnbiasedPlan.load("s.json").method == "sampled_mean"
+
+
+def test_bounds(shell: Shell) -> None:
+    """The trilemma for the user's numbers."""
+    wish = ("unbiased", "bound", "--users", 10_000, "--epsilon", "0.1", "--size", 1)
+    out = shell.good(*wish, "--bias", "0.01")
+    assert out.startswith("no RMSE below 0.04")
+    found = json.loads(shell.good(*wish, "--bias", "0.01", *INTERVAL, "--json"))
+    assert 0.04 < found["rmse"] < 0.06
+    assert found["regime"] == "clipped_mean"
+    assert json.loads(shell.good(*wish, "--json"))["rmse"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["unbiased", "plan"], "Missing option"),
+        (["unbiased", "plan", *WISHES], "not one of a file and a number of users"),
+        (["unbiased", "plan", "visits.csv", *WISHES], "not one of a file and a number of users"),
+        (["unbiased", "plan", "--users", "9", "--user", "person", *WISHES], "not one of a file"),
+        (["unbiased", "plan", "--users", "0", *WISHES], "0 users"),
+        (["unbiased", "plan", "--users", "x", *WISHES], "--users"),
+        (["unbiased", "plan", "gone.csv", "--user", "person", *WISHES], "gone.csv"),
+        (["unbiased", "plan", "visits.csv", "--user", "who", *WISHES], "no column 'who'"),
+        (["unbiased", "plan", "--users", "9", *WISHES, "--order", "2"], "2 orders and 1 sizes"),
+        (["unbiased", "plan", "--users", "9", "--epsilon", "x", "--size", "1"], "epsilon is 'x'"),
+        (["unbiased", "plan", "--users", "9", "--epsilon", "1", "--size", "-1"], "size of -1"),
+        (["unbiased", "plan", "--users", "9", *WISHES, "--interval", "5", "1"], "interval"),
+        (["unbiased", "plan", "--users", "9", *WISHES, "--bias", "nan"], "bias"),
+        (["unbiased", "plan", "--users", "9", *WISHES, "--releases", "0"], "--releases"),
+        (["unbiased", "plan", "--users", "9", *WISHES, "--delta", "1"], "delta is 1"),
+        (["unbiased", "plan", "--users", "9", *WISHES, "--method", "mean"], "--method"),
+        (["unbiased", "plan", "--users", "999", *WISHES, *INTERVAL, "--method", "sampled_mean"],
+         "publishes values"),
+        (["unbiased", "plan", "--users", "9", "--epsilon", "1", "--size", "1",
+          "--output", "p.json"], "no estimator that can be had"),
+        (["unbiased", "plan", "--users", "99", *WISHES, "--output", "no/p.json"],
+         "cannot be written"),
+        (["unbiased", "bound", "--users", "9", "--epsilon", "0", "--size", "1"], "no budget"),
+        (["unbiased", "bound", "--users", "9", "--epsilon", "1", "--size", "1",
+          "--interval", "1", "1"], "empty interval"),
+        (RELEASE, "neither a plan nor a method"),
+        ([*BY_PLAN, "--epsilon", "1"], "a plan and --epsilon"),
+        ([*BY_PLAN, "--method", "clipped_mean"], "a plan and --method"),
+        ([*BY_PLAN, "--confidence", "1"], "confidence of 1.0"),
+        ([*BY_PLAN, "--name", "\udcff"], "release name"),
+        ([*BY_PLAN, "--manifest", "no/m.json"], "cannot be written"),
+        ([*BY_PLAN, "--value", "length"], "no column 'length'"),
+        ([*BY_PLAN, "--value", "person"], "one column as value and user"),
+        ([*BY_PLAN, "--user", "day"], "numbers of records are not the plan's"),
+        ([*BY_PLAN, "--user", "minutes", "--value", "day"], "the column user holds double"),
+        ([*BY_PLAN, "--ledger", "gone.ledger"], "gone.ledger"),
+        ([*BY_PLAN, "--ledger", "plan.json"], "plan.json"),
+        ([*RELEASE, "--plan", "gone.json"], "gone.json"),
+        ([*RELEASE, "--plan", "visits.csv"], "is not JSON"),
+        ([*CLIPPED, "--epsilon", "9"], "budget"),
+        ([*CLIPPED, "--delta", "1e-9"], "delta where it means nothing"),
+        ([*CLIPPED, "--bias", "0"], "bias budget"),
+        ([*CLIPPED, "--cap", "2"], "cap"),
+        ([*CLIPPED, "--weights", "some"], "--weights"),
+        ([*CLIPPED, "--missing", "drop"], "missing 'drop'"),
+        ([*RELEASE, "--method", "symmetric_mean", "--epsilon", "1", "--size", "9"],
+         "exponential family"),
+        ([*RELEASE, "--method", "sampled_mean", "--delta", "1e-6", *INTERVAL, "--size", "9"],
+         "publishes values"),
+    ],
+)  # fmt: skip
+def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:
+    """G-REFUSE: got, allowed, next step; files and ledger as before, no value shown."""
+    before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
+    line = shell.bad(*arguments)
+    assert any(part in line for part in message.split("|")), line
+    assert str(CANARY) not in line
+    assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), "forty", "431.56789 min"])
+def test_values_that_are_no_numbers_cost_nothing(shell: Shell, bad: object) -> None:
+    """G-REFUSE: refused before anything is drawn, and not shown."""
+    minutes = visits().column("minutes").to_pylist()
+    if isinstance(bad, str):
+        minutes = [str(value) for value in minutes]
+    minutes[3] = bad
+    table = visits().set_column(1, "minutes", pa.array(minutes))
+    pq.write_table(table, "visits.parquet")
+    line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
+    assert "431.5" not in line
+    assert "forty" not in line
+    assert shoal.Ledger.open("visits.ledger").entries() == []
+
+
+def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> None:
+    """Plan and release count the same rows; the release says nothing of the others."""
+    minutes = [None, float("nan"), *visits().column("minutes").to_pylist()[2:]]
+    pq.write_table(visits().set_column(1, "minutes", pa.array(minutes)), "visits.parquet")
+    columns = ("--value", "minutes", "--user", "person", "--missing", "public")
+    wish = ("visits.parquet", *columns, *WISHES, *INTERVAL, "--output", "other.json")
+    shell.good("unbiased", "plan", *wish)
+    release = ("unbiased", "release", "visits.parquet", *columns, "--plan", "other.json")
+    found = json.loads(shell.good(*release, "--ledger", "visits.ledger", "--json"))
+    assert found["plan"]["counts"]["length"] == 1000
+    assert abs(found["result"]["value"] - 40) < 8
+
+
+def test_a_null_user_costs_nothing(shell: Shell) -> None:
+    """G-REFUSE: nobody's record is refused."""
+    people = [None, *visits().column("person").to_pylist()[1:]]
+    pq.write_table(visits().set_column(0, "person", pa.array(people)), "visits.parquet")
+    line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
+    assert "null in the user column" in line
+    assert shoal.Ledger.open("visits.ledger").entries() == []
+
+
+def test_a_changed_plan_is_refused(shell: Shell) -> None:
+    """G-TAMPER: less noise in the file is noticed before any value is read."""
+    document = json.loads((shell.folder / "plan.json").read_text())
+    document["parameters"]["lattice_bits"] -= 1
+    (shell.folder / "plan.json").write_text(json.dumps(document))
+    assert "damaged or was changed by hand" in shell.bad(*BY_PLAN)
+    assert shoal.Ledger.open("visits.ledger").entries() == []

@@ -1,0 +1,241 @@
+"""Studies of unbiased means: closed forms are the mechanisms', and readings are what was found."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from shoal.benchmarks import unbiased as bench
+from shoal.studies import unbiased_printed
+from shoal.studies.measure import QUICK, Effort
+from shoal.studies.unbiased_distributions import LAWS
+from shoal.studies.unbiased_exact import exact, worst
+from shoal.studies.unbiased_laws import Normal, Points, mirrored, two_points
+from shoal.studies.unbiased_measure import Job, simulate
+from shoal.studies.unbiased_parts import Asked
+from shoal.studies.unbiased_printed import Facts
+from shoal.studies.unbiased_regimes import BY_DELTA, place
+from shoal.studies.unbiased_studies import FIGURES
+from shoal.studies.unbiased_trade_off import cases
+from shoal.theory.clipping import Moment
+
+if TYPE_CHECKING:
+    from shoal.mechanisms.unbiased.clipped import Clipped
+    from shoal.mechanisms.unbiased.sampled import Sampled
+    from shoal.studies.unbiased_laws import Known
+
+# Two-sided normal quantile of a false alarm rate of 1e-9.
+FAR = 6.11
+UNIT = (Moment(4, 1.0),)
+SKEWED = two_points(UNIT, np.array([3.0]))[0]
+OFTEN = Asked(40, UNIT, 1.0, 0.25)
+ORDERS = st.sampled_from([2.0, 3.0, 4.0, 8.0])
+
+
+@pytest.mark.parametrize("law", [SKEWED, Normal()], ids=["two points", "Gaussian"])
+@pytest.mark.parametrize(
+    "part",
+    [OFTEN.clipped(0.3), OFTEN.sampled(), OFTEN.combined()],
+    ids=["clipped", "sampled", "combined"],
+)
+def test_exact_errors_are_the_mechanisms(part: Clipped | Sampled, law: Known) -> None:
+    """Bias and mean squared error of 20,000 releases fit; a quarter more of either does not."""
+    known = exact(part, law, 1.0)
+    [found] = simulate([Job(part, law, 1.0, 20_000)], Effort(seed=3))
+    assert abs(found.bias - known.bias) <= FAR * found.bias_error
+    squares = found.error**2
+    slack = FAR * float(squares.std()) / len(squares) ** 0.5
+    assert abs(float(squares.mean()) - known.rmse**2) <= slack
+    assert abs(float(squares.mean()) - 1.25 * known.rmse**2) > slack
+    # The control variate leaves the same expectation.
+    assert abs(found.rmse - known.rmse) <= FAR * found.rmse_error
+    averages = found.error.reshape(-1, 10).mean(axis=1) ** 2
+    slack = FAR * float(averages.std()) / len(averages) ** 0.5
+    assert abs(float(averages.mean()) - known.average(10) ** 2) <= slack
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(-4, 3), st.floats(0.1, 5))
+def test_clipped_gaussians_by_quadrature(low: float, width: float) -> None:
+    """E Y, E Y^2 and E (X - Y)^2 of a clipped normal value."""
+    high, law = low + width, Normal()
+    for found, power, rest in (
+        (law.clipped(low, high)[0], 1, False),
+        (law.clipped(low, high)[1], 2, False),
+        (law.beyond(low, high), 2, True),
+    ):
+
+        def integrand(x: float, power: int = power, *, rest: bool = rest) -> float:
+            y = min(max(x, low), high)
+            return ((x - y) if rest else y) ** power * float(stats.norm.pdf(x))
+
+        expected, _ = integrate.quad(integrand, -12, 12, points=[low, high], limit=200)
+        assert found == pytest.approx(expected, abs=1e-8)
+
+
+@given(ORDERS, ORDERS, st.floats(0.05, 500))
+def test_two_points_attain_a_moment_and_keep_the_others(
+    one: float, other: float, far: float
+) -> None:
+    """Mean 0, every moment kept, and a larger probability keeps them no more (unless it is 1/2)."""
+    moments = (Moment(one, 1.0), Moment(other, 1.3))
+    [law] = two_points(moments, np.array([far]))
+    values, chances = np.array(law.values), np.array(law.chances)
+    assert float(values @ chances) == pytest.approx(0, abs=1e-9)
+    shares = [
+        float(np.abs(values) ** each.order @ chances) / each.size**each.order for each in moments
+    ]
+    assert max(shares) <= 1 + 1e-9
+    assert max(shares) >= 1 - 1e-6 or law.chances[0] >= 0.5 - 1e-9
+
+
+@settings(max_examples=10, deadline=None)
+@given(ORDERS, st.sampled_from([100, 5000]), st.floats(0.05, 4), st.floats(1e-4, 0.2))
+def test_worst_two_points_stay_within_certificates(
+    order: float, n: int, epsilon: float, bias: float
+) -> None:
+    """G-ERROR: exact errors on many laws are below the certificates, and the worst comes close."""
+    asked = Asked(n, (Moment(order, 1.0),), epsilon, 1e-3)
+    parts = asked.clipped(bias), asked.sampled(), asked.combined()
+    for part in parts:
+        found = worst(part)[1]
+        assert found.rmse <= part.rmse_bound
+        assert found.rmse >= 0.5 * part.rmse_bound
+        assert abs(found.bias) <= part.bias_bound
+
+
+def power_of(order: float, x: float) -> float:
+    """|x|^order."""
+    return math.pow(abs(x), order)
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_laws_have_the_moments_that_the_study_claims(at: int) -> None:
+    """By SciPy: of the order claimed, to six digits; the lognormal law only claims a variance."""
+    scipy = (
+        stats.norm(),
+        stats.laplace(scale=0.5**0.5),
+        stats.uniform(-(3**0.5), 2 * 3**0.5),
+        stats.t(4, scale=0.5**0.5),
+    )[at]
+    law, moments = LAWS[at]
+    for each in moments:
+        expected = scipy.expect(partial(power_of, each.order))
+        assert each.size**each.order == pytest.approx(expected, rel=1e-6)
+    drawn = law.draw(np.random.default_rng(4), (1, 50_000))[0]
+    distance = stats.kstest(drawn, scipy.cdf).statistic
+    # P[D > d] <= 2 exp(-2 n d^2) (Massart).
+    slack = math.sqrt(math.log(2e9) / 2 / len(drawn))
+    assert distance <= slack
+    assert stats.kstest(1.2 * drawn, scipy.cdf).statistic > slack
+
+
+def test_the_lognormal_law_has_mean_0_and_deviation_1() -> None:
+    """Its logarithm, undone, is normal; and its mean is that of no symmetric law."""
+    law, _ = LAWS[4]
+    drawn = law.draw(np.random.default_rng(5), (1, 50_000))[0]
+    mean, size = math.exp(1.125), math.exp(1.125) * math.sqrt(math.expm1(2.25))
+    normal = np.log(drawn * size + mean) / 1.5
+    slack = math.sqrt(math.log(2e9) / 2 / len(normal))
+    assert stats.kstest(normal, "norm").statistic <= slack
+    assert abs(float(np.median(drawn))) > 0.1
+
+
+@pytest.mark.parametrize("order", [4.0, 8.0])
+def test_printed_margin_of_the_combined_mean_is_its_best(order: float) -> None:
+    """The printed c is where the printed bound is least."""
+    facts = Facts(10_000, 0.5, 1e-6, order)
+    kappa = 4 / order**2 * (1 - 2 / order) ** (order - 2)
+    c = np.geomspace(0.1, 1000, 20_001)
+    noise = 4 * (1 + 4 * c**2) / (facts.n * facts.epsilon) ** 2
+    bound = 2 / facts.n + noise + 2 / (facts.n * facts.delta) * kappa * c ** (2 - order)
+    assert unbiased_printed.combined(facts) == pytest.approx(math.sqrt(bound.min()), rel=1e-6)
+
+
+@given(st.floats(0.01, 1), st.floats(1e-12, 1e-3))
+def test_printed_numbers_of_coarse_users_are_least(epsilon: float, delta: float) -> None:
+    """All three conditions of Proposition 4.1.3 hold, and one fails with one user in 500 less."""
+
+    def holds(n: float) -> bool:
+        gamma = delta**2
+        return (
+            5 * n / 16 >= 2 + 2 * math.log(1 / delta) / epsilon
+            and math.exp(-n / 128) <= gamma / 2 * (1 + 1e-9)
+            and n / 2 * math.exp(-n * epsilon / 16) <= gamma / 2 * (1 + 1e-9)
+        )
+
+    found = unbiased_printed.coarse_users(Facts(1, epsilon, delta, 2.0))
+    assert holds(found)
+    assert not holds(found * (1 - 1 / 500) - 1)
+
+
+def test_trade_off_cases_are_in_order() -> None:
+    """Bound, worst two points, certificate, printed certificate: each at most the next one."""
+    for case in cases(4.0, 10_000, (1e-3, 0.1)):
+        assert case.certified <= case.printed * (1 + 1e-9)
+        if case.worst is not None:
+            assert case.printed_bound <= case.bound.rmse <= case.certified
+            assert case.worst <= case.certified
+
+
+def test_every_regime_occurs() -> None:
+    """Many users and little delta; more delta; few users and much delta."""
+    found = [
+        place(BY_DELTA, *each).best
+        for each in ((10**4, 1e-8, 1e-2), (10**6, 0.01, 1e-3), (100, 0.1, 1e-3))
+    ]
+    assert found == ["clipped_mean", "clipped_plus_residual", "sampled_mean"]
+
+
+def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
+    """Rejected at 1e-9 on two skewed points, not on three symmetric ones."""
+    part = Asked(500, (Moment(2, 1.0),), 2.0, 1e-4).symmetric()
+    far = part.half_width * 3
+    skewed, even = two_points(part.moments, np.array([far]))[0], mirrored(part.moments, far)
+    found = simulate([Job(part, law, 0.3, 3000) for law in (skewed, even)], Effort(seed=2))
+    biased, free = (abs(each.bias) / each.bias_error for each in found)
+    assert biased > FAR
+    assert free <= FAR
+
+
+def test_names() -> None:
+    """Four studies of paper 004, each once."""
+    assert [study.name for study in FIGURES] == [
+        "004-trade-off", "004-releases", "004-distributions", "004-regimes",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("study", FIGURES, ids=lambda study: study.name)
+def test_studies_in_a_hurry(study: object) -> None:
+    """Rows, a picture and a reading with figures of its own."""
+    outcome = study.run(Effort(repetitions=QUICK))  # type: ignore[attr-defined]
+    assert len(outcome.rows) >= 8
+    assert len({tuple(row) for row in outcome.rows}) == 1
+    assert len(outcome.reading) > 300
+    for row in outcome.rows:
+        certificate, bound = row.get("certificate"), row.get("bound")
+        if row.get("estimator") in {"clipped", "combined"} and bound is not None:
+            assert float(bound) <= float(certificate)
+
+
+def test_benchmark_lines_keep_their_certificates() -> None:
+    """No error above, no certificate below the bound; a certificate of half the size would be."""
+    for asked in (Asked(1000, UNIT, 1.0, 1e-5), Asked(1000, (Moment(2, 1.0),), 0.5, 1e-5)):
+        lines = bench.measure(asked, Effort(repetitions=200))
+        assert all(line.within and line.above for line in lines)
+        assert lines[0].worst is not None
+        assert lines[0].worst > 0.5 * lines[0].certified
+        assert all(line.printed >= line.certified for line in lines)
+
+
+def test_a_coin_has_the_largest_moments() -> None:
+    """All moments of +-1 are 1."""
+    coin = mirrored(UNIT, 1.0)
+    assert coin == Points("three symmetric points", (-1.0, 0.0, 1.0), (0.5, 0.0, 0.5))
