@@ -286,7 +286,7 @@ def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line that says what to do."""
     assert main(["study", "run", "figure-9"]) == 2
-    assert "flights-variance, or all" in capsys.readouterr().err
+    assert "004-regimes, or all" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["study", "run", "002-figure-5", "--folder", str(tmp_path / "file")]) == 2
     assert "writable folder" in capsys.readouterr().err

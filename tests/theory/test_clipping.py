@@ -78,7 +78,9 @@ def test_margins_keep_the_bias_budget_and_are_least(order: float, size: float, b
     assert margin < 1e-9 or clipping.one_sided(moments, smaller) > bias * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("law", [stats.norm(), stats.laplace(), stats.t(df=9)], ids=str)
+@pytest.mark.parametrize(
+    "law", [stats.norm(), stats.laplace(), stats.t(df=9)], ids=["normal", "Laplace", "t"]
+)
 @pytest.mark.parametrize("half_width", [1.5, 3.0, 6.0])
 def test_bias_of_symmetric_laws_by_quadrature(law: object, half_width: float) -> None:
     """G-BIAS: clipping around a guess that is off moves a symmetric mean by less than the bound."""

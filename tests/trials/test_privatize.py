@@ -41,7 +41,7 @@ def columns(seed: int = 1) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     arm, home = np.arange(N) % 2, np.arange(N) // 2 % 3
     outcome = np.clip(rng.poisson(1.0 + 0.5 * arm + 0.5 * home), 0, 4)
-    return {"outcomes": outcome, "treatment": arm, "cluster": home}
+    return {"outcomes": outcome, "treatment": arm, "cluster": home, "outcome_name": "visits"}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
@@ -105,6 +105,7 @@ def test_without_names_the_order_of_rows_says_nothing(mechanism: ClusterDP) -> N
     """
     data = columns()
     order = np.argsort(data["outcomes"])
+    del data["outcome_name"]
     sorted_data = {name: column[order] for name, column in data.items()}
     found = mechanism.privatize(
         **sorted_data, space=Space.counts(0, 4), noise=shoal.Simulated(3)
@@ -126,6 +127,7 @@ def test_names_keep_units_apart() -> None:
     kept = found.set_index("unit").loc[names, "outcome"].to_numpy() == data["outcomes"]
     assert kept.mean() > 0.95
     shuffled = np.random.default_rng(0).permutation(N)
+    del data["outcome_name"]
     again = mechanism.privatize(
         **{name: column[shuffled] for name, column in data.items()},
         space=space,
@@ -304,3 +306,39 @@ def test_a_noisy_histogram_shows_its_shares() -> None:
         mine = (data["cluster"] == row["cluster"]) & (data["treatment"] == row["arm"])
         true = (data["outcomes"][mine] == labels.index(row["outcome"])).mean()
         assert abs(row["share"] - true) < 0.02
+
+
+def test_two_outcomes_of_the_same_units_are_two_questions(tmp_path: Path) -> None:
+    """G-LEDGER: with a ledger the outcome has a name, and another name is another question."""
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10)
+    data, space = columns(), Space.counts(0, 4)
+    first = UniformPrior(2).privatize(**data, space=space, ledger=ledger)
+    data |= {"outcomes": 4 - data["outcomes"], "outcome_name": "not visits"}
+    second = UniformPrior(2).privatize(**data, space=space, ledger=ledger)
+    assert not second.from_ledger
+    assert first.estimate().value != second.estimate().value
+    del data["outcome_name"]
+    with pytest.raises(InputError, match="without the outcome's name"):
+        UniformPrior(2).privatize(**data, space=space, ledger=ledger)
+    assert len(ledger.entries()) == 2
+
+
+def test_a_question_is_what_was_asked(tmp_path: Path) -> None:
+    """Whole numbers of any width, and epsilon in any form, ask the same."""
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10)
+    data, space = columns(), Space.counts(0, 4)
+    UniformPrior("1/2").privatize(**data, space=space, ledger=ledger)
+    data |= {name: data[name].astype(np.int8) for name in ("treatment", "cluster")}
+    assert UniformPrior(0.5).privatize(**data, space=space, ledger=ledger).from_ledger
+
+
+def test_infinite_outcomes_are_never_left_out() -> None:
+    """G-MISSING: only absence may be public; an infinite outcome is refused by both rules."""
+    data = columns()
+    outcomes = data["outcomes"].astype(float)
+    outcomes[3] = np.inf
+    for missing in ("refuse", "public"):
+        with pytest.raises(DataError, match="infinite"):
+            UniformPrior(1).privatize(
+                **{**data, "outcomes": outcomes}, space=Space.counts(0, 4), missing=missing
+            )

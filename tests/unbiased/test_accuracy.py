@@ -104,4 +104,5 @@ def test_errors_agree_with_the_certificate(runs: Runs) -> None:
     if PROVE:
         assert (1 / USERS + float(found.mean()) + slack) * USERS <= MOST**2
         assert math.sqrt(float((error**2).mean()) * USERS) <= MOST
-        assert abs(float(found.mean()) - 3 * planned) > slack
+    # Noise of eight times the scale.
+    assert abs(float(found.mean()) - 64 * planned) > slack

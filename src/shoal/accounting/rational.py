@@ -26,6 +26,8 @@ def show(value: Fraction, digits: int = 6) -> str:
     """
     if value == 0:
         return "0"
-    exponent = math.floor(math.log10(value)) - digits + 1
+    # The logarithms of whole numbers do not end where floating-point numbers do.
+    power = math.log10(value.numerator) - math.log10(value.denominator)
+    exponent = math.floor(power) - digits + 1
     scale = Fraction(10) ** exponent
     return f"{float(math.ceil(value / scale) * scale):.{digits}g}"

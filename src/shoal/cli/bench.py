@@ -138,3 +138,18 @@ def privatize(
 
     for line in run(units, clusters):
         show(line)
+
+
+@app.command()
+def unbiased(
+    repetitions: Annotated[int, typer.Option(help="Data sets for each figure.", min=2)] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+) -> None:
+    """Measure errors of unbiased means beside certificates, lower bounds and the paper's bounds.
+
+    Example: shoal bench unbiased --repetitions 200
+    """
+    from shoal.benchmarks.unbiased import run
+
+    for line in run(repetitions, seed):
+        show(line)

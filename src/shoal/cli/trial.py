@@ -165,9 +165,8 @@ def release(
     _check_before(output, manifest, confidence)
     outcomes = space_of(space, rounding)
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
-    columns = {"outcome": outcome, "treatment": treatment, "cluster": cluster, "unit": unit}
     with working("reading outcomes, drawing, recording"):
-        named = [column for column in columns.values() if column is not None]
+        named = [each for each in (outcome, treatment, cluster, unit) if each is not None]
         table = read_columns(data, list(dict.fromkeys(named)))
         arms = table.column(treatment)
         done = chosen.privatize(
@@ -182,7 +181,7 @@ def release(
             clustering_epsilon=clustering_epsilon,
             ledger=ledger,
             name=name,
-            columns=columns,
+            outcome_name=outcome,
         )
     if output is not None:
         done.write(output)

@@ -150,6 +150,7 @@ def carry_out(
             "a ledger, which keeps the books of one data set",
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
+    check_name(name)
     described = _described(plan, records)
     request = request_key(plan, described, name)
     charge = Budget(plan.exact_epsilon, plan.exact_delta)

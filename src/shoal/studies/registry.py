@@ -14,6 +14,7 @@ from shoal.studies import (
     speeds_cell,
     trial_insurance,
     trial_studies,
+    unbiased_studies,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ STUDIES: tuple[Study, ...] = (
     flights_variance.STUDY,
     *trial_studies.FIGURES,
     trial_insurance.STUDY,
+    *unbiased_studies.FIGURES,
 )
 ALL = "all"
 

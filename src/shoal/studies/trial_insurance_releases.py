@@ -142,7 +142,7 @@ def _households(
 ) -> Households:
     units = take_in(
         outcome, treatment, village.tolist(), space=SPACE, unit=None, control=0, missing="refuse",
-        single_arm="drop", columns=None,
+        single_arm="drop", outcome_name="takeup_survey",
     )  # fmt: skip
     code = np.unique(hamlet.astype(str), return_inverse=True)[1]
     share = np.bincount(code, treatment) / np.bincount(code)

@@ -13,6 +13,7 @@ from shoal.errors import InputError
 
 # Three units in the last place cover a logarithm or exponential and the conversions around it.
 _SAFETY = 3 * Fraction(1, 2**52)
+_TINY = Fraction(1, 2**60)
 
 
 def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
@@ -95,6 +96,9 @@ def _log1p_up(value: Fraction) -> Fraction:
         # ln(1 + a/b) <= ln 2 (bits of a - bits of b + 2) needs no floating-point number of a/b.
         bits = (1 + value).numerator.bit_length() - (1 + value).denominator.bit_length() + 1
         return Fraction(math.log(2)) * bits * (1 + _SAFETY)
+    if value < _TINY:
+        # ln(1 + x) <= x, which is exact where floating-point numbers end.
+        return value
     return Fraction(math.log1p(float(value))) * (1 + _SAFETY)
 
 

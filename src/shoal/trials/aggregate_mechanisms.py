@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 from shoal.accounting.budget import Budget
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import draw_aggregate
+from shoal.trials.charge import charge_of
 from shoal.trials.privatise import Options, privatise
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shoal import documents
     from shoal.accounting.budget import Amount
     from shoal.mechanisms.noise import Randomness
@@ -29,6 +32,7 @@ class _Prepared:
     name: str
     space: Space
     aggregate: Aggregate
+    asked: Mapping[str, str]
     reason: str
 
     @property
@@ -45,6 +49,7 @@ class _Prepared:
         """Name and whole numbers, as a JSON object."""
         return {
             "name": self.name,
+            "asked": dict(self.asked),
             "reason": self.reason,
             "aggregate": self.aggregate.to_document(),
         }
@@ -82,12 +87,15 @@ class NoisyHorvitzThompson:
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
         """All public numbers, from public facts alone."""
-        epsilon = Budget.total(self.epsilon).epsilon
+        epsilon = charge_of(self.epsilon).epsilon
         share = None if self.spread_share is None else Budget.of(self.spread_share).epsilon
         made = horvitz_thompson.NoisyHorvitzThompson.plan(
             assignment.sizes, space.levels, epsilon, share
         )
-        return _Prepared(self.name, space, made, "Differences of means of clusters, with noise.")
+        asked = {"epsilon": str(epsilon), "delta": "0"}
+        asked["spread_share"] = "chosen" if share is None else str(share)
+        reason = "Differences of means of clusters, with noise."
+        return _Prepared(self.name, space, made, asked, reason)
 
     def privatize(
         self,
@@ -127,9 +135,10 @@ class NoisyHistogram:
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
         """All public numbers, from public facts alone."""
-        epsilon = Budget.total(self.epsilon).epsilon
+        epsilon = charge_of(self.epsilon).epsilon
         made = histogram.NoisyHistogram.plan(assignment.sizes, space.levels, epsilon)
-        return _Prepared(self.name, space, made, "Histograms of groups, with noise.")
+        asked = {"epsilon": str(epsilon), "delta": "0"}
+        return _Prepared(self.name, space, made, asked, "Histograms of groups, with noise.")
 
     def privatize(
         self,

@@ -156,11 +156,9 @@ def enrol(
     """
     if single_arm not in ("refuse", "drop"):
         raise InputError(f"single_arm {single_arm!r}", "refuse or drop", "leave it out to refuse")
-    arms = keys.as_array(treatment, "treatment")
-    clusters = (
-        pa.array(["all"] * len(arms)) if cluster is None else keys.as_array(cluster, "cluster")
-    )
-    names = None if unit is None else keys.as_array(unit, "unit")
+    arms = _column(treatment, "treatment")
+    clusters = pa.array(["all"] * len(arms)) if cluster is None else _column(cluster, "cluster")
+    names = None if unit is None else _column(unit, "unit")
     _check_lengths(arms, clusters, names)
     rows = np.arange(len(arms)) if kept is None else np.flatnonzero(kept)
     arm_keys, arm = _coded(arms.take(rows), "treatment")
@@ -193,6 +191,14 @@ def _order(
     if names is not None:
         found = found[_rising(names.take(rows[found]))]
     return np.asarray(found[np.argsort(group[found], kind="stable")])
+
+
+def _column(values: Any, name: str) -> pa.Array[Any]:  # noqa: ANN401
+    """Keys of a column; whole numbers of any width are the same keys."""
+    array = keys.as_array(values, name)
+    if not pa.types.is_integer(array.type) or pa.types.is_uint64(array.type):
+        return array
+    return array.cast(pa.int64())
 
 
 def _rising(names: pa.Array[Any]) -> NDArray[np.int64]:

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from shoal.accounting.budget import Budget
+from shoal.trials.charge import charge_of
 from shoal.trials.choose import choose
 from shoal.trials.privatise import Options, privatise
 from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     import numpy as np
@@ -38,6 +39,7 @@ class _Prepared:
     pooled: bool
     choice: Choice
     delta: Fraction
+    asked: Mapping[str, Any]
 
     @property
     def epsilon(self) -> Fraction:
@@ -49,6 +51,7 @@ class _Prepared:
         return {
             "name": self.name,
             "pooled": self.pooled,
+            "asked": dict(self.asked),
             "parameters": self.choice.parameters.to_document(),
             "reason": self.choice.reason,
         }
@@ -86,9 +89,14 @@ class _UnitMechanism:
 
     def prepare(self, assignment: Assignment, space: Space) -> Prepared:
         """All public numbers, from public facts alone."""
-        delta = Budget.total(self.epsilon, self.delta).delta
+        charge = charge_of(self.epsilon, self.delta)
         choice = self.choose(assignment.sizes, space)
-        return _Prepared(self.name, space, self.pooled, choice, delta)
+        asked = {"epsilon": str(charge.epsilon), "delta": str(charge.delta), **self.asked()}
+        return _Prepared(self.name, space, self.pooled, choice, charge.delta, asked)
+
+    def asked(self) -> dict[str, Any]:
+        """What was asked for besides epsilon and delta, as a JSON object."""
+        raise NotImplementedError
 
     def privatize(
         self,
@@ -140,7 +148,7 @@ class _WithPrior(_UnitMechanism):
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
         """The parameters for groups of public sizes, and why; no outcome is read."""
-        total = Budget.total(self.epsilon, self.delta)
+        total = charge_of(self.epsilon, self.delta)
         return choose(
             sizes,
             space,
@@ -152,6 +160,15 @@ class _WithPrior(_UnitMechanism):
             sigma=self.histogram_scale,
             expected=self.expected,
         )
+
+    def asked(self) -> dict[str, Any]:
+        """What was asked for besides epsilon and delta, as a JSON object."""
+        return {
+            "levels": self.levels,
+            "floor": None if self.floor is None else str(self.floor),
+            "histogram_scale": None if self.histogram_scale is None else str(self.histogram_scale),
+            "expected": None if self.expected is None else self.expected.to_document(),
+        }
 
 
 @dataclass(frozen=True)
@@ -204,7 +221,7 @@ class UniformPrior(_UnitMechanism):
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
         """The parameters for groups of public sizes, and why; no outcome is read."""
-        total = Budget.total(self.epsilon, self.delta)
+        total = charge_of(self.epsilon, self.delta)
         return choose(
             sizes,
             space,
@@ -215,3 +232,8 @@ class UniformPrior(_UnitMechanism):
             sigma=math.inf,
             expected=self.expected,
         )
+
+    def asked(self) -> dict[str, Any]:
+        """What was asked for besides epsilon and delta, as a JSON object."""
+        expected = None if self.expected is None else self.expected.to_document()
+        return {"levels": self.levels, "expected": expected}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up
 from shoal.errors import InputError
 from shoal.trials import student
+from shoal.trials.charge import charge_of
 from shoal.trials.choose import checked_sizes
 from shoal.trials.outlooks import NAMES, UNITS, Outlook, outlooks_of
 from shoal.trials.plan_text import describe
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from shoal import documents
-    from shoal.accounting.budget import Amount
+    from shoal.accounting.budget import Amount, Budget
     from shoal.trials.expected import Expected
     from shoal.trials.space import Space
 
@@ -152,7 +152,7 @@ class TrialPlan:
             n or [self.n], clusters or [len(self.sizes)], epsilon or [self.charge.epsilon]
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
-            plans.append(self._with(sizes, Budget.total(loss, self.charge.delta)))
+            plans.append(self._with(sizes, charge_of(loss, self.charge.delta)))
         return _table(plans)
 
     def to_document(self) -> documents.Document:
@@ -235,7 +235,7 @@ def plan(
         )
     else:
         table = checked_sizes(np.asarray(sizes))
-    charge = Budget.total(epsilon, delta)
+    charge = charge_of(epsilon, delta)
     found = outlooks_of(table, space, charge, expected)
     made = TrialPlan(table, space, charge, expected, effect, confidence, power, found)
     # Unusable confidences, powers and effects are found here.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from shoal.accounting.budget import Budget
+from shoal.errors import InputError
+from shoal.trials.charge import clustering_of
 from shoal.trials.delivery import deliver_trial
 from shoal.trials.question import Question, take_in
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from shoal import documents
@@ -35,7 +36,8 @@ class Options(TypedDict, total=False):
         ledger: Records result and charge before anything is delivered.
         name: Another name draws, and costs, again.
         noise: `shoal.Simulated(seed)` for studies; marked and not private.
-        columns: Names of columns for the manifest.
+        outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
+            units are two questions.
     """
 
     unit: Any
@@ -46,7 +48,7 @@ class Options(TypedDict, total=False):
     ledger: str | os.PathLike[str] | Ledger | None
     name: str
     noise: Simulated | None
-    columns: Mapping[str, str | None] | None
+    outcome_name: str
 
 
 class Prepared(Protocol):
@@ -83,6 +85,12 @@ def privatise(
     options: Options,
 ) -> PrivateTrial:
     """Draw once; see `ClusterDP.privatize`."""
+    if options.get("ledger") is not None and not options.get("outcome_name"):
+        raise InputError(
+            "a ledger without the outcome's name",
+            "outcome_name, which tells outcomes of the same units apart",
+            'give for example outcome_name="bought"',
+        )
     units = take_in(
         outcomes,
         treatment,
@@ -92,10 +100,10 @@ def privatise(
         control=options.get("control"),
         missing=options.get("missing", "refuse"),
         single_arm=options.get("single_arm", "refuse"),
-        columns=options.get("columns"),
+        outcome_name=options.get("outcome_name", ""),
     )
     prepared = mechanism.prepare(units.assignment, space)
-    clusters = Budget.of(options.get("clustering_epsilon", 0)).epsilon
+    clusters = clustering_of(options.get("clustering_epsilon", 0))
     question = Question(
         space=space,
         assignment=units.assignment,

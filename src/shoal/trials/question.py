@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
+from shoal.accounting.booking import check_name
 from shoal.errors import DataError, InputError
 from shoal.trials.assignment import enrol
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from shoal.trials.space import Space
 
 MISSING = ("refuse", "public")
+# Parts of a mechanism that were asked for; the others follow.
+ASKED = frozenset({"name", "pooled", "asked"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class Question:
         charge: Exact epsilon and delta of one outcome, with what the clusters cost.
         clustering_epsilon: What the clusters cost, within the charge; 0 if they are public.
         name: Tells releases of the same question apart.
-        about: Names of columns, rules for missing outcomes and single-armed clusters.
+        about: The outcome's name, rules for missing outcomes and single-armed clusters.
     """
 
     space: Space
@@ -61,13 +64,19 @@ class Question:
 
     @property
     def request(self) -> str:
-        """What the ledger knows the release by: all facts but the reason, which is for people.
+        """What the ledger knows the release by: all that was asked, and nothing that follows.
 
-        A sentence that a later version words otherwise must not make a new question.
+        Parameters, their loss and the reason for them follow from what was asked. Another version
+        may choose or word them otherwise; that does not make a new question.
         """
-        document = self.to_document()
-        mechanism = {k: v for k, v in document["mechanism"].items() if k != "reason"}
-        return documents.digest({**document, "mechanism": mechanism})
+        return request_of(self.to_document())
+
+
+def request_of(question: documents.Document) -> str:
+    """SHA-256 of what was asked."""
+    mechanism = {k: v for k, v in question["mechanism"].items() if k in ASKED}
+    asked = {k: v for k, v in question.items() if k != "epsilon"}
+    return documents.digest({**asked, "mechanism": mechanism})
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +102,7 @@ def take_in(
     control: Any,  # noqa: ANN401
     missing: str,
     single_arm: str,
-    columns: Mapping[str, str | None] | None,
+    outcome_name: str,
 ) -> Units:
     """Check the columns of an experiment and put its units in their public order.
 
@@ -107,7 +116,7 @@ def take_in(
         missing: `refuse` missing outcomes, or leave such units out because it is `public` which
             they are.
         single_arm: `refuse` or `drop` clusters where an arm has nobody.
-        columns: Names of columns, if the data came from a source.
+        outcome_name: What the outcome is called: it tells outcomes of the same units apart.
 
     Raises:
         DataError: Columns that are not usable.
@@ -119,16 +128,18 @@ def take_in(
             f"one of {', '.join(MISSING)}",
             "declare public only if whether an outcome is present may be known",
         )
+    check_name(outcome_name)
     numbers = space.numbers(outcomes)
-    finite = np.isfinite(numbers)
-    if missing == "refuse" and not finite.all():
+    present = ~np.isnan(numbers)
+    # Only absence may be declared public: an infinite outcome is an outcome.
+    if np.isinf(numbers).any() or (missing == "refuse" and not present.all()):
         raise DataError(
             "missing or infinite outcomes",
             "a finite outcome in every row",
-            'clean the data, or declare missing="public" to leave such units out if it is public '
-            "which they are",
+            'clean the data, or declare missing="public" to leave out units without an outcome if '
+            "it is public which they are",
         )
-    kept = finite if missing == "public" else None
+    kept = present if missing == "public" else None
     try:
         size = len(treatment)
     except TypeError:
@@ -141,7 +152,7 @@ def take_in(
         )
     found = enrol(treatment, cluster, unit=unit, control=control, single_arm=single_arm, kept=kept)
     about = {
-        "columns": None if columns is None else dict(columns),
+        "outcome": outcome_name,
         "missing": missing,
         "single_arm": single_arm,
         "clusters_left_out": found.left_out,

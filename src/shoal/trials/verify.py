@@ -46,10 +46,11 @@ _PRIVACY = {
 }
 _SPACE = {"levels", "rounding", "labels"}
 _ASSIGNMENT = {"clusters", "arms", "sizes", "units"}
-_ABOUT = {"columns", "missing", "single_arm", "clusters_left_out"}
+_ABOUT = {"outcome", "missing", "single_arm", "clusters_left_out"}
 _VERSIONS = {"shoal", "opendp", "python"}
-_UNIT_MECHANISM = {"name", "pooled", "parameters", "reason"}
-_AGGREGATE_MECHANISM = {"name", "aggregate", "reason"}
+_UNIT_MECHANISM = {"name", "pooled", "asked", "parameters", "reason"}
+_AGGREGATE_MECHANISM = {"name", "asked", "aggregate", "reason"}
+_ASKED = {"name", "pooled", "asked"}
 _LONGEST_NAME, _MOST_CLUSTERS = 200, 2**53
 
 
@@ -89,6 +90,7 @@ def _checks(manifest: documents.Document) -> list[Check]:
         Check("groups", facts.rising, f"{facts.units} units, sizes {facts.sizes.shape}"),
         Check("outcome space", *_space(question["space"])),
         Check("public rules", *_rules(question["about"])),
+        Check("within what was asked for", *_within(facts, question)),
         *own(facts, manifest),
     ]
     if not _complete(manifest):
@@ -152,10 +154,18 @@ def _genuine(manifest: documents.Document) -> tuple[bool, str]:
 
 
 def _request(manifest: documents.Document) -> tuple[bool, str]:
-    mechanism = {k: v for k, v in manifest["question"]["mechanism"].items() if k != "reason"}
-    key = documents.digest({**manifest["question"], "mechanism": mechanism})
-    named = len(text(manifest["question"]["name"])) <= _LONGEST_NAME
+    question = manifest["question"]
+    mechanism = {k: v for k, v in question["mechanism"].items() if k in _ASKED}
+    asked = {k: v for k, v in question.items() if k != "epsilon"}
+    key = documents.digest({**asked, "mechanism": mechanism})
+    named = len(text(question["name"])) <= _LONGEST_NAME
     return named and key == manifest["request"], key[:16]
+
+
+def _within(facts: Facts, question: documents.Document) -> tuple[bool, str]:
+    asked = question["mechanism"]["asked"]
+    most, delta = rational(asked["epsilon"]), rational(asked["delta"])
+    return facts.loss <= most and facts.delta <= delta, f"epsilon {float(most):.6g}"
 
 
 def _space(space: documents.Document) -> tuple[bool, str]:
@@ -166,12 +176,11 @@ def _space(space: documents.Document) -> tuple[bool, str]:
 
 def _rules(about: documents.Document) -> tuple[bool, str]:
     left_out = whole(about["clusters_left_out"], 0, _MOST_CLUSTERS)
-    columns = about["columns"]
     holds = (
         about["missing"] in ("refuse", "public")
         and about["single_arm"] in ("refuse", "drop")
         and (left_out == 0 or about["single_arm"] == "drop")
-        and (columns is None or all(x is None or text(x) for x in columns.values()))
+        and len(text(about["outcome"])) <= _LONGEST_NAME
     )
     return holds, f"missing {about['missing']}, single_arm {about['single_arm']}"
 

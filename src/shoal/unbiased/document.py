@@ -43,17 +43,22 @@ def to_document(
             "moments": [[moment.order, moment.size] for moment in request.moments],
             "epsilon": text(request.budget.epsilon),
             "delta": text(request.budget.delta),
-            "interval": None if request.interval is None else list(request.interval),
-            "bias": request.bias,
+            "interval": None if request.interval is None else [float(x) for x in request.interval],
+            "bias": _number(request.bias),
             "weights": request.weights,
             "cap": request.cap,
             "reuse": request.reuse,
-            "farthest": request.farthest,
+            "farthest": _number(request.farthest),
         },
         "parameters": dict(estimator.parameters),
         "source": None if source is None else dict(source),
         "claims": claims(estimator),
     }
+
+
+def _number(wish: float | None) -> float | None:
+    """As a float: the same question has the same bytes, whether it says 1 or 1.0."""
+    return None if wish is None else float(wish)
 
 
 def claims(estimator: Estimator) -> documents.Document:
@@ -126,6 +131,8 @@ def _request(document: documents.Document) -> Request:
 
 def _agree(truth: documents.Document, stated: documents.Document) -> bool:
     """Losses to the letter; bounds up to the last places of another machine's logarithm."""
+    if not isinstance(stated, dict):
+        return False
     return truth.keys() == stated.keys() and all(
         math.isclose(value, stated[name], rel_tol=_CLOSE)
         if isinstance(value, float)
@@ -161,6 +168,8 @@ def _symmetric(request: Request, found: Mapping[str, Any]) -> Symmetric:
     names = ("users", "exponent", "per_user", "bits", "threshold", "windows")
     coarse = Coarse(**{name: found[f"coarse_{name}"] for name in names})
     weights, reuse, half = request.weighed(), found["reuse"] == 1, found["half"]
+    if request.reuse not in (None, reuse):
+        raise InputError("a plan that is not what was wished for", "its own", "plan anew")
     final = weights if reuse else weights.after(coarse.users)
     noise = NoisySum(
         2 * half * final.largest, half * final.total, found["per_unit"], found["lattice_bits"]

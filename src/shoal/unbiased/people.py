@@ -77,7 +77,8 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
         )
     if numbers.size == 0:
         raise DataError("no records", "at least one record", "give a value for each user")
-    if not np.isfinite(numbers).all():
+    # NumPy reads what is behind a mask.
+    if np.ma.is_masked(values) or not np.isfinite(numbers).all():
         raise DataError(
             "missing or infinite values",
             "finite numbers",

@@ -77,7 +77,7 @@ class Request:
             _check_bias(self.bias)
         if self.method == Symmetric.name:
             _only(self.interval, "interval", "the other methods")
-            _check_farthest(self.farthest)
+            _check_farthest(self.farthest, clipping.deviation(self.moments))
         else:
             check_interval(self.interval)
         if self.reuse is not None and type(self.reuse) is not bool:
@@ -174,13 +174,16 @@ def _check_bias(bias: object) -> None:
         )
 
 
-def _check_farthest(farthest: object) -> None:
+def _check_farthest(farthest: object, size: float) -> None:
     if farthest is None:
         return
     number = isinstance(farthest, int | float) and not isinstance(farthest, bool)
-    if not number or not 0 <= farthest <= _MOST_FARTHEST:  # type: ignore[operator]
+    # No bin is below half a size, and values are cut off at 2^61 bins.
+    if not number or not 0 <= farthest <= 2.0**59 * size:  # type: ignore[operator]
         raise InputError(
-            "a farthest mean that is not usable", "a number from 0 to 2^300", "leave it out"
+            "a farthest mean that is not usable",
+            "a number from 0 to 2^59 sizes of the moment",
+            "leave it out",
         )
 
 

@@ -85,7 +85,8 @@ class Clipped(Estimator):
         t = clipping.margin(moments, bias / OUTWARD) * OUTWARD
         # With mean and interval a point, and a generous budget, something is left to clip to.
         t = max(t, 2.0**-10 * clipping.deviation(moments))
-        grid = Grid.around(low - t, high + t)
+        # Far from 0, or for a wide interval, the sums may be rounded inwards.
+        grid = Grid.around(math.nextafter(low - t, -math.inf), math.nextafter(high + t, math.inf))
         noise = noise_for(weights, grid.ticks, epsilon)
         return cls(weights, moments, (low, high), grid, noise)
 

@@ -7,7 +7,7 @@ it is above a threshold (paper 004, Algorithm 1; Karwa and Vadhan 2018).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ MOST_EXPONENT = 400
 _NEVER = np.iinfo(np.int64).min
 _OFFSET, _NOISE, _TIES = 4, 5, 6
 _OUT = 1e-12
+# Smaller probabilities are given as this: a float near 0 may be rounded downwards.
+_LEAST = 2.0**-1000
 _FINEST = 20
 _NEAR = 2.0
 _WINDOWS = (1, 2)
@@ -45,8 +47,8 @@ class Places:
         rest: What is left, from 0 to below 2^60.
     """
 
-    whole: NDArray[np.int64]
-    rest: NDArray[np.int64]
+    whole: NDArray[np.int64] = field(repr=False)
+    rest: NDArray[np.int64] = field(repr=False)
 
     @classmethod
     def of(cls, values: NDArray[np.float64], exponent: int) -> Places:
@@ -230,7 +232,7 @@ class Coarse:
             return 1.0 - self.at_least(1 - steps) * (1 - 2 * _OUT)
         scale = 2.0**self.bits
         rounded = _OUT * (1 + steps / scale)
-        return math.exp(-steps / scale + rounded) / (1 + math.exp(-1 / scale))
+        return max(_LEAST, math.exp(-steps / scale + rounded) / (1 + math.exp(-1 / scale)))
 
     def overtakes(self, users: int) -> float:
         """P[Z - Z' >= m users], rounded upwards: some bin beats one that has so many users more.

@@ -12,7 +12,7 @@ import numpy as np
 from shoal.accounting.budget import Budget, text
 from shoal.errors import InputError
 from shoal.mechanisms.unbiased.base import OUTWARD, Drawn, Estimator
-from shoal.mechanisms.unbiased.coarse import FINE, Places
+from shoal.mechanisms.unbiased.coarse import FARTHEST, FINE, Places
 from shoal.mechanisms.unbiased.doubt import Setting
 from shoal.mechanisms.unbiased.middle import MOST_TICKS, ticks
 from shoal.mechanisms.unbiased.sampled import sampled_means
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from shoal.mechanisms.unbiased.sampled import Chance
     from shoal.mechanisms.unbiased.weights import Weights
 
-_FINAL = 7
+_FINAL, _ORDER = 7, 9
+# Farther means would be too near to where values are cut off, in bins.
+_MOST_BINS = FARTHEST / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +48,11 @@ class Symmetric(Estimator):
     `reuse` all users are in all steps, at the price of all losses. Without it, the lightest users
     are in the first steps and the others in the last, and a user loses the larger of the two.
 
+    Who is in which part is drawn anew among users of equal weight (`release`): rows in the order of
+    their values would otherwise tell the parts apart, bias the estimate and cost both losses.
+
     "Exactly" means up to how numbers are stored: values are read as multiples of 2^-60 bins, which
-    doubles above 2^-8 bins are.
+    doubles above 2^-8 bins are, and those beyond 2^61 bins as 2^61 bins.
 
     Attributes:
         coarse: The first step, on as many of the lightest users.
@@ -57,7 +62,7 @@ class Symmetric(Estimator):
         noise: On the weighed sum of ticks.
         chance: With which values are sampled if the coarse step fails.
         slip: The delta that is charged for the coarse step, at least its own.
-        farthest: The certificate holds for means up to this, in absolute value.
+        farthest: The certificate holds for means up to this, in absolute value; at most 2^60 bins.
         middle: The step between, if there is one.
 
     Raises:
@@ -86,7 +91,7 @@ class Symmetric(Estimator):
             and self.noise.reach == 2 * self.half * final.largest
             and self.noise.most == self.half * final.total
             and self.coarse.slip <= self.slip < 1
-            and 0 <= self.farthest < math.inf
+            and 0 <= self.farthest <= math.ldexp(_MOST_BINS, self.coarse.exponent)
         )
         if not sound:
             raise InputError(
@@ -176,6 +181,12 @@ class Symmetric(Estimator):
     def _unit(self) -> float:
         """One tick of the weighed sum, as a change of the mean in the value's unit."""
         return math.ldexp(1.0, self.coarse.exponent - self.shift) / self.final.total
+
+    def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
+        """As `Estimator.release`, whatever the order of users of equal weight."""
+        if not self.reuse:
+            values = values[self.weights.shuffled(source, _ORDER)]
+        return super().release(values, source)
 
     def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
         exponent, users = self.coarse.exponent, self.coarse.users

@@ -14,6 +14,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.mechanisms.noise import Randomness
+
 # Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
 MOST_WEIGHT = 2**30
 
@@ -93,6 +95,24 @@ class Weights:
         """sum_l w_l^2 / W^2: 1/n for equal weights."""
         # Weights below 2^30 that sum to 2^30 have squares that sum to 2^60 at most.
         return Fraction(int((self.number**2).sum()), self.total**2)
+
+    def shuffled(self, source: Randomness, draw: int) -> NDArray[np.int64]:
+        """Places of all users in ascending weights, those of one weight in random order.
+
+        Users are sorted by 128 fair bits each: two are alike with a chance of users^2 / 2^129.
+
+        Args:
+            source: Of randomness.
+            draw: Tells the vectors of one release apart.
+
+        Example:
+            >>> from shoal.mechanisms.noise import Simulated
+            >>> found = Weights(np.array([1, 1, 1, 2])).shuffled(Simulated(1), 0)
+            >>> sorted(found[:3].tolist()), found[3]
+            ([0, 1, 2], np.int64(3))
+        """
+        words = source.bits(2 * self.users, draw)
+        return np.lexsort((words[: self.users], words[self.users :], self.number))
 
     def after(self, users: int) -> Weights:
         """All but the first, lightest users.
