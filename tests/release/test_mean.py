@@ -103,6 +103,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"values": np.where(np.arange(len(VALUES)) == 3, np.nan, VALUES)}, "missing or infinite"),
     ({"values": np.where(np.arange(len(VALUES)) == 3, np.inf, VALUES)}, "missing or infinite"),
     ({"values": ["secret"] * len(VALUES)}, "no real numbers"),
+    ({"values": np.ma.masked_less(VALUES, np.median(VALUES))}, "masked values"),
     ({"values": [], "users": []}, "no records"),
     ({"users": [None, *USERS[1:].tolist()]}, "null"),
     ({"bounds": (65, 0)}, "lower one first"),

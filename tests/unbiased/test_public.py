@@ -117,13 +117,13 @@ def test_changed_plans_are_refused(method: str) -> None:
 def test_a_ledger_records_once_and_replays(method: str, tmp_path: Path) -> None:
     """G-LEDGER: the same request costs nothing and gives the same bytes; another name draws."""
     ledger = book(tmp_path)
-    one = called(method, VALUES, ledger=ledger, name="first")
+    one = called(method, VALUES, ledger=ledger, values_name="height", name="first")
     spent = ledger.spent
-    again = called(method, VALUES + 1, ledger=ledger, name="first")
+    again = called(method, VALUES + 1, ledger=ledger, values_name="height", name="first")
     assert again.from_ledger
     assert again.document == one.document
     assert ledger.spent == spent == one.estimator.loss
-    other = called(method, VALUES, ledger=ledger, name="second")
+    other = called(method, VALUES, ledger=ledger, values_name="height", name="second")
     assert not other.from_ledger
     assert ledger.spent == spent + spent
 
@@ -132,14 +132,18 @@ def test_what_does_not_fit_is_not_drawn(tmp_path: Path) -> None:
     """G-REFUSE: budget, values, counts and simulations are refused before a charge."""
     ledger = book(tmp_path, epsilon="1/2", delta=0)
     with pytest.raises(BudgetError):
-        called("clipped_mean", VALUES, ledger=ledger)
+        called("clipped_mean", VALUES, ledger=ledger, values_name="height")
     for bad in ([1.0, np.nan], [1.0, np.inf], [], ["a"], [[1.0]]):
         with pytest.raises(DataError):
-            called("clipped_mean", bad, ledger=ledger, epsilon="1/4")
+            called("clipped_mean", bad, ledger=ledger, values_name="height", epsilon="1/4")
     with pytest.raises(DataError):
-        planned("clipped_mean", epsilon="1/4").release(VALUES[1:], ledger=ledger)
+        planned("clipped_mean", epsilon="1/4").release(
+            VALUES[1:], ledger=ledger, values_name="height"
+        )
     with pytest.raises(InputError):
-        called("clipped_mean", VALUES, ledger=ledger, noise=shoal.Simulated(1))
+        called(
+            "clipped_mean", VALUES, ledger=ledger, values_name="height", noise=shoal.Simulated(1)
+        )
     assert ledger.spent.epsilon == 0
 
 
@@ -258,3 +262,14 @@ def test_manifests_are_written_as_recorded(tmp_path: Path) -> None:
     found.write_manifest(tmp_path / "m.json")
     assert (tmp_path / "m.json").read_bytes() == found.document
     assert found.manifest["schema"] == "shoal.unbiased/1"
+
+
+def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:
+    """G-LEDGER: with a ledger values have a name, and another name is another question."""
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, delta="0.1")
+    one = called("clipped_mean", VALUES, ledger=ledger, values_name="height")
+    two = called("clipped_mean", VALUES + 1, ledger=ledger, values_name="weight")
+    assert one.value != two.value
+    assert len(ledger.entries()) == 2
+    with pytest.raises(InputError, match="without the values' name"):
+        called("clipped_mean", VALUES, ledger=ledger)

@@ -289,6 +289,9 @@ LIES: dict[str, tuple[str, Change, str]] = {
         "split", lambda m: m["plan"].update(counts=documents.pack_integers(np.sort(COUNTS)[9:])),
         "errors",
     ),
+    "a mean beyond all bins": (
+        "split", part(*WISH, "farthest", to=2.0**299), "parameters"
+    ),
     "no values published": (
         "sampled", part("guarantee", "publishes_values", to=False), "guarantee in words"
     ),

@@ -192,7 +192,12 @@ def release(
         who = None if user is None else keys.as_array(table.column(user), "user")
         made = loaded or _wished(wishes, counted(table.num_rows, who))
         done = made.release(
-            numbers(table, value), who, ledger=ledger, name=name, confidence=confidence
+            numbers(table, value),
+            who,
+            ledger=ledger,
+            name=name,
+            confidence=confidence,
+            values_name=value,
         )
     if manifest is not None:
         done.write_manifest(manifest)

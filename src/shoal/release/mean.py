@@ -298,6 +298,13 @@ def numbers_of(values: ArrayLike) -> NDArray[np.float64]:
     Raises:
         DataError: They are no real numbers.
     """
+    if np.ma.is_masked(values):
+        # NumPy would read what is behind the mask.
+        raise DataError(
+            "masked values",
+            "a number in every row",
+            "drop such records beforehand if whether a value is present is public",
+        )
     try:
         found = np.asarray(values)
         numbers = found.astype(np.float64) if found.dtype.kind in "biuf" else None

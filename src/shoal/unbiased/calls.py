@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
         name: Tells releases of the same plan apart.
         noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
         confidence: Of the interval; 0.95 unless given.
+        values_name: What the values are called; needed with a ledger.
     """
 
     weights: str
@@ -42,6 +43,7 @@ class Options(TypedDict, total=False):
     name: str
     noise: Simulated | None
     confidence: float
+    values_name: str
 
 
 _PLANNED = {"weights", "cap", "source"}

@@ -103,6 +103,7 @@ class UnbiasedPlan:
         name: str = "",
         noise: Simulated | None = None,
         confidence: float = 0.95,
+        values_name: str = "",
     ) -> UnbiasedEstimate:
         """Read the values once, draw, record result and charge, deliver.
 
@@ -116,6 +117,8 @@ class UnbiasedPlan:
             name: Tells releases of the same plan apart: another name draws, and costs, again.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval.
+            values_name: What the values are called, needed with a ledger: two kinds of values of
+                the same users are two questions.
 
         Raises:
             InputError: An argument that is not usable, or a ledger with simulated noise.
@@ -124,7 +127,14 @@ class UnbiasedPlan:
             LedgerError: The ledger is missing, damaged or cannot be written.
         """
         return carry_out(
-            self, values, users, ledger=ledger, name=name, noise=noise, confidence=confidence
+            self,
+            values,
+            users,
+            ledger=ledger,
+            name=name,
+            noise=noise,
+            confidence=confidence,
+            values_name=values_name,
         )
 
     def to_document(self) -> documents.Document:

@@ -42,9 +42,17 @@ def carry_out(
     name: str,
     noise: Simulated | None,
     confidence: float,
+    values_name: str,
 ) -> UnbiasedEstimate:
     """As `UnbiasedPlan.release` says."""
     _check(confidence, name)
+    check_name(values_name)
+    if ledger is not None and not values_name:
+        raise InputError(
+            "a ledger without the values' name",
+            "values_name, which tells values of the same users apart",
+            'give for example values_name="height"',
+        )
     source = _source(noise)
     if ledger is not None and source.simulated:
         raise InputError(
@@ -59,13 +67,15 @@ def carry_out(
         )
 
     def draw() -> bytes:
-        return _manifest(plan, plan.estimator.release(people.value, source), source, name)
+        drawn = plan.estimator.release(people.value, source)
+        return _manifest(plan, drawn, source, name, values_name)
 
     if ledger is None:
         return UnbiasedEstimate(
             plan.estimator, draw(), None, from_ledger=False, confidence=confidence
         )
-    found = deliver(ledger, request_key(plan, name), plan.estimator.loss, draw, name=name)
+    request = request_key(plan, name, values_name)
+    found = deliver(ledger, request, plan.estimator.loss, draw, name=name)
     return UnbiasedEstimate(
         plan.estimator,
         found.document,
@@ -75,20 +85,23 @@ def carry_out(
     )
 
 
-def request_key(plan: UnbiasedPlan, name: str) -> str:
-    """What a ledger knows a release by: the plan without its claims, and a name."""
+def request_key(plan: UnbiasedPlan, name: str, values_name: str) -> str:
+    """What a ledger knows a release by: the plan without its claims, the values, and a name."""
     contents = plan.to_document()
     del contents["claims"]
-    return documents.digest({"plan": contents, "name": name})
+    return documents.digest({"plan": contents, "values": values_name, "name": name})
 
 
-def _manifest(plan: UnbiasedPlan, drawn: Drawn, source: Randomness, name: str) -> bytes:
+def _manifest(
+    plan: UnbiasedPlan, drawn: Drawn, source: Randomness, name: str, values_name: str
+) -> bytes:
     value, half = float(drawn.value), plan.estimator.half_interval(CONFIDENCE)
     return documents.canonical_bytes(
         {
             "schema": SCHEMA,
             "name": name,
-            "request": request_key(plan, name),
+            "values": values_name,
+            "request": request_key(plan, name, values_name),
             "simulation": source.simulated,
             "guarantee": {
                 "privacy": _words(plan),

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 SCHEMA = "shoal.unbiased/1"
 
 _PLAN_SCHEMA = "shoal.unbiased-plan/1"
-_PARTS = {"schema", "name", "request", "simulation", "guarantee", "plan", "result", "versions"}
+_PARTS = {
+    *("schema", "name", "values", "request", "simulation", "guarantee", "plan", "result"),
+    "versions",
+}
 _PLAN = {"schema", "method", "counts", "wishes", "parameters", "source", "claims"}
 _WISHES = {
     *("moments", "epsilon", "delta", "interval", "bias", "weights", "cap", "reuse", "farthest"),
@@ -156,7 +159,7 @@ def _genuine(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
 def _request(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
     contents = {part: found for part, found in manifest["plan"].items() if part != "claims"}
     name = text(manifest["name"])
-    key = documents.digest({"plan": contents, "name": name})
+    key = documents.digest({"plan": contents, "values": text(manifest["values"]), "name": name})
     named = name.isprintable() and len(name) <= _LONGEST_NAME
     return named and key == manifest["request"], key[:16]
 

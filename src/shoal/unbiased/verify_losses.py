@@ -10,6 +10,7 @@ from shoal.unbiased.verify_facts import CLIPPED, RESIDUAL, SAMPLED, SYMMETRIC, F
 # The sampler adds noise of scale 2^54 at most to whole numbers of at most 2^60.
 _ROOM, _MOST_BITS = 2**60, 54
 _MOST_TICKS, _MOST_EDGE, _MOST_EXPONENT, _FINE = 2**22, 2**52, 400, 60
+_FARTHEST_BINS = 60
 _DIGITS = 60
 _SURE = Fraction(1, 10**50)
 # exp(-10^4) stands for all smaller numbers.
@@ -156,6 +157,8 @@ def _coarse(facts: Facts) -> bool:
         and numbers["coarse_users"] * worth <= _ROOM
         and 0 <= bits <= _MOST_BITS
         and worth < threshold <= _ROOM
+        # Values are cut off at 2^61 bins: means nearly as far have no certificate.
+        and facts.farthest <= 2.0 ** (numbers["coarse_exponent"] + _FARTHEST_BINS)
     )
     if not sound:
         return False
