@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shoal
@@ -32,6 +32,12 @@ def of_plan(plan: shoal.Plan) -> Design:
     return Design.of(facts, mechanism, verify_mechanism.arrays_of(mechanism, facts))
 
 
+# A user whose records fill no array pays for selections in three cells, and for nothing else.
+SELECTIONS_ALONE = shoal.Occupancy.from_counts(
+    [0, 1, 2, 2, 2, 3], [1, 2, 0, 1, 2, 0], [2, 2, 1, 1, 1, 2]
+)
+
+
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
@@ -44,6 +50,7 @@ def of_plan(plan: shoal.Plan) -> Design:
     ],
 )
 @given(occupancy=occupancies.small)
+@example(occupancy=SELECTIONS_ALONE)
 def test_designs_agree_with_the_planner(
     method: str, settings: dict[str, Any], occupancy: shoal.Occupancy
 ) -> None:

@@ -57,9 +57,9 @@ def solve(
         noise_only = 1.0 - selecting if mechanism.selects == "for all" else 1.0
         of_cell = _balance(design, request, each, noise_only * epsilon)
     relative = design.largest / ((1 - each) * of_cell)
-    sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon)
     most_numbers = int(np.bincount(design.user).max())
     bits = lattice_bits(most_numbers, epsilon)
+    sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon, bits)
     bundle = Bundle(design, request.statistics)
     relative = fit(relative, bits, limit, Losses(mechanism, bundle, sharp, bits))
     facts = PlanFacts(
@@ -97,8 +97,11 @@ def _selection_scale(
     selecting: float,
     of_cell: NDArray[np.float64],
     epsilon: float,
+    bits: int,
 ) -> NDArray[np.float64]:
     if mechanism.selects == "nothing":
         return np.zeros(0)
     spent = selecting * (of_cell if mechanism.selects == "per cell" else np.array([epsilon]))
+    # Each selection's loss is rounded up to a step: a user may pay for selections alone.
+    spent = np.maximum(spent - 2.0**-bits, spent / 2)
     return round_scale(mechanism.rounds * 2 * mechanism.score_sensitivity(design) / spent)
