@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar
 
 from shoal.accounting.budget import Budget
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import draw_aggregate
 from shoal.trials.charge import charge_of
-from shoal.trials.privatise import Options, privatise
+from shoal.trials.privatise import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from shoal.trials.aggregate_release import Aggregate
     from shoal.trials.assignment import Assignment
     from shoal.trials.question import Units
-    from shoal.trials.result import PrivateTrial
     from shoal.trials.space import Space
 
 
@@ -60,7 +59,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
-class NoisyHorvitzThompson:
+class NoisyHorvitzThompson(Mechanism):
     """The difference of means of every cluster, with Laplace noise; nothing about single units.
 
     Noise has the scale (max - min)/(min(n_0, n_1) epsilon) (erratum 14). A part of epsilon buys
@@ -97,21 +96,9 @@ class NoisyHorvitzThompson:
         reason = "Differences of means of clusters, with noise."
         return _Prepared(self.name, space, made, asked, reason)
 
-    def privatize(
-        self,
-        outcomes: Any,  # noqa: ANN401
-        treatment: Any,  # noqa: ANN401
-        cluster: Any = None,  # noqa: ANN401
-        *,
-        space: Space,
-        **options: Unpack[Options],
-    ) -> PrivateTrial:
-        """Release noisy differences of clusters; arguments and errors as `ClusterDP.privatize`."""
-        return privatise(self, outcomes, treatment, cluster, space, options)
-
 
 @dataclass(frozen=True)
-class NoisyHistogram:
+class NoisyHistogram(Mechanism):
     """How many units of every group are on each level, with Laplace noise.
 
     A label moves two bins, so noise on shares has the scale 2/(n epsilon) (erratum 15).
@@ -139,15 +126,3 @@ class NoisyHistogram:
         made = histogram.NoisyHistogram.plan(assignment.sizes, space.levels, epsilon)
         asked = {"epsilon": str(epsilon), "delta": "0"}
         return _Prepared(self.name, space, made, asked, "Histograms of groups, with noise.")
-
-    def privatize(
-        self,
-        outcomes: Any,  # noqa: ANN401
-        treatment: Any,  # noqa: ANN401
-        cluster: Any = None,  # noqa: ANN401
-        *,
-        space: Space,
-        **options: Unpack[Options],
-    ) -> PrivateTrial:
-        """Release noisy histograms of groups; arguments and errors as `ClusterDP.privatize`."""
-        return privatise(self, outcomes, treatment, cluster, space, options)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import choose
-from shoal.trials.privatise import Options, privatise
+from shoal.trials.privatise import Mechanism
 from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shoal.trials.expected import Expected
     from shoal.trials.privatise import Prepared
     from shoal.trials.question import Units
-    from shoal.trials.result import PrivateTrial
     from shoal.trials.space import Space
 
 
@@ -64,7 +63,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
-class _UnitMechanism:
+class _UnitMechanism(Mechanism):
     """What the three mechanisms share.
 
     Attributes:
@@ -97,35 +96,6 @@ class _UnitMechanism:
     def asked(self) -> dict[str, Any]:
         """What was asked for besides epsilon and delta, as a JSON object."""
         raise NotImplementedError
-
-    def privatize(
-        self,
-        outcomes: Any,  # noqa: ANN401
-        treatment: Any,  # noqa: ANN401
-        cluster: Any = None,  # noqa: ANN401
-        *,
-        space: Space,
-        **options: Unpack[Options],
-    ) -> PrivateTrial:
-        """Replace outcomes by private ones, once; with a ledger the same question is free again.
-
-        Args:
-            outcomes: One outcome for each unit, moved to the levels of the space. Private.
-            treatment: The arm of each unit. Public.
-            cluster: The cluster of each unit, or None for one cluster. Public.
-            space: Levels of the outcome.
-            **options: See `shoal.trials.privatise.Options`.
-
-        Returns:
-            The table of units, the public record, estimates and the manifest.
-
-        Raises:
-            InputError: An option is not usable.
-            DataError: Columns are not usable; the message says nothing about outcomes.
-            BudgetError: The charge does not fit the ledger.
-            LedgerError: The ledger cannot be read or written.
-        """
-        return privatise(self, outcomes, treatment, cluster, space, options)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from shoal.accounting.budget import Budget
 from shoal.errors import InputError
@@ -69,14 +69,44 @@ class Prepared(Protocol):
         """What leaves the mechanism."""
 
 
-class Mechanism(Protocol):
-    """What can be prepared from public facts."""
+class Mechanism:
+    """What can be prepared from public facts, and privatizes outcomes."""
 
     def prepare(self, assignment: Assignment, space: Space) -> Prepared:
-        """All public numbers, from public facts alone."""
+        """All public numbers, from public facts alone; no outcome is read."""
+        raise NotImplementedError
+
+    def privatize(
+        self,
+        outcomes: Any,  # noqa: ANN401
+        treatment: Any,  # noqa: ANN401
+        cluster: Any = None,  # noqa: ANN401
+        *,
+        space: Space,
+        **options: Unpack[Options],
+    ) -> PrivateTrial:
+        """Draw once from private outcomes; with a ledger the same question is free again.
+
+        Args:
+            outcomes: One outcome for each unit, moved to the levels of the space. Private.
+            treatment: The arm of each unit. Public.
+            cluster: The cluster of each unit, or None for one cluster. Public.
+            space: Levels of the outcome.
+            **options: See `shoal.trials.privatise.Options`.
+
+        Returns:
+            The table to work with, effects, and the manifest.
+
+        Raises:
+            InputError: An option is not usable.
+            DataError: Columns are not usable; the message says nothing about outcomes.
+            BudgetError: The charge does not fit the ledger.
+            LedgerError: The ledger cannot be read or written.
+        """
+        return _privatise(self, outcomes, treatment, cluster, space, options)
 
 
-def privatise(
+def _privatise(
     mechanism: Mechanism,
     outcomes: Any,  # noqa: ANN401
     treatment: Any,  # noqa: ANN401
@@ -84,7 +114,6 @@ def privatise(
     space: Space,
     options: Options,
 ) -> PrivateTrial:
-    """Draw once; see `ClusterDP.privatize`."""
     if options.get("ledger") is not None and not options.get("outcome_name"):
         raise InputError(
             "a ledger without the outcome's name",
