@@ -83,12 +83,14 @@ class Line:
         errors = (
             self.found.rmse,
             self.found.rmse_error,
-            math.nan if self.worst is None else self.worst,
+            self.worst,
             self.certified,
             self.bound,
         )
         ratios = self.certified / self.bound, self.printed / self.bound
-        figures = [f"{each * unit:>{_WIDTH}.4g}" for each in errors]
+        figures = [
+            f"{'-':>{_WIDTH}}" if each is None else f"{each * unit:>{_WIDTH}.4g}" for each in errors
+        ]
         return head + "".join([*figures, *(f"{each:>{_WIDTH}.3g}" for each in ratios)])
 
 
