@@ -27,7 +27,7 @@ MOST_BITS = 61
 _CHUNK = 20_000
 _WORDS = 1 << 20
 # What a simulation draws, so that no two vectors of one seed are alike.
-_NUMBERS, _BITS = 1, 2
+_NUMBERS, _BITS, _SELECTIONS = 1, 2, 3
 
 
 class Noise(Protocol):
@@ -175,7 +175,7 @@ class Simulated:
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """The highest of the scores with exponential noise on each."""
-        rng = np.random.default_rng([self.seed, draw])
+        rng = np.random.default_rng([self.seed, draw, _SELECTIONS])
         return int((scores + rng.exponential(scale, len(scores))).argmax())
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
