@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from fractions import Fraction
@@ -10,6 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.errors import InputError
 from shoal.theory import sensitivity
 
 GRID = (Fraction(0), Fraction(1, 2), Fraction(1))
@@ -67,5 +69,10 @@ def test_steps_are_never_below_the_exact_ceiling(
     """Rounding goes against us, by one step at most (and a relative 2^-50 of large numbers)."""
     exact = math.ceil(Fraction(m, m + extra) * 2**bits / Fraction(scale))
     moved = sensitivity.mean(np.array([m]), np.array([m + extra]))
+    if exact >= 2**52:
+        # Beyond 2^53 steps sums would not be exact: refused, or still right.
+        with contextlib.suppress(InputError):
+            assert exact <= int(sensitivity.whole_steps(moved, np.array([scale]), bits)[0])
+        return
     stated = int(sensitivity.whole_steps(moved, np.array([scale]), bits)[0])
     assert exact <= stated <= exact + 1 + (exact >> 49)
