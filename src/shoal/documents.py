@@ -85,15 +85,23 @@ def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str)
     Raises:
         DocumentError: Missing, unreadable, or not of the schema.
     """
+    return parse(read_bytes(path, what), schema, f"{what} {os.fspath(path)!r}")
+
+
+def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
+    """The contents of a file.
+
+    Raises:
+        DocumentError: Missing or unreadable.
+    """
     try:
-        text = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise DocumentError(
             f"{what} {os.fspath(path)!r} cannot be read ({error.strerror})",
             "a readable file",
             "check the path",
         ) from None
-    return parse(text, schema, f"{what} {os.fspath(path)!r}")
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

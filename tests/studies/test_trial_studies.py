@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.accounting.budget import Budget
 from shoal.benchmarks.trials import run as bench
 from shoal.mechanisms.noise import Simulated
 from shoal.studies import trial_lines as lines
@@ -208,7 +209,7 @@ def test_printed_losses_are_too_low_by_one_over_sigma() -> None:
         assert float(made.epsilon(DELTA)) == pytest.approx(epsilon + 1 / sigma, abs=1e-4)
         true = lines.calibrated(12, epsilon, floor=0.02, sigma=sigma)
         assert true is not None
-        assert true.epsilon(DELTA) <= lines.exact(epsilon)
+        assert true.epsilon(DELTA) <= Budget.of(epsilon).epsilon
     assert lines.calibrated(12, 0.1, floor=0.02, sigma=10.0) is None
 
 

@@ -510,5 +510,5 @@ def test_verify_shares_no_code_with_the_mechanisms() -> None:
     found |= {y.name for x in nodes if isinstance(x, ast.Import) for y in x.names}
     own = {name for name in found if name.startswith("shoal")}
     assert own
-    allowed = ("shoal.documents", "shoal.trials.verify_", "shoal.verdict.")
+    allowed = ("shoal.documents", "shoal.trials.verify_", "shoal.strict.", "shoal.verdict.")
     assert all(name.startswith(allowed) for name in own)

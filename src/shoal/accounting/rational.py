@@ -17,13 +17,17 @@ def round_up(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def show(value: Fraction, digits: int = 6) -> str:
+def show(value: Fraction | float, digits: int = 6) -> str:
     """A privacy loss with significant digits, rounded upwards: small values never become 0.
 
+    A float counts as its shortest decimal, as in budgets.
+
     Example:
-        >>> show(Fraction(1, 3)), show(Fraction(1, 10**9)), show(Fraction(1))
-        ('0.333334', '1e-09', '1')
+        >>> show(Fraction(1, 3)), show(Fraction(1, 10**9)), show(Fraction(1)), show(0.1)
+        ('0.333334', '1e-09', '1', '0.1')
     """
+    if isinstance(value, float):
+        value = Fraction(repr(value))
     if value == 0:
         return "0"
     # The logarithms of whole numbers do not end where floating-point numbers do.

@@ -13,6 +13,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from shoal.accounting.ledger import Entry
+
 Data = Annotated[Path, typer.Argument(help="Records: a Parquet or CSV file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
 
@@ -37,6 +39,32 @@ def show(text: str) -> None:
 def show_json(document: dict[str, Any]) -> None:
     """Print sorted JSON to standard output."""
     typer.echo(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
+
+
+def check_outputs(output: Path | None, manifest: Path | None, confidence: float) -> None:
+    """Refuse what could otherwise fail only after the charge.
+
+    Raises:
+        InputError: Another ending, or an unusable confidence.
+        DocumentError: A place that cannot be written.
+    """
+    from shoal.checks import check_confidence
+    from shoal.documents import check_writable
+    from shoal.tables import check_ending
+
+    check_confidence(confidence)
+    if output is not None:
+        check_ending(output)
+    for place in (output, manifest):
+        if place is not None:
+            check_writable(place)
+
+
+def show_entry(entry: Entry | None, ledger: Path, *, again: bool) -> None:
+    """Say which entry holds a release, and what it cost, rounded upwards."""
+    if entry is not None:
+        how = "delivered again at no cost" if again else "recorded"
+        show(f"{how}: entry {entry.number} of {ledger}, {entry.charge.show(up=True)}")
 
 
 def settings_of(texts: list[str]) -> dict[str, str | int | float]:

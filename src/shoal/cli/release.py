@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options import Data, Json, show, show_json, working
+from shoal.cli.options import Data, Json, check_outputs, show, show_entry, show_json, working
 
 
 def release(
@@ -28,19 +28,11 @@ def release(
     --manifest manifest.json
     """
     import shoal
-    from shoal.accounting.rational import show as shown
-    from shoal.documents import check_writable
     from shoal.errors import DocumentError
-    from shoal.release.numbers import check_confidence
-    from shoal.release.table import check_ending, to_text
+    from shoal.release.table import to_text
 
     loaded = shoal.Plan.load(plan)
-    check_confidence(confidence)
-    if output is not None:
-        check_ending(output)
-    for place in (output, manifest):
-        if place is not None:
-            check_writable(place)
+    check_outputs(output, manifest, confidence)
     source = dict(loaded.source or {})
     if set(source) != {"user", "value", "cell", "missing"}:
         raise DocumentError(
@@ -55,10 +47,8 @@ def release(
         done.write(output, confidence)
     if manifest is not None:
         done.write_manifest(manifest)
-    entry, how = done.entry, "delivered again at no cost" if done.from_ledger else "recorded"
     if as_json:
         show_json(done.manifest)
     else:
-        number = f"entry {entry.number} of {ledger}" if entry else ""
-        show(f"{how}: {number}, epsilon {shown(loaded.exact_epsilon)}")
+        show_entry(done.entry, ledger, again=done.from_ledger)
         show(to_text(done.table(confidence)))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.options import Data, Json, show, show_json, working
-
-if TYPE_CHECKING:
-    from shoal.trials import PrivateTrial
+from shoal.cli.options import Data, Json, check_outputs, show, show_entry, show_json, working
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -162,7 +159,7 @@ def release(
     from shoal.records.units import read_columns
     from shoal.trials.spaces import space_of
 
-    _check_before(output, manifest, confidence)
+    check_outputs(output, manifest, confidence)
     outcomes = space_of(space, rounding)
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     with working("reading outcomes, drawing, recording"):
@@ -190,7 +187,8 @@ def release(
     if as_json:
         show_json(done.manifest)
     else:
-        _show_release(done, ledger, confidence)
+        show_entry(done.entry, ledger, again=done.from_ledger)
+        show("\n".join([done.reason, *map(str, done.effects(confidence))]))
 
 
 @app.command()
@@ -227,29 +225,6 @@ def estimate(
             show(each.clusters_text())
     if picture is not None:
         shoal.picture(found, picture)
-
-
-def _check_before(output: Path | None, manifest: Path | None, confidence: float) -> None:
-    """Refuse what could only fail after the charge."""
-    from shoal.documents import check_writable
-    from shoal.trials.student import check_confidence
-    from shoal.trials.tables import check_ending
-
-    check_confidence(confidence)
-    if output is not None:
-        check_ending(output)
-    for place in (output, manifest):
-        if place is not None:
-            check_writable(place)
-
-
-def _show_release(done: PrivateTrial, ledger: Path, confidence: float) -> None:
-    how = "delivered again at no cost" if done.from_ledger else "recorded"
-    number = f"entry {done.entry.number} of {ledger}" if done.entry else ""
-    show(f"{how}: {number}, epsilon {done.epsilon:.6g}, delta {done.delta:.6g}")
-    show(done.reason)
-    for each in done.effects(confidence):
-        show(str(each))
 
 
 def _sizes(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.options import Data, Json, show, show_json, working
+from shoal.cli.options import Data, Json, check_outputs, show, show_entry, show_json, working
 from shoal.cli.unbiased_data import counted, numbers, people, read
 
 if TYPE_CHECKING:
@@ -168,7 +168,6 @@ def release(
     Example: shoal unbiased release visits.csv --value minutes --user person --plan plan.json
     --ledger visits.ledger --manifest mean.json
     """
-    from shoal.documents import check_writable
     from shoal.records import keys
 
     wishes = {
@@ -184,8 +183,7 @@ def release(
         "publish_values": publish_values,
     }
     _one_way(plan, wishes)
-    if manifest is not None:
-        check_writable(manifest)
+    check_outputs(None, manifest, confidence)
     loaded = None if plan is None else _load(plan)
     with working("reading values, drawing, recording"):
         table = read(data, [value] if user is None else [value, user], missing)
@@ -204,9 +202,7 @@ def release(
     if as_json:
         show_json(done.manifest)
         return
-    how = "delivered again at no cost" if done.from_ledger else "recorded"
-    number = f"entry {done.entry.number} of {ledger}" if done.entry else ""
-    show(f"{how}: {number}, epsilon {done.epsilon:.6g}, delta {done.delta:.6g}")
+    show_entry(done.entry, ledger, again=done.from_ledger)
     show(str(done))
 
 

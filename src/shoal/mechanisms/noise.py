@@ -189,6 +189,37 @@ class Simulated:
         return rng.integers(2**64, size=size, dtype=np.uint64)
 
 
+def source_of(noise: Simulated | None, *, recorded: bool = False) -> Randomness:
+    """Where a release's randomness comes from: the operating system, unless a study asks.
+
+    Args:
+        noise: A marked simulation, or None.
+        recorded: Whether a ledger is to record the release, which a simulation never is.
+
+    Raises:
+        InputError: Another kind of noise, or a simulation with a ledger.
+
+    Example:
+        >>> source_of(None).simulated, source_of(Simulated(1)).simulated
+        (False, True)
+    """
+    if noise is None:
+        return OperatingSystem()
+    if not isinstance(noise, Simulated):
+        raise InputError(
+            f"noise of type {type(noise).__name__}",
+            "none, or shoal.Simulated(seed) for a study",
+            "leave it out",
+        )
+    if recorded:
+        raise InputError(
+            "a ledger with simulated noise",
+            "a ledger for a real release, or noise=Simulated(seed) for a study",
+            "leave one of them out",
+        )
+    return noise
+
+
 def _exact(
     make: Callable[..., Measurement], distance: Metric, steps: list[int], lattice_bits: int
 ) -> list[int]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.checks import check_confidence
 from shoal.errors import InputError
-from shoal.release.numbers import check_confidence
 from shoal.statistics.mean import Mean
 from shoal.theory import shrinkage
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal.accounting.rational import show
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -51,5 +53,5 @@ class Estimate:
             f"{kind}{self.mechanism}: {self.value:.6g}, typically in "
             f"[{low:.6g}, {high:.6g}] ({self.confidence:.0%}), noise "
             f"{self.noise_scale:.3g}, bias at most {self.bias_bound:.3g}{found}, "
-            f"epsilon {self.epsilon:.6g}"
+            f"epsilon {show(self.epsilon)}"
         )

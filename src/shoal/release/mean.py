@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 import numpy as np
 import pyarrow as pa
 
-from shoal.errors import DataError, InputError
-from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.checks import check_confidence
+from shoal.errors import DataError
+from shoal.mechanisms.noise import Simulated, source_of
 from shoal.planning.make import decide
 from shoal.planning.request import mean_request
 from shoal.records import keys
@@ -29,7 +30,7 @@ from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import build
 from shoal.release.estimate import Estimate
-from shoal.release.numbers import Numbers, check_confidence
+from shoal.release.numbers import Numbers
 from shoal.release.release import drawing_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from shoal.accounting.budget import Amount
-    from shoal.mechanisms.noise import Noise
 
 __all__ = [
     "Estimate",
@@ -279,17 +279,6 @@ def _one(
         parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
         simulated=source.simulated,
     )
-
-
-def source_of(noise: Simulated | None) -> Noise:
-    """Where randomness comes from: the operating system unless a simulation is asked for."""
-    if noise is not None and not isinstance(noise, Simulated):
-        raise InputError(
-            f"noise of type {type(noise).__name__}",
-            "none, or shoal.Simulated(seed) for a study",
-            "leave it out",
-        )
-    return OperatingSystem() if noise is None else noise
 
 
 def numbers_of(values: ArrayLike) -> NDArray[np.float64]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.accounting.rational import round_up
+from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.vectors import BallMean, ticks
+from shoal.mechanisms.noise import source_of
 from shoal.planning.request import check_epsilon
 from shoal.records import keys
 from shoal.records.lattice import Bounds, Lattice
 from shoal.release import mean
-from shoal.release.numbers import check_confidence
 from shoal.theory import laplace
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _ball(
     noise: Simulated | None,
 ) -> VectorEstimate:
     exact, lattice = check_epsilon(epsilon), Lattice(bounds, tick_bits)
-    source = mean.source_of(noise)
+    source = source_of(noise)
     who = keys.encode(keys.as_array(users, "user"), "user")
     if len(who) != len(points):
         raise DataError(
@@ -177,7 +178,7 @@ def _box(
 ) -> VectorEstimate:
     size = points.shape[1]
     each = check_epsilon(epsilon) / size
-    mean.source_of(noise)
+    source_of(noise)
     found = [
         mean.worst_case_optimal(
             points[:, at],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.checks import check_confidence
 from shoal.mechanisms.mean import draw
 from shoal.mechanisms.mean.design import FINE
 from shoal.mechanisms.mean.ranges import Range, ends, range_bias
@@ -259,18 +259,3 @@ class Numbers:
     @property
     def _span_of_width(self) -> NDArray[np.float64]:
         return np.array([float(span) for span in self._spans])
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse what is no probability strictly between 0 and 1.
-
-    Raises:
-        InputError: It is not.
-    """
-    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    if not number or not 0 < confidence < 1:
-        raise InputError(
-            f"confidence is {confidence!r}",
-            "a number strictly between 0 and 1",
-            "give for example confidence=0.95",
-        )

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal import documents
+from shoal import documents, tables
 from shoal.accounting.booking import check_name, deliver
 from shoal.accounting.budget import Budget
+from shoal.accounting.rational import show
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.draw import Drawing
-from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.mechanisms.noise import source_of
 from shoal.planning.document import request_key
 from shoal.release import table
 from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.accounting.ledger import Entry, Ledger
-    from shoal.mechanisms.noise import Noise
+    from shoal.mechanisms.noise import Noise, Simulated
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
     from shoal.records.records import Records
@@ -52,7 +53,9 @@ class Release:
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated release" if self.simulated else "release"
-        return f"<{kind} of {len(self.plan.released)} cells, epsilon {self.epsilon:.6g}>"
+        return (
+            f"<{kind} of {len(self.plan.released)} cells, epsilon {show(self.plan.exact_epsilon)}>"
+        )
 
     @cached_property
     def manifest(self) -> documents.Document:
@@ -109,11 +112,11 @@ class Release:
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
         """The table for pandas."""
-        return table.to_pandas(self.table(confidence))
+        return tables.to_pandas(self.table(confidence))
 
     def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """The table for Polars."""
-        return table.to_polars(self.table(confidence))
+        return tables.to_polars(self.table(confidence))
 
     def write(self, path: str | os.PathLike[str], confidence: float = CONFIDENCE) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.
@@ -122,7 +125,7 @@ class Release:
             InputError: Another ending.
             DocumentError: The place cannot be written.
         """
-        table.write(self.table(confidence), path)
+        tables.write(self.table(confidence), path)
 
     def write_manifest(self, path: str | os.PathLike[str]) -> None:
         """Write the manifest, byte for byte as recorded.
@@ -142,9 +145,8 @@ def carry_out(
     noise: Simulated | None,
 ) -> Release:
     """See `Plan.release`."""
-    if noise is not None:
-        return _simulate(plan, records, ledger=ledger, name=name, noise=noise)
-    if ledger is None:
+    source = source_of(noise, recorded=ledger is not None)
+    if ledger is None and not source.simulated:
         raise InputError(
             "a release without a ledger",
             "a ledger, which keeps the books of one data set",
@@ -152,34 +154,16 @@ def carry_out(
         )
     check_name(name)
     described = _described(plan, records)
-    request = request_key(plan, described, name)
-    charge = Budget(plan.exact_epsilon, plan.exact_delta)
 
     def draw() -> bytes:
-        return _draw(plan, _aggregate(plan, records), described, name, OperatingSystem())
+        return _draw(plan, _aggregate(plan, records), described, name, source)
 
+    if ledger is None:
+        return Release(plan, draw(), None, from_ledger=False)
+    request = request_key(plan, described, name)
+    charge = Budget(plan.exact_epsilon, plan.exact_delta)
     done = deliver(ledger, request, charge, draw, name=name)
     return Release(plan, done.document, done.entry, from_ledger=done.from_ledger)
-
-
-def _simulate(
-    plan: PlanFacts,
-    records: Records,
-    *,
-    ledger: str | os.PathLike[str] | Ledger | None,
-    name: str,
-    noise: Simulated,
-) -> Release:
-    if ledger is not None or not isinstance(noise, Simulated):
-        raise InputError(
-            "a ledger with simulated noise" if ledger is not None else "an unknown noise",
-            "a ledger for a real release, or noise=Simulated(seed) for a study",
-            "leave one of them out",
-        )
-    check_name(name)
-    described = _described(plan, records)
-    document = _draw(plan, _aggregate(plan, records), described, name, noise)
-    return Release(plan, document, None, from_ledger=False)
 
 
 def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import os
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal import documents
-from shoal.errors import InputError, MissingPartError
+from shoal.errors import InputError
 from shoal.release.borrow import borrow
 from shoal.statistics.variance import Variance
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from numpy.typing import NDArray
 
     from shoal.planning.facts import PlanFacts
@@ -128,91 +121,6 @@ def _spread(values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int)
     whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
     whole[cells], absent[cells] = values, np.isnan(values)
     return pa.array(whole, mask=absent)
-
-
-def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """The table for pandas.
-
-    Raises:
-        MissingPartError: pandas is not installed.
-    """
-    if find_spec("pandas") is None:
-        raise _missing("pandas")
-    return table.to_pandas()
-
-
-def to_polars(table: pa.Table) -> pl.DataFrame:
-    """The table for Polars.
-
-    Raises:
-        MissingPartError: Polars is not installed.
-    """
-    if find_spec("polars") is None:
-        raise _missing("polars")
-    import polars as pl
-
-    return pl.DataFrame(table)
-
-
-def _missing(part: str) -> MissingPartError:
-    return MissingPartError(
-        f"{part} is not installed",
-        f"an installation with {part}",
-        f'run pip install "shoal[{part}]"',
-    )
-
-
-def write(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table as CSV, Parquet or JSON, by the path's ending.
-
-    Raises:
-        InputError: Another ending.
-        DocumentError: The place cannot be written.
-    """
-    ending = check_ending(path)
-    documents.write_bytes(path, _ENCODE[ending](table))
-
-
-def check_ending(path: str | os.PathLike[str]) -> str:
-    """The ending of a path that a table can be written to.
-
-    Raises:
-        InputError: Another ending.
-    """
-    ending = Path(path).suffix.lower()
-    if ending not in _ENCODE:
-        raise InputError(
-            f"an output named {os.fspath(path)!r}",
-            "a name that ends in .csv, .parquet or .json",
-            "choose one of these",
-        )
-    return ending
-
-
-def _csv(table: pa.Table) -> bytes:
-    from pyarrow import csv
-
-    stream = io.BytesIO()
-    csv.write_csv(table, stream)
-    return stream.getvalue()
-
-
-def _parquet(table: pa.Table) -> bytes:
-    from pyarrow import parquet
-
-    stream = io.BytesIO()
-    parquet.write_table(table, stream)
-    return stream.getvalue()
-
-
-def _json(table: pa.Table) -> bytes:
-    import json
-
-    rows = table.to_pylist()
-    return (json.dumps(rows, default=str, allow_nan=False, indent=1) + "\n").encode()
-
-
-_ENCODE = {".csv": _csv, ".parquet": _parquet, ".json": _json}
 
 
 def to_text(table: pa.Table, rows: int = 12) -> str:

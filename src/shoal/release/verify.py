@@ -16,12 +16,13 @@ from shoal import documents
 from shoal.release import verify_mechanism, verify_statistics
 from shoal.release.verify_design import Design
 from shoal.release.verify_errors import Errors, compare
-from shoal.release.verify_facts import Facts, rational, real, whole
+from shoal.release.verify_facts import Facts, rational
 from shoal.release.verify_gaps import gap_holds, targets_hold
 from shoal.release.verify_losses import Losses
 from shoal.release.verify_ranges import ranges_hold, room_holds
 from shoal.release.verify_results import results_hold
 from shoal.release.verify_statistics import SHARINGS
+from shoal.strict import real, whole
 from shoal.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Nothing is imported from planning, mechanisms, bounding, accounting, records or 
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
+from shoal.strict import real, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,20 +29,6 @@ LAPLACE, GAUSSIAN = "discrete laplace", "discrete gaussian"
 # Means of users are kept in ticks over 2^FINE.
 FINE = 10
 _MOST_BITS, _MOST_TICK_BITS = 60, 24
-
-
-def whole(value: object, least: int, most: int) -> int:
-    """A whole number in a range, or ValueError."""
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError
-    return value
-
-
-def real(value: object) -> float:
-    """A finite number, or ValueError."""
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError
-    return float(value)  # type: ignore[arg-type]
 
 
 def rational(text: object) -> Fraction:

@@ -16,9 +16,10 @@ import numpy as np
 
 from shoal import documents
 from shoal.release import verify_gaussian, verify_statistics
-from shoal.release.verify_facts import TOLERANCE, real
+from shoal.release.verify_facts import TOLERANCE
 from shoal.release.verify_optimal import proves
 from shoal.release.verify_statistics import JOINT_MARGIN, MEAN, VARIANCE, VARIANCE_MARGIN
+from shoal.strict import real
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.release import verify_caps
-from shoal.release.verify_facts import real, whole
 from shoal.release.verify_grouping import group
 from shoal.release.verify_statistics import SHARINGS
+from shoal.strict import real, whole
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,9 +10,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.release.verify_facts import MOST_STEPS, whole
+from shoal.release.verify_facts import MOST_STEPS
 from shoal.release.verify_gaussian import LEAST_BITS
 from shoal.release.verify_mechanism import FOR_ALL
+from shoal.strict import whole
 
 if TYPE_CHECKING:
     from shoal import documents

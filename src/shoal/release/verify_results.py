@@ -11,10 +11,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shoal.release.verify_facts import TOLERANCE, real, whole
+from shoal.release.verify_facts import TOLERANCE
 from shoal.release.verify_ranges import ends_of
 from shoal.release.verify_rows import Moments, Row, quantiles
 from shoal.release.verify_statistics import MEAN, VARIANCE
+from shoal.strict import real, whole
 
 if TYPE_CHECKING:
     from shoal import documents

@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.release import verify_gaussian
-from shoal.release.verify_facts import MOST_STEPS, TOLERANCE, real, whole
+from shoal.release.verify_facts import MOST_STEPS, TOLERANCE
+from shoal.strict import real, whole
 
 if TYPE_CHECKING:
     from shoal import documents

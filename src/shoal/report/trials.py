@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.accounting.rational import show
 from shoal.trials.outlooks import NAMES
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def draw_effects(trial: PrivateTrial) -> Figure:
         _effect(axes, effect, names)
     kind = "simulated, not private: " if trial.simulated else ""
     figure.suptitle(
-        f"{kind}{trial.mechanism.replace('_', ' ')}, epsilon {trial.epsilon:.4g}",
+        f"{kind}{trial.mechanism.replace('_', ' ')}, epsilon {show(trial.epsilon)}",
         fontsize=11,
         x=0.01,
         ha="left",

@@ -12,11 +12,11 @@ from shoal.studies import composition, drawing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from shoal.studies.composition import Measured
+    from shoal.studies.drawing import Shown
 
 # Colour, line and marker of a method; ours are red and blue, the paper's grey and brown.
 _LOOKS = {
@@ -61,20 +61,15 @@ def draw(picture: Picture, found: Mapping[str, Measured]) -> Figure:
         found: Measurements by the title of their panel.
     """
     from matplotlib.patches import Patch
-    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
     figure, axes = drawing.panels(picture.title, len(found))
-    shown: dict[str, Artist] = {}
+    shown: Shown = {}
     for axis, (name, measured) in zip(axes, found.items(), strict=True):
-        axis.set(xscale="log", yscale="log", xlabel="epsilon per cell", title=name)
+        axis.set(xlabel="epsilon per cell", title=name)
         axis.title.set_fontsize(10)
+        drawing.losses(axis, _ticks(measured.case.epsilons))
+        drawing.errors_by_decade(axis)
         shown |= _lines(axis, picture, measured)
-        axis.xaxis.set_major_locator(FixedLocator(_ticks(measured.case.epsilons)))
-        drawing.plain_numbers(axis.xaxis)
-        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        for side in (axis.xaxis, axis.yaxis):
-            side.set_minor_formatter(NullFormatter())
-        drawing.plain_numbers(axis.yaxis)
         if not picture.of_errors:
             _guess_losses(axis, measured)
     if picture.of_errors:
@@ -83,14 +78,12 @@ def draw(picture: Picture, found: Mapping[str, Measured]) -> Figure:
     shown["grey: guessing errs less" + ("" if picture.of_errors else ", loss 0")] = Patch(
         color=_SHADE
     )
-    figure.legend(
-        list(shown.values()), list(shown), loc="outside right center", frameon=False, fontsize=8.5
-    )
+    drawing.legend(figure, shown, handle=2)
     return figure
 
 
-def _lines(axis: Axes, picture: Picture, measured: Measured) -> dict[str, Artist]:
-    shown: dict[str, Artist] = {}
+def _lines(axis: Axes, picture: Picture, measured: Measured) -> Shown:
+    shown: Shown = {}
     for method, label in picture.methods.items():
         if method not in measured.of:
             continue

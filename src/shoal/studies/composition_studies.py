@@ -31,7 +31,6 @@ from shoal.studies.composition import (
     Case,
 )
 from shoal.studies.composition_drawing import Picture, draw
-from shoal.studies.measure import FULL
 from shoal.studies.study import Outcome, Row, Study, span, verdict
 from shoal.studies.values import WIDTH
 
@@ -61,10 +60,9 @@ _ALIKE = 0.9
 def _case(
     gamma: float | None, statistics: str, effort: Effort, many: tuple[float, ...] = _SYNTHETIC
 ) -> Case:
-    full = effort.repetitions >= FULL
     losses = many if gamma is not None else _ITMS
-    draws = 1 if gamma is None or not full else DRAWS
-    return Case(gamma, statistics, losses if full else _QUICK, draws, effort.seed)
+    draws = 1 if gamma is None or not effort.full else DRAWS
+    return Case(gamma, statistics, losses if effort.full else _QUICK, draws, effort.seed)
 
 
 def _of(gamma: float | None) -> str:

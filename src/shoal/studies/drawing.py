@@ -10,14 +10,20 @@ from shoal.errors import MissingPartError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
     from shoal.studies.measure import Curve
 
+# What is drawn, by its name in the legend.
+Shown = dict[str, "Artist"]
+
 _PANEL, _HEIGHT, _LEGEND = 4.2, 3.9, 2.4
+_WIDE, _ROOM = 4.6, 2.6
 _COLOURS = {
     "baseline": "#8d99ae",
     "array_averaging": "#1f6f8b",
@@ -52,17 +58,59 @@ def panels(title: str, count: int, *, legend: bool = True) -> tuple[Figure, list
         count: How many.
         legend: Whether to leave room for a legend on the right.
     """
+    width = _PANEL * count + (_LEGEND if legend else 0) + (1 if count == 1 else 0)
+    return sheet(title, (width, _HEIGHT), count, alike=True)
+
+
+def canvas(title: str, columns: int, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Wider empty panels with axes of their own, and room for a legend on the right."""
+    return sheet(title, (_WIDE * columns + _ROOM, _HEIGHT * rows), columns, rows)
+
+
+def sheet(
+    title: str,
+    size: tuple[float, float],
+    columns: int,
+    rows: int = 1,
+    *,
+    alike: bool = False,
+    widths: Sequence[float] | None = None,
+) -> tuple[Figure, list[Axes]]:
+    """Empty panels in the look of all studies, row by row.
+
+    Args:
+        title: Above all of them.
+        size: Width and height, inches.
+        columns: Panels side by side.
+        rows: Panels one above the other.
+        alike: Whether all have the same error axis.
+        widths: Of the columns, relative.
+    """
     from matplotlib.figure import Figure
 
-    width = _PANEL * count + (_LEGEND if legend else 0) + (1 if count == 1 else 0)
-    figure = Figure(figsize=(width, _HEIGHT), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
-    axes = list(figure.subplots(1, count, squeeze=False, sharey=True)[0])
+    made = figure.subplots(rows, columns, squeeze=False, sharey=alike, width_ratios=widths)
+    axes = list(made.ravel())
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
         axis.set_axisbelow(True)
     return figure, axes
+
+
+def legend(figure: Figure, shown: Shown, *, handle: float = 3) -> Legend:
+    """Names of all lines, outside.
+
+    Args:
+        figure: Of `panels` or `canvas`.
+        shown: What is drawn.
+        handle: Length of a line in the legend, in font sizes.
+    """
+    return figure.legend(
+        list(shown.values()), list(shown), loc="outside right center", frameon=False, fontsize=8.5,
+        handlelength=handle,
+    )  # fmt: skip
 
 
 def errors(
@@ -80,25 +128,18 @@ def errors(
         unit: Of the errors.
         by_style: Whether lines are told apart by their style, and panels by their colour.
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     figure, axes = panels(title, len(collections))
-    shown = {}
+    shown: Shown = {}
     for axis, (name, curves) in zip(axes, collections.items(), strict=True):
         for curve in curves:
             shown[curve.line.label] = _draw(axis, curve)
-        axis.set_yscale("log")
-        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        plain_numbers(axis.yaxis)
+        errors_by_decade(axis)
         axis.set_xlabel("epsilon")
         axis.set_title(name if len(collections) > 1 else "", fontsize=10)
     axes[0].set_ylabel(f"mean absolute error, {unit}")
-    legend = figure.legend(
-        list(shown.values()), list(shown), loc="outside right center", frameon=False, fontsize=8.5
-    )
+    names = legend(figure, shown, handle=2)
     if by_style:
-        for each in legend.get_lines():
+        for each in names.get_lines():
             each.set_color(_NEUTRAL)
     return figure
 
@@ -122,6 +163,26 @@ def _draw(axis: Axes, curve: Curve) -> Line2D:
         label=line.label,
     )
     return drawn
+
+
+def errors_by_decade(axis: Axes) -> None:
+    """A logarithmic error axis with marks at 1, 2 and 5."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_yscale("log")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(axis.yaxis)
+
+
+def losses(axis: Axes, at: Sequence[float]) -> None:
+    """A logarithmic axis of losses, with marks at these."""
+    from matplotlib.ticker import FixedLocator, NullFormatter
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(FixedLocator(at))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(axis.xaxis)
 
 
 def plain_numbers(side: Axis) -> None:

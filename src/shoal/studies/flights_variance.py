@@ -19,7 +19,6 @@ from shoal.records.records import Records
 from shoal.release.numbers import Numbers
 from shoal.release.release import drawing_of
 from shoal.studies import drawing
-from shoal.studies.measure import FULL
 from shoal.studies.study import Outcome, Row, Study, span
 
 if TYPE_CHECKING:
@@ -91,13 +90,12 @@ class Compared:
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
-    full = effort.repetitions >= FULL
     with as_file(files("shoal") / "data" / "flights_2013.parquet") as path:
         records = Records(
             path, user="tailnum", value="speed", bounds=BOUNDS, cell="dest", missing="public"
         )
         aggregate, truth = records.aggregate(), _truth(path)
-    epsilons, draws = (_EPSILONS, _DRAWS) if full else (_FEW_EPSILONS, _FEW_DRAWS)
+    epsilons, draws = (_EPSILONS, _DRAWS) if effort.full else (_FEW_EPSILONS, _FEW_DRAWS)
     found = [
         _compare(aggregate, truth, epsilon, draws, effort.seed)
         for epsilon in effort.progress(epsilons, len(epsilons))
@@ -159,18 +157,11 @@ def _rows(found: Compared) -> list[Row]:
 
 
 def _picture(found: list[Compared]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.5, 4.6), layout="constrained")
-    figure.suptitle(
+    title = (
         "Spread of speeds by destination, flights of 2013 out of New York (simulated noise: not "
-        "private)", fontsize=11, x=0.01, ha="left",
-    )  # fmt: skip
-    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    for axis in (left, right):
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
-        axis.set_axisbelow(True)
+        "private)"
+    )
+    figure, (left, right) = drawing.sheet(title, (11.5, 4.6), 2, widths=(1.5, 1))
     _spreads(left, next(each for each in found if each.epsilon == _SHOWN))
     _errors(right, found)
     return figure

@@ -74,6 +74,11 @@ class Effort:
                 "give for example repetitions=100",
             )
 
+    @property
+    def full(self) -> bool:
+        """Whether everything is asked for."""
+        return self.repetitions >= FULL
+
 
 @dataclass(frozen=True)
 class Setting:

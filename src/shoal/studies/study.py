@@ -112,6 +112,16 @@ def rows_of(collections: Mapping[str, list[Curve]]) -> list[Row]:
     ]
 
 
+def short(number: float, digits: int = 6) -> float:
+    """A figure of a table, with significant digits.
+
+    Example:
+        >>> short(1234567.8), short(0.00123456, 4)
+        (1234570.0, 0.001235)
+    """
+    return float(f"{number:.{digits}g}")
+
+
 def span(numbers: NDArray[np.float64], digits: int = 2) -> str:
     """From the least to the largest of some numbers.
 

@@ -16,7 +16,7 @@ from shoal.studies import drawing, trial_drawing
 from shoal.studies import trial_lines as lines
 from shoal.studies.drawing import plain_numbers
 from shoal.studies.measure import carry_out
-from shoal.studies.study import Outcome, Row, Study, verdict
+from shoal.studies.study import Outcome, Row, Study, short, verdict
 from shoal.studies.trial_measure import DELTA, amounts
 from shoal.studies.trial_setting import Mixture, Population
 from shoal.studies.trial_simulation import (
@@ -27,7 +27,6 @@ from shoal.studies.trial_simulation import (
     Randomised,
     assign,
 )
-from shoal.studies.trial_tradeoffs import full
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +115,7 @@ def _simulate(task: _Task) -> list[tuple[str, float, float, float, float]]:
 
 def _figure_6(effort: Effort) -> Outcome:
     drawing.check()
-    losses = _LOSSES if full(effort) else _FEW
+    losses = _LOSSES if effort.full else _FEW
     populations = amounts(effort)[0]
     tasks = [_Task(losses, effort.seed, number) for number in range(populations)]
     made = carry_out(_simulate, tasks, min(effort.workers, populations))
@@ -129,9 +128,9 @@ def _figure_6(effort: Effort) -> Outcome:
                 "mechanism": name,
                 "claimed_epsilon": claimed,
                 "true_epsilon": round(loss, 6),
-                "bias": float(f"{bias.mean():.6g}"),
-                "deviation_between_populations": float(f"{bias.std():.6g}"),
-                "error_of_one_release": float(f"{single.mean():.6g}"),
+                "bias": short(bias.mean()),
+                "deviation_between_populations": short(bias.std()),
+                "error_of_one_release": short(single.mean()),
                 "populations": populations,
             }
         )
@@ -147,12 +146,12 @@ def _curve(rows: list[Row], name: str, column: str) -> tuple[Floats, Floats]:
 
 
 def _draw(rows: list[Row]) -> Figure:
-    figure, axes = trial_drawing.canvas("Paper 003, figure 6: errors given the randomness", 2)
+    figure, axes = drawing.canvas("Paper 003, figure 6: errors given the randomness", 2)
     titles = {
         "bias": "bias over sub-populations, the paper's design",
         "error_of_one_release": "what the mechanism adds in one release",
     }
-    shown: trial_drawing.Shown = {}
+    shown: drawing.Shown = {}
     for axis, (column, title) in zip(axes, titles.items(), strict=True):
         for name in dict.fromkeys(str(row["mechanism"]) for row in rows):
             colour, style, marker = trial_drawing.look(name)
@@ -161,10 +160,10 @@ def _draw(rows: list[Row]) -> Figure:
             )
         axis.set(yscale="log", xlabel="epsilon (as printed: claimed)")
         axis.set_title(title, fontsize=10)
-        trial_drawing.losses(axis, np.unique([float(row["claimed_epsilon"]) for row in rows]))
+        drawing.losses(axis, sorted({float(row["claimed_epsilon"]) for row in rows}))
         plain_numbers(axis.yaxis)
     axes[0].set_ylabel("mean absolute error")
-    trial_drawing.legend(figure, shown)
+    drawing.legend(figure, shown)
     return figure
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.studies import drawing, trial_drawing
+from shoal.studies import drawing
 from shoal.studies import trial_lines as lines
-from shoal.studies.study import Outcome, Row, Study, span, verdict
+from shoal.studies.study import Outcome, Row, Study, short, span, verdict
 from shoal.studies.trial_laws import default
 from shoal.studies.trial_measure import measure
 from shoal.studies.trial_setting import Mixture
-from shoal.studies.trial_tradeoffs import behind, full
+from shoal.studies.trial_tradeoffs import behind
 from shoal.theory import response_variance, trial_variance
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def bounds(population: Population, parameters: Parameters) -> dict[str, float]:
 
 def _figure_5(effort: Effort) -> Outcome:
     drawing.check()
-    betas, given = _BETAS if full(effort) else _FEW, default()
+    betas, given = _BETAS if effort.full else _FEW, default()
     points = []
     for beta in betas:
         points += [lines.plain(beta, Mixture(beta))]
@@ -97,9 +97,9 @@ def _figure_5(effort: Effort) -> Outcome:
     rows: list[Row] = [
         {
             "beta": beta,
-            "simulated_gap": float(f"{drawn.mean(axis=0)[at]:.6g}"),
-            _GAP: float(f"{gap.mean(axis=0)[at]:.6g}"),
-            **{name: float(f"{each.mean(axis=0)[at]:.6g}") for name, each in shown.items()},
+            "simulated_gap": short(drawn.mean(axis=0)[at]),
+            _GAP: short(gap.mean(axis=0)[at]),
+            **{name: short(each.mean(axis=0)[at]) for name, each in shown.items()},
         }
         for at, beta in enumerate(betas)
     ]
@@ -108,9 +108,9 @@ def _figure_5(effort: Effort) -> Outcome:
 
 
 def _draw(betas: Floats, gap: Floats, drawn: Floats, shown: dict[str, Floats]) -> Figure:
-    figure, [axis] = trial_drawing.canvas("Paper 003, figure 5: what privacy adds", 1)
+    figure, [axis] = drawing.canvas("Paper 003, figure 5: what privacy adds", 1)
     mean = {name: each.mean(axis=0) for name, each in shown.items()}
-    names: trial_drawing.Shown = {}
+    names: drawing.Shown = {}
     names["first term to our bound"] = axis.fill_between(
         betas, mean[_FIRST], mean[_OURS], color="#e8f3f1"
     )
@@ -124,7 +124,7 @@ def _draw(betas: Floats, gap: Floats, drawn: Floats, shown: dict[str, Floats]) -
         betas, drawn.mean(axis=0), drawn.std(axis=0), fmt="none", ecolor="#d1495b", elinewidth=0.8
     )
     axis.set(xlabel="beta", ylabel="added variance", yscale="log")
-    trial_drawing.legend(figure, names)
+    drawing.legend(figure, names)
     return figure
 
 

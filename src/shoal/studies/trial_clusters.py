@@ -17,7 +17,7 @@ from shoal.studies import trial_lines as lines
 from shoal.studies.study import Outcome, Study, span, verdict
 from shoal.studies.trial_measure import DELTA, measure
 from shoal.studies.trial_setting import Communities, Mixture
-from shoal.studies.trial_tradeoffs import behind, by_loss, draw_losses, full
+from shoal.studies.trial_tradeoffs import behind, by_loss, draw_losses
 from shoal.trials.parameters import calibrate
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Ratio = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 def by_homogeneity(effort: Effort) -> Measured:
     """Figure 2c: Cluster-DP, cluster-free, and a uniform prior at the same true loss."""
     points: list[Point] = []
-    for beta in _BETAS if full(effort) else _FEW_BETAS:
+    for beta in _BETAS if effort.full else _FEW_BETAS:
         setting = Mixture(beta)
         size = setting.population((effort.seed, 0)).space.size
         for lam in LAMBDAS:
@@ -71,7 +71,7 @@ def ratio(found: Measured, lam: float, other: str) -> Ratio:
     return ours.mean() / theirs.mean(), np.asarray(single.std(axis=0))
 
 
-def draw_homogeneity(axis: Axes, found: Measured) -> trial_drawing.Shown:
+def draw_homogeneity(axis: Axes, found: Measured) -> drawing.Shown:
     """The panel of figure 2c."""
     at = found.curve(_name(lines.CLUSTER, LAMBDAS[0])).at
     pairs = {
@@ -113,7 +113,7 @@ def read_homogeneity(found: Measured, effort: Effort) -> str:
 
 def by_communities(effort: Effort) -> Measured:
     """Figure 2d: variances against epsilon in fifty communities."""
-    losses = _LOSSES if full(effort) else _FEW_LOSSES
+    losses = _LOSSES if effort.full else _FEW_LOSSES
     grid = ((_FLOOR, _NOISE),)
     return by_loss(Communities(), effort, losses, grid, fewer=_FEWER)
 
@@ -142,17 +142,17 @@ def read_communities(found: Measured, effort: Effort) -> str:
 def _figure_2c(effort: Effort) -> Outcome:
     drawing.check()
     found = by_homogeneity(effort)
-    figure, [axis] = trial_drawing.canvas("Paper 003, figure 2c: what clusters are worth", 1)
-    trial_drawing.legend(figure, draw_homogeneity(axis, found))
+    figure, [axis] = drawing.canvas("Paper 003, figure 2c: what clusters are worth", 1)
+    drawing.legend(figure, draw_homogeneity(axis, found))
     return Outcome(found.rows("gaussian mixture"), figure, read_homogeneity(found, effort))
 
 
 def _figure_2d(effort: Effort) -> Outcome:
     drawing.check()
     found = by_communities(effort)
-    figure, [axis] = trial_drawing.canvas("Paper 003, figure 2d: fifty communities", 1)
+    figure, [axis] = drawing.canvas("Paper 003, figure 2d: fifty communities", 1)
     title = f"gamma {_FLOOR:g}/K, sigma {_NOISE:g}, delta 1e-4"
-    trial_drawing.legend(figure, draw_losses(axis, found, title))
+    drawing.legend(figure, draw_losses(axis, found, title))
     return Outcome(found.rows("communities"), figure, read_communities(found, effort))
 
 

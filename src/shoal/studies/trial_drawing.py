@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.studies import trial_lines as lines
-from shoal.studies.drawing import plain_numbers
+from shoal.studies.drawing import losses, plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from shoal.studies.drawing import Shown
     from shoal.studies.trial_measure import Measured
 
-_WIDE, _HIGH, _LEGEND = 4.6, 3.9, 2.6
 _LOOKS = {
     lines.PLAIN: ("#333333", ":", ""),
     lines.UNIFORM: ("#8d99ae", "-", "o"),
@@ -34,7 +32,6 @@ _LOOKS = {
     lines.HISTOGRAMS: ("#6a4c93", "-", "P"),
 }
 _OTHER = ("#9c6644", "-.", "*")
-Shown = dict[str, "Artist"]
 
 
 def look(name: str) -> tuple[str, str, str]:
@@ -43,29 +40,6 @@ def look(name: str) -> tuple[str, str, str]:
         return _LOOKS[name]
     colour, _, marker = _LOOKS.get(name.partition(",")[0], _OTHER)
     return colour, "--" if name.endswith(lines.PRINTED) else _OTHER[1], marker
-
-
-def canvas(title: str, columns: int, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """Empty panels with room for a legend on the right."""
-    from matplotlib.figure import Figure
-
-    size = (_WIDE * columns + _LEGEND, _HIGH * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
-    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    for axis in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
-        axis.set_axisbelow(True)
-    return figure, axes
-
-
-def legend(figure: Figure, shown: Shown) -> None:
-    """Names of all lines, outside."""
-    figure.legend(
-        list(shown.values()), list(shown), loc="outside right center", frameon=False, fontsize=8.5,
-        handlelength=3,
-    )  # fmt: skip
 
 
 def variances(
@@ -92,18 +66,8 @@ def variances(
     axis.set(yscale="log", xlabel=across, ylabel="variance of the effect")
     axis.set_title(title, fontsize=10)
     if log:
-        losses(axis, np.unique([at for name in measured.lines for at in measured.curve(name).at]))
+        losses(axis, sorted({point.at for point in measured.points}))
     return shown
-
-
-def losses(axis: Axes, at: NDArray[np.float64]) -> None:
-    """A logarithmic axis with the losses that were measured."""
-    from matplotlib.ticker import FixedLocator, NullFormatter
-
-    axis.set_xscale("log")
-    axis.xaxis.set_major_locator(FixedLocator(at.tolist()))
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    plain_numbers(axis.xaxis)
 
 
 def ratios(

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.studies import drawing, trial_drawing
 from shoal.studies import trial_lines as lines
-from shoal.studies.measure import FULL, carry_out
+from shoal.studies.measure import carry_out
 from shoal.studies.study import Outcome, Row, Study, span
 from shoal.studies.trial_insurance_releases import (
     CONFIDENCE,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
-    from shoal.studies.trial_drawing import Shown
     from shoal.studies.trial_insurance_releases import Households, Releases
 
 EPSILONS, _FEW_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0), (1.0, 4.0)
@@ -44,7 +44,7 @@ _HISTOGRAMS = (ClusterFree, ClusterDP)
 def _run(effort: Effort) -> Outcome:
     drawing.check()
     both = load()
-    epsilons = EPSILONS if effort.repetitions >= FULL else _FEW_EPSILONS
+    epsilons = EPSILONS if effort.full else _FEW_EPSILONS
     each = min(effort.repetitions, _MOST)
     tasks = [
         Task(part, epsilon, each, (effort.seed * 2 + side) * _SEEDS)
@@ -80,11 +80,11 @@ def _row(found: Releases) -> Row:
 
 
 def _picture(found: list[Releases]) -> Figure:
-    figure, axes = trial_drawing.canvas(
+    figure, axes = drawing.canvas(
         "Buying insurance, with private outcomes (simulated noise: not private)", 3
     )
     real = [each for each in found if each.households.name == REAL]
-    trial_drawing.legend(figure, _estimates(axes[0], real))
+    drawing.legend(figure, _estimates(axes[0], real))
     _errors(axes[1], real)
     _powers(axes[2], found)
     return figure
@@ -153,7 +153,7 @@ def _powers(axis: Axes, found: list[Releases]) -> None:
 
 
 def _losses(axis: Axes, found: list[Releases]) -> None:
-    trial_drawing.losses(axis, np.unique([each.epsilon for each in found]))
+    drawing.losses(axis, sorted({each.epsilon for each in found}))
     axis.set_xlabel("epsilon of one household's outcome")
 
 

@@ -15,18 +15,16 @@ from shoal.errors import MissingPartError
 from shoal.mechanisms.noise import Simulated
 from shoal.studies import trial_lines as lines
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
-from shoal.trials.aggregate_release import AggregateRelease
 from shoal.trials.inference import effects_of
 from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
 from shoal.trials.question import Units, take_in
 from shoal.trials.space import Space
-from shoal.trials.unit_release import KIND, UnitRelease
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.trials.base import Mechanism
     from shoal.trials.effects import Effect
-    from shoal.trials.privatise import Mechanism
 
     Floats = NDArray[np.float64]
 
@@ -186,15 +184,11 @@ def carry(task: Task) -> list[Releases]:
 def _releases(task: Task, name: str, mechanism: Mechanism) -> Releases:
     given = task.households.units
     prepared = mechanism.prepare(given.assignment, SPACE)
-    described = prepared.describe()
     found: list[list[tuple[float, float, float, float]]] = [[], []]
     for at, shuffled in product(range(task.repetitions), (False, True)):
         seed = task.seed + at
         units = _shuffle(given, seed) if shuffled else given
-        released = prepared.draw(units, Simulated(seed))
-        kind = UnitRelease if released["kind"] == KIND else AggregateRelease
-        read = kind.from_document(released, SPACE, given.assignment, described)
-        [effect] = read.effects(CONFIDENCE)
+        [effect] = prepared.draw(units, Simulated(seed)).effects(CONFIDENCE)
         here = effect.finite_population
         found[shuffled].append((effect.value, here.standard_error, *here.interval))
     own, other = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.studies import drawing, trial_drawing
 from shoal.studies import trial_lines as lines
-from shoal.studies.study import Outcome, Row, Study
+from shoal.studies.study import Outcome, Row, Study, short
 from shoal.studies.trial_measure import DELTA
 from shoal.studies.trial_setting import Communities, Mixture
 from shoal.studies.trial_simulation import Randomised, assign
@@ -80,7 +80,7 @@ def default() -> Parameters:
 def _rows(law: Law) -> list[Row]:
     normal, found = trial_drawing.normal_pairs(law.errors, law.deviation)
     return [
-        {"quantile": at + 1, "normal": float(f"{a:.6g}"), "error": float(f"{b:.6g}")}
+        {"quantile": at + 1, "normal": short(a), "error": short(b)}
         for at, (a, b) in enumerate(zip(normal.tolist(), found.tolist(), strict=True))
     ]
 
@@ -108,7 +108,7 @@ def _mixture(effort: Effort, *, bars: bool) -> Outcome:
     drawing.check()
     law = simulate(Mixture(4.5), default(), effort)
     number = 3 if bars else 4
-    figure, [axis] = trial_drawing.canvas(f"Paper 003, figure {number}: Cluster-DP's errors", 1)
+    figure, [axis] = drawing.canvas(f"Paper 003, figure {number}: Cluster-DP's errors", 1)
     show = trial_drawing.histogram if bars else trial_drawing.quantiles
     show(axis, law.errors, law.deviation, "Gaussian mixture, the paper's defaults")
     return Outcome(_rows(law), figure, _reading(law, law.loss - 1 / lines.SIGMA))
@@ -127,7 +127,7 @@ def _figure_7(effort: Effort) -> Outcome:
     size, sigma = 8, 5.0
     given = lines.replacing(size, lines.LAMBDA, floor=0.1 / size, sigma=sigma)
     law = simulate(Communities(), given, effort)
-    figure, [axis] = trial_drawing.canvas("Paper 003, figure 7: Cluster-DP's errors", 1)
+    figure, [axis] = drawing.canvas("Paper 003, figure 7: Cluster-DP's errors", 1)
     title = f"fifty communities, gamma 0.1/K, sigma {sigma:g}, lambda {lines.LAMBDA:g}"
     trial_drawing.quantiles(axis, law.errors, law.deviation, title)
     return Outcome(_rows(law), figure, _reading(law, law.loss - 1 / sigma))

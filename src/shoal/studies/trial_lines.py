@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.accounting.budget import Budget
 from shoal.errors import InputError
 from shoal.studies.trial_measure import DELTA, Point
 from shoal.studies.trial_simulation import NonPrivate, Randomised
 from shoal.trials.choose import choose
 from shoal.trials.parameters import LATTICE_BITS, ONE, Parameters, calibrate
+from shoal.trials.space import Space
 
 if TYPE_CHECKING:
     from shoal.studies.trial_setting import Population, Setting
@@ -29,16 +30,6 @@ DIFFERENCES, HISTOGRAMS = "noisy Horvitz-Thompson", "noisy histogram"
 GAMMA, SIGMA, LAMBDA = 0.02, 10.0, 0.8
 
 
-def exact(number: float) -> Fraction:
-    """A loss as it is written.
-
-    Example:
-        >>> exact(0.2)
-        Fraction(1, 5)
-    """
-    return Fraction(repr(number))
-
-
 def calibrated(
     levels: int, epsilon: float, *, floor: float, sigma: float, printed: bool = False
 ) -> Parameters | None:
@@ -52,9 +43,11 @@ def calibrated(
         >>> round(float(found.epsilon(DELTA)), 3)
         0.3
     """
-    allowed = exact(epsilon) + (1 / exact(sigma) if printed and np.isfinite(sigma) else 0)
+    allowed = Budget.of(epsilon) + Budget.of(1 / sigma if printed else 0)
     try:
-        return calibrate(range(levels), epsilon=allowed, delta=DELTA, floor=floor, sigma=sigma)
+        return calibrate(
+            range(levels), epsilon=allowed.epsilon, delta=DELTA, floor=floor, sigma=sigma
+        )
     except InputError:
         return None
 
@@ -128,12 +121,10 @@ def _chosen(
     number: str,
     expected: Expected | None,
 ) -> Parameters:
-    from shoal.trials.space import Space
-
     return choose(
         np.array(sizes),
         Space(levels),
-        epsilon=exact(epsilon),
+        epsilon=Budget.of(epsilon).epsilon,
         delta=DELTA,
         pooled=False,
         levels=number,

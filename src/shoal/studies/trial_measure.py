@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.studies.measure import FULL, carry_out
+from shoal.studies.measure import carry_out
+from shoal.studies.study import short
 from shoal.studies.trial_simulation import assign
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 DELTA = Fraction(1, 10_000)
 # Fifty populations of 500 realisations, as in the paper; in a hurry five of 60.
 _POPULATIONS, _REALISATIONS = (5, 50), (60, 500)
-_WHAT = 3
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,12 @@ class Measured:
         variance: Of the estimates over assignments and mechanism, from realisations.
         exact: Variance of the non-private estimate, in closed form, plus what the mechanism adds
             given its prior, in closed form, averaged over realisations of assignment and prior.
-        bias: Mean of the estimates less the effect.
         realisations: Of each population.
     """
 
     points: tuple[Point, ...]
     variance: Floats = field(repr=False)
     exact: Floats = field(repr=False)
-    bias: Floats = field(repr=False)
     realisations: int
 
     def curve(self, line: str) -> Curve:
@@ -117,7 +115,6 @@ class Measured:
             tuple(self.points[at] for at in columns),
             self.variance[:, columns],
             self.exact[:, columns],
-            self.bias[:, columns],
             self.realisations,
         )
 
@@ -136,9 +133,9 @@ class Measured:
                     "true_epsilon": round(point.loss, 6),
                     "delta": float(DELTA),
                     "parameters": point.note,
-                    "variance": _short(self.variance[:, at].mean()),
-                    "deviation_between_populations": _short(self.variance[:, at].std()),
-                    "exact_variance": _short(self.exact[:, at].mean()),
+                    "variance": short(self.variance[:, at].mean()),
+                    "deviation_between_populations": short(self.variance[:, at].std()),
+                    "exact_variance": short(self.exact[:, at].mean()),
                     "populations": populations,
                     "realisations": self.realisations,
                 }
@@ -174,15 +171,13 @@ def join(parts: Iterable[Measured]) -> Measured:
         tuple(point for part in found for point in part.points),
         np.hstack([part.variance for part in found]),
         np.hstack([part.exact for part in found]),
-        np.hstack([part.bias for part in found]),
         found[0].realisations,
     )
 
 
 def amounts(effort: Effort) -> tuple[int, int]:
     """Populations, and realisations of each."""
-    full = int(effort.repetitions >= FULL)
-    return _POPULATIONS[full], _REALISATIONS[full]
+    return _POPULATIONS[effort.full], _REALISATIONS[effort.full]
 
 
 def measure(
@@ -211,7 +206,7 @@ def measure(
     ]
     made = carry_out(_simulate, tasks, min(effort.workers, many))
     found = np.array(list(effort.progress(made, len(tasks))))
-    return Measured(tuple(points), found[:, 0], found[:, 1], found[:, 2], tasks[0].realisations)
+    return Measured(tuple(points), found[:, 0], found[:, 1], tasks[0].realisations)
 
 
 def agreement(measured: Measured) -> float:
@@ -219,10 +214,9 @@ def agreement(measured: Measured) -> float:
 
     A variance of R realisations has a relative standard error of about sqrt(2/R).
     """
-    runs, points = measured.variance.shape
     ratio = (measured.variance / measured.exact).mean(axis=0) - 1
-    error = (2 / (measured.realisations - 1) / runs) ** 0.5
-    return float(np.abs(ratio[:points]).max() / error)
+    error = (2 / (measured.realisations - 1) / len(measured.variance)) ** 0.5
+    return float(np.abs(ratio).max() / error)
 
 
 @dataclass(frozen=True)
@@ -236,9 +230,9 @@ class _Task:
 
 
 def _simulate(task: _Task) -> Floats:
-    """Variance, exact variance and bias of every point, 3 x points."""
+    """Variance and exact variance of every point, 2 x points."""
     made: dict[tuple[Setting, bool], Draws] = {}
-    found = np.empty((_WHAT, len(task.points)))
+    found = np.empty((2, len(task.points)))
     for at, point in enumerate(task.points):
         key = point.setting, point.merged
         if key not in made:
@@ -246,11 +240,7 @@ def _simulate(task: _Task) -> Floats:
         draws = made[key]
         random = np.random.default_rng((task.seed, task.number, 1, at))
         estimate, added = point.mechanism.draw(draws, random)
-        found[:, at] = (
-            estimate.var(ddof=1),
-            draws.variance + added.mean(),
-            estimate.mean() - draws.population.effect,
-        )
+        found[:, at] = estimate.var(ddof=1), draws.variance + added.mean()
     return found
 
 
@@ -260,7 +250,3 @@ def _draws(point: Point, task: _Task) -> Draws:
         population = population.merged()
     random = np.random.default_rng((task.seed, task.number, 2, int(point.merged)))
     return assign(population, task.realisations, random)
-
-
-def _short(number: float) -> float:
-    return float(f"{number:.6g}")

@@ -195,17 +195,14 @@ class NoisyDifferences:
         """More than the claimed one where noise is made for a part of the width."""
         return self.epsilon / self.part
 
-    def scale(self, population: Population) -> Floats:
-        """Of the noise of each cluster."""
-        width = self.part * (population.levels[-1] - population.levels[0])
-        return np.asarray(width / population.sizes.min(axis=1) / self.epsilon)
-
     def draw(self, draws: Draws, random: np.random.Generator) -> tuple[Floats, Floats]:
         """One number a cluster."""
-        scale, weight = self.scale(draws.population), draws.population.weight
+        levels, sizes = draws.population.levels, draws.population.sizes
+        width = self.part * float(levels[-1] - levels[0])
+        scale = width / sizes.min(axis=1) / self.epsilon
         noise = random.laplace(0.0, scale, (len(draws.counts), len(scale)))
-        added = float(2 * ((scale * weight) ** 2).sum())
-        return draws.effect + noise @ weight, np.full(len(draws.counts), added)
+        added = trial_variance.of_noisy_differences(sizes, width, self.epsilon)
+        return draws.effect + noise @ draws.population.weight, np.full(len(draws.counts), added)
 
 
 @dataclass(frozen=True)
@@ -225,20 +222,20 @@ class NoisyHistograms:
 
     def loss(self, delta: Fraction) -> float:  # noqa: ARG002
         """Twice the claimed one as printed."""
-        return self.epsilon * (_SIDES if self.printed else 1)
+        return self._loss
 
-    def parts(self, population: Population) -> tuple[Floats, Floats]:
-        """Scale of each group's noise, and what a share counts."""
-        sides = 1 if self.printed else _SIDES
-        levels = population.levels if self.printed else population.levels - population.levels.mean()
-        return np.asarray(sides / (population.sizes * self.epsilon)), levels
+    @property
+    def _loss(self) -> float:
+        return self.epsilon * (_SIDES if self.printed else 1)
 
     def draw(self, draws: Draws, random: np.random.Generator) -> tuple[Floats, Floats]:
         """One number a level and group."""
-        scale, levels = self.parts(draws.population)
+        levels, sizes = draws.population.levels, draws.population.sizes
+        if not self.printed:
+            levels = levels - levels.mean()
+        scale = _SIDES / (sizes * self._loss)
         noise = random.laplace(0.0, scale[..., None], draws.counts.shape) @ levels
-        weight = draws.population.weight[:, None]
-        added = 2 * float(((scale * weight) ** 2).sum() * (levels**2).sum())
+        added = trial_variance.of_noisy_histograms(sizes, levels, self._loss)
         return draws.effect + draws.estimate(noise), np.full(len(draws.counts), added)
 
 

@@ -20,14 +20,14 @@ def _figure_8(effort: Effort) -> Outcome:
     losses = trial_tradeoffs.mixture_losses(effort)
     clusters = trial_clusters.by_homogeneity(effort)
     communities = trial_clusters.by_communities(effort)
-    figure, axes = trial_drawing.canvas("Paper 003, figure 8: experiments 1 to 3", 2, 2)
+    figure, axes = drawing.canvas("Paper 003, figure 8: experiments 1 to 3", 2, 2)
     shown = [
         trial_tradeoffs.draw_floors(axes[0], floors, trial_tradeoffs.PARTS[0]),
         trial_tradeoffs.draw_losses(axes[1], losses, "(b) Gaussian mixture, delta 1e-4"),
         trial_clusters.draw_homogeneity(axes[2], clusters),
         trial_tradeoffs.draw_losses(axes[3], communities, "(d) fifty communities, delta 1e-4"),
     ]
-    trial_drawing.legend(figure, trial_drawing.together(shown))
+    drawing.legend(figure, trial_drawing.together(shown))
     parts = {
         **{f"a: {part}": found for part, found in floors.items()},
         "b": losses,

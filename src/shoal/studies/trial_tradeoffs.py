@@ -14,7 +14,6 @@ import numpy as np
 
 from shoal.studies import drawing, trial_drawing
 from shoal.studies import trial_lines as lines
-from shoal.studies.measure import FULL
 from shoal.studies.study import Outcome, Study, verdict
 from shoal.studies.trial_measure import DELTA, agreement, amounts, join, measure
 from shoal.studies.trial_setting import Mixture
@@ -38,16 +37,11 @@ _PAYS = 0.98
 PARTS = ("equal loss", "equal lambda")
 
 
-def full(effort: Effort) -> bool:
-    """Whether everything is asked for."""
-    return effort.repetitions >= FULL
-
-
 def by_floor(effort: Effort) -> dict[str, Measured]:
     """Figure 2a: variances against gamma, at equal loss, and at equal lambda."""
     population = _SETTING.population((effort.seed, 0))
     size = population.space.size
-    floors = _FLOORS if full(effort) else _FEW_FLOORS
+    floors = _FLOORS if effort.full else _FEW_FLOORS
     uniform = lines.uniform(1.0, _SETTING, size, EPSILON)
     points = [lines.plain(1.0, _SETTING), *uniform]
     points += lines.ours(1.0, _SETTING, population, EPSILON)
@@ -133,7 +127,7 @@ def _both_ways(
     return found
 
 
-def draw_floors(axis: Axes, found: dict[str, Measured], part: str) -> trial_drawing.Shown:
+def draw_floors(axis: Axes, found: dict[str, Measured], part: str) -> drawing.Shown:
     """One panel of figure 2a."""
     title = {
         PARTS[0]: f"equal loss: epsilon {EPSILON:g} (as printed: claimed), delta 1e-4",
@@ -142,7 +136,7 @@ def draw_floors(axis: Axes, found: dict[str, Measured], part: str) -> trial_draw
     return trial_drawing.variances(axis, found[part], title, "gamma K")
 
 
-def draw_losses(axis: Axes, found: Measured, title: str) -> trial_drawing.Shown:
+def draw_losses(axis: Axes, found: Measured, title: str) -> drawing.Shown:
     """One panel of figures 2b and 2d."""
     across = "epsilon (as printed: claimed)"
     return trial_drawing.variances(axis, found, title, across, log=True)
@@ -238,24 +232,24 @@ def behind(found: Measured, effort: Effort) -> str:
 def _figure_2a(effort: Effort) -> Outcome:
     drawing.check()
     found = by_floor(effort)
-    figure, axes = trial_drawing.canvas("Paper 003, figure 2a: variance against gamma", 2)
+    figure, axes = drawing.canvas("Paper 003, figure 2a: variance against gamma", 2)
     shown = [draw_floors(axis, found, part) for axis, part in zip(axes, PARTS, strict=True)]
-    trial_drawing.legend(figure, trial_drawing.together(shown))
+    drawing.legend(figure, trial_drawing.together(shown))
     rows = [row for part, measured in found.items() for row in measured.rows(part)]
     return Outcome(rows, figure, read_floors(found, effort))
 
 
 def mixture_losses(effort: Effort) -> Measured:
     """Figure 2b: variances against epsilon."""
-    losses = LOSSES if full(effort) else FEW_LOSSES
+    losses = LOSSES if effort.full else FEW_LOSSES
     return by_loss(_SETTING, effort, losses, _GRID, fewer=2)
 
 
 def _figure_2b(effort: Effort) -> Outcome:
     drawing.check()
     found = mixture_losses(effort)
-    figure, [axis] = trial_drawing.canvas("Paper 003, figure 2b: variance against the loss", 1)
-    trial_drawing.legend(figure, draw_losses(axis, found, "delta 1e-4"))
+    figure, [axis] = drawing.canvas("Paper 003, figure 2b: variance against the loss", 1)
+    drawing.legend(figure, draw_losses(axis, found, "delta 1e-4"))
     return Outcome(found.rows("gaussian mixture"), figure, read_losses(found, effort))
 
 

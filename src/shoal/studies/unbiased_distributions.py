@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.studies import drawing, unbiased_drawing
-from shoal.studies.measure import FULL
-from shoal.studies.study import Outcome, Row, Study
+from shoal.studies.study import Outcome, Row, Study, short
 from shoal.studies.unbiased_laws import Drawn, Normal
 from shoal.studies.unbiased_measure import Job, amount, simulate
 from shoal.studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
-    from shoal.studies.trial_drawing import Shown
     from shoal.studies.unbiased_laws import Law
     from shoal.studies.unbiased_measure import Measured
     from shoal.theory.clipping import Moments
@@ -84,13 +83,13 @@ class Case:
             "law": self.law.name,
             "centre": self.centre,
             "estimator": WORDS[part.name],
-            "delta": float(f"{float(part.loss.delta):.3g}"),
-            "bias": float(f"{found.bias:.4g}"),
-            "bias_error": float(f"{found.bias_error:.4g}"),
+            "delta": short(float(part.loss.delta), 3),
+            "bias": short(found.bias, 4),
+            "bias_error": short(found.bias_error, 4),
             "bias_bound": part.bias_bound,
-            "rmse": float(f"{found.rmse:.6g}"),
-            "rmse_error": float(f"{found.rmse_error:.4g}"),
-            "certificate": float(f"{part.rmse_bound:.6g}"),
+            "rmse": short(found.rmse),
+            "rmse_error": short(found.rmse_error, 4),
+            "certificate": short(part.rmse_bound),
             "promised": int(self.promised),
             "failed": found.failed,
             "runs": len(found.error),
@@ -112,8 +111,7 @@ def parts(moments: Moments, centre: float) -> list[Estimator]:
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
-    full = effort.repetitions >= FULL
-    centres, laws = (CENTRES, LAWS) if full else (CENTRES[:1], LAWS[::2])
+    centres, laws = (CENTRES, LAWS) if effort.full else (CENTRES[:1], LAWS[::2])
     planned = [
         (law, centre, part)
         for law, moments in laws
@@ -132,7 +130,7 @@ def _run(effort: Effort) -> Outcome:
 
 def _picture(cases: Sequence[Case]) -> Figure:
     title = f"Bias on five laws, {USERS:,} users, epsilon {EPSILON:g}"
-    figure, axes = unbiased_drawing.canvas(title, 2)
+    figure, axes = drawing.canvas(title, 2)
     shown: Shown = {}
     names = list(dict.fromkeys(case.law.name for case in cases))
     for shift, method in enumerate((CLIPPED, SAMPLED, COMBINED, SYMMETRIC)):
@@ -151,7 +149,7 @@ def _picture(cases: Sequence[Case]) -> Figure:
     axes[1].axhline(1.0, color="#333333", linewidth=0.8)
     for axis in axes:
         axis.set_xticks(range(len(names)), names)
-    unbiased_drawing.legend(figure, shown)
+    drawing.legend(figure, shown)
     return figure
 
 

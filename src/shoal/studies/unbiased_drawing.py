@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.studies.drawing import plain_numbers
-from shoal.studies.trial_drawing import canvas, legend
 from shoal.studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC
 
 if TYPE_CHECKING:
@@ -13,9 +12,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from shoal.studies.trial_drawing import Shown
-
-__all__ = ["COLOURS", "SHADES", "canvas", "finish", "legend", "line", "marks"]
+    from shoal.studies.drawing import Shown
 
 COLOURS = {
     "bound": "#333333",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.studies import drawing, unbiased_drawing
-from shoal.studies.measure import FULL
-from shoal.studies.study import Outcome, Row, Study, span
+from shoal.studies.study import Outcome, Row, Study, short, span
 from shoal.studies.unbiased_exact import worst
 from shoal.studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, WORDS, Asked
 from shoal.theory.clipping import Moment
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from shoal.mechanisms.unbiased.clipped import Clipped
     from shoal.mechanisms.unbiased.sampled import Sampled
+    from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
-    from shoal.studies.trial_drawing import Shown
 
 EPSILON, ORDER = 0.01, 4.0
 _USERS = tuple(10**k for k in range(2, 7))
@@ -82,10 +81,10 @@ class Place:
             "bias": self.bias,
             "best": WORDS[self.best],
             "best_by_theory": WORDS[self.best_printed],
-            **{f"{WORDS[name]}_certificate": _short(self.ours[name]) for name in _METHODS},
-            **{f"{WORDS[name]}_by_theory": _short(self.printed[name]) for name in _METHODS},
-            "worst_two_points": _short(self.worst),
-            "bound": _short(self.bound),
+            **{f"{WORDS[name]}_certificate": short(self.ours[name]) for name in _METHODS},
+            **{f"{WORDS[name]}_by_theory": short(self.printed[name]) for name in _METHODS},
+            "worst_two_points": short(self.worst),
+            "bound": short(self.bound),
         }
 
 
@@ -115,7 +114,7 @@ def place(part: str, n: int, delta: float, bias: float) -> Place:
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
-    step = 1 if effort.repetitions >= FULL else 2
+    step = 1 if effort.full else 2
     users = _USERS[::step]
     wanted = [(BY_DELTA, n, delta, _FIXED_BIAS) for delta in _DELTAS[::step] for n in users]
     wanted += [(BY_BIAS, n, _FIXED_DELTA, bias) for bias in _BIASES[::step] for n in users]
@@ -125,7 +124,7 @@ def _run(effort: Effort) -> Outcome:
 
 def _picture(places: Sequence[Place]) -> Figure:
     title = f"Least certified error, epsilon {EPSILON:g}, order {ORDER:g}"
-    figure, axes = unbiased_drawing.canvas(title, 2)
+    figure, axes = drawing.canvas(title, 2)
     shown: Shown = {}
     for axis, part in zip(axes, (BY_DELTA, BY_BIAS), strict=True):
         these = [each for each in places if each.part == part]
@@ -136,7 +135,7 @@ def _picture(places: Sequence[Place]) -> Figure:
         axis.set(xscale="log", xlabel="users", ylabel=name)
         axis.set_yticks(range(len(levels)), [f"{each:g}" for each in levels])
         axis.set_title(f"{part}, {fixed}; figures: error over lower bound", fontsize=9)
-    unbiased_drawing.legend(figure, shown)
+    drawing.legend(figure, shown)
     return figure
 
 
@@ -170,10 +169,6 @@ def _reading(places: Sequence[Place]) -> str:
         f"estimator err {span(reached)} times its certificate, never more: "
         f"{'yes' if below else 'no'}; this is exact, nothing is simulated."
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 REGIMES = Study(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.studies import drawing, unbiased_drawing
-from shoal.studies.study import Outcome, Row, Study
+from shoal.studies.study import Outcome, Row, Study, short
 from shoal.studies.unbiased_exact import Exact, exact, worst
 from shoal.studies.unbiased_laws import Normal, mirrored
 from shoal.studies.unbiased_measure import Job, simulate
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
-    from shoal.studies.trial_drawing import Shown
     from shoal.studies.unbiased_laws import Law
     from shoal.studies.unbiased_measure import Measured
 
@@ -73,8 +73,8 @@ class Curve:
                 "data": self.data,
                 "estimator": self.name,
                 "releases": each,
-                "rmse": _short(self.exact.average(each)),
-                "simulated": _short(self.simulated.average(each)) if each in seen else "",
+                "rmse": short(self.exact.average(each)),
+                "simulated": short(self.simulated.average(each)) if each in seen else "",
                 "averages": len(self.simulated.error) // each if each in seen else "",
             }
             for each in _RELEASES
@@ -147,7 +147,7 @@ def chosen(asked: Asked, releases: int) -> float:
 
 def _picture(curves: Sequence[Curve]) -> Figure:
     title = f"Averages of releases, {USERS:,} other users each, epsilon {EPSILON:g}"
-    figure, axes = unbiased_drawing.canvas(title, 2)
+    figure, axes = drawing.canvas(title, 2)
     shown: Shown = {}
     for axis, data in zip(axes, (_WORST, _NORMAL), strict=True):
         shades = iter(unbiased_drawing.SHADES)
@@ -163,7 +163,7 @@ def _picture(curves: Sequence[Curve]) -> Figure:
         dark = unbiased_drawing.COLOURS["bound"]
         unbiased_drawing.line(axis, shown, name, _RELEASES, along, colour=dark, style=":")
         unbiased_drawing.finish(axis, f"{data} values", "releases", "RMSE of the average")
-    unbiased_drawing.legend(figure, shown)
+    drawing.legend(figure, shown)
     return figure
 
 
@@ -228,10 +228,6 @@ def _agreement(curves: Sequence[Curve]) -> float:
         ),
         default=0.0,
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 RELEASES = Study(

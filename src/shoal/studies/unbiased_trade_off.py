@@ -11,8 +11,7 @@ import numpy as np
 from shoal.mechanisms.unbiased.residual import Residual
 from shoal.mechanisms.unbiased.sampled import Sampled
 from shoal.studies import drawing, unbiased_drawing, unbiased_printed
-from shoal.studies.measure import FULL
-from shoal.studies.study import Outcome, Row, Study, span
+from shoal.studies.study import Outcome, Row, Study, short, span
 from shoal.studies.unbiased_exact import worst
 from shoal.studies.unbiased_laws import mirrored
 from shoal.studies.unbiased_measure import Job, amount, simulate
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
-    from shoal.studies.trial_drawing import Shown
     from shoal.studies.unbiased_laws import Points
     from shoal.studies.unbiased_measure import Measured
 
@@ -119,9 +118,8 @@ def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
-    full = effort.repetitions >= FULL
-    budgets, orders = (_BUDGETS, _ORDERS) if full else (_FEW, _ORDERS[1:])
-    users = USERS if full else USERS[::2]
+    budgets, orders = (_BUDGETS, _ORDERS) if effort.full else (_FEW, _ORDERS[1:])
+    users = USERS if effort.full else USERS[::2]
     every = [case for order in orders for n in users for case in cases(order, n, budgets)]
     # So few values are ever sampled that a simulation would show none.
     shown = [case for case in every if _shows(case)]
@@ -150,14 +148,14 @@ def _row(case: Case, found: Measured | None) -> Row:
         "users": case.n,
         "estimator": WORDS[case.method],
         "bias_budget": case.bias,
-        "certificate": _short(case.certified),
-        "worst_two_points": "" if case.worst is None else _short(case.worst),
-        "simulated": "" if found is None else _short(found.rmse),
-        "simulated_error": "" if found is None else _short(found.rmse_error),
+        "certificate": short(case.certified),
+        "worst_two_points": "" if case.worst is None else short(case.worst),
+        "simulated": "" if found is None else short(found.rmse),
+        "simulated_error": "" if found is None else short(found.rmse_error),
         "simulated_law": "" if found is None else case.law.name,
-        "printed_certificate": _short(case.printed),
-        "bound": _short(case.bound.rmse),
-        "printed_bound": _short(case.printed_bound),
+        "printed_certificate": short(case.printed),
+        "bound": short(case.bound.rmse),
+        "printed_bound": short(case.printed_bound),
     }
     return row
 
@@ -166,7 +164,7 @@ def _picture(pairs: Sequence[tuple[Case, Measured | None]]) -> Figure:
     title = f"Error against bias, epsilon {EPSILON:g}, delta {DELTA:g}"
     panels = sorted({(case.order, case.n) for case, _ in pairs})
     orders = {order for order, _ in panels}
-    figure, axes = unbiased_drawing.canvas(title, len(panels) // len(orders), len(orders))
+    figure, axes = drawing.canvas(title, len(panels) // len(orders), len(orders))
     shown: Shown = {}
     for axis, (order, n) in zip(axes, panels, strict=True):
         these = [each for each in pairs if (each[0].order, each[0].n) == (order, n)]
@@ -175,7 +173,7 @@ def _picture(pairs: Sequence[tuple[Case, Measured | None]]) -> Figure:
             if case.method in {COMBINED, SYMMETRIC}:
                 _level(axis, shown, case, found)
         unbiased_drawing.finish(axis, f"order {order:g}, {n:,} users", "bias budget", "RMSE")
-    unbiased_drawing.legend(figure, shown)
+    drawing.legend(figure, shown)
     return figure
 
 
@@ -256,10 +254,6 @@ def _holds(pairs: Sequence[tuple[Case, Measured | None]]) -> bool:
         for case, found in pairs
         if found is not None
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 TRADE_OFF = Study(

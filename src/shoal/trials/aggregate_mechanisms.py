@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from shoal.accounting.budget import Budget
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import draw_aggregate
+from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
-from shoal.trials.privatise import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.accounting.budget import Amount
     from shoal.mechanisms.noise import Randomness
-    from shoal.trials.aggregate_release import Aggregate
+    from shoal.trials.aggregate_release import Aggregate, AggregateRelease
     from shoal.trials.assignment import Assignment
     from shoal.trials.question import Units
     from shoal.trials.space import Space
@@ -53,9 +53,9 @@ class _Prepared:
             "aggregate": self.aggregate.to_document(),
         }
 
-    def draw(self, units: Units, noise: Randomness) -> documents.Document:
+    def draw(self, units: Units, noise: Randomness) -> AggregateRelease:
         """Noisy numbers."""
-        return draw_aggregate(units, self.space, self.aggregate, noise).to_document()
+        return draw_aggregate(units, self.space, self.aggregate, noise)
 
 
 @dataclass(frozen=True)

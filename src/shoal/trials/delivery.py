@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.accounting.booking import check_name, deliver
-from shoal.errors import InputError
-from shoal.mechanisms.noise import OperatingSystem, Simulated
-from shoal.trials.manifest import CONFIDENCE, make_manifest
-from shoal.trials.result import PrivateTrial, read_released
+from shoal.mechanisms.noise import source_of
+from shoal.trials.manifest import make_manifest
+from shoal.trials.result import PrivateTrial
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
     from shoal.accounting.ledger import Ledger
-    from shoal.mechanisms.noise import Randomness
+    from shoal.mechanisms.noise import Randomness, Simulated
     from shoal.trials.question import Question
+    from shoal.trials.result import Released
 
 
 def deliver_trial(
     question: Question,
-    draw: Callable[[Randomness], documents.Document],
+    draw: Callable[[Randomness], Released],
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     noise: Simulated | None,
@@ -30,7 +30,7 @@ def deliver_trial(
     """Deliver what the ledger recorded for a question, or draw, record and deliver.
 
     Args:
-        question: All public facts; its digest is what the ledger knows the release by.
+        question: All public facts; its request is what the ledger knows the release by.
         draw: Reads the outcomes and gives what leaves the mechanism.
         ledger: Where result and charge are recorded; without one nothing is.
         noise: A marked simulation, which touches no ledger.
@@ -41,18 +41,10 @@ def deliver_trial(
         LedgerError: The ledger cannot be read or written.
     """
     check_name(question.name)
-    if noise is not None and (ledger is not None or not isinstance(noise, Simulated)):
-        raise InputError(
-            "a ledger with simulated noise" if ledger is not None else "an unknown noise",
-            "a ledger for a real release, or noise=Simulated(seed) for a study",
-            "leave one of them out",
-        )
-    source = OperatingSystem() if noise is None else noise
+    source = source_of(noise, recorded=ledger is not None)
 
     def make() -> bytes:
-        released = draw(source)
-        effects = read_released(question.to_document(), released).effects(CONFIDENCE)
-        manifest = make_manifest(question, released, effects, simulated=source.simulated)
+        manifest = make_manifest(question, draw(source), simulated=source.simulated)
         return documents.canonical_bytes(manifest)
 
     if ledger is None:

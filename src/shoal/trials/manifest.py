@@ -11,29 +11,21 @@ from shoal.accounting.rational import round_up
 from shoal.trials.effects import key_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shoal import documents
     from shoal.trials.effects import Effect, Inference
     from shoal.trials.question import Question
+    from shoal.trials.result import Released
 
 SCHEMA = "shoal.trial/1"
 CONFIDENCE = 0.95
 
 
-def make_manifest(
-    question: Question,
-    released: documents.Document,
-    effects: Sequence[Effect],
-    *,
-    simulated: bool,
-) -> documents.Document:
+def make_manifest(question: Question, released: Released, *, simulated: bool) -> documents.Document:
     """Put what was released and all that is public about it together.
 
     Args:
         question: What was asked.
-        released: What left the mechanism, as a JSON object.
-        effects: Estimates from it, at 95% confidence.
+        released: What left the mechanism.
         simulated: Whether the randomness was repeatable.
     """
     charge = question.charge
@@ -52,9 +44,9 @@ def make_manifest(
             "delta": str(charge.delta),
             "clustering_epsilon": str(question.clustering_epsilon),
         },
-        "released": released,
+        "released": released.to_document(),
         "confidence": CONFIDENCE,
-        "effects": [effect_document(each) for each in effects],
+        "effects": [effect_document(each) for each in released.effects(CONFIDENCE)],
         "versions": {
             "shoal": version("shoal"),
             "opendp": version("opendp"),

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import choose
-from shoal.trials.privatise import Mechanism
 from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from shoal.accounting.budget import Amount
     from shoal.mechanisms.noise import Randomness
     from shoal.trials.assignment import Assignment
+    from shoal.trials.base import Prepared
     from shoal.trials.choose import Choice
     from shoal.trials.expected import Expected
-    from shoal.trials.privatise import Prepared
     from shoal.trials.question import Units
     from shoal.trials.space import Space
+    from shoal.trials.unit_release import UnitRelease
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +56,10 @@ class _Prepared:
             "reason": self.choice.reason,
         }
 
-    def draw(self, units: Units, noise: Randomness) -> documents.Document:
+    def draw(self, units: Units, noise: Randomness) -> UnitRelease:
         """Responses and priors."""
         parameters = self.choice.parameters
-        found = draw_units(units, self.space, parameters, noise, pooled=self.pooled)
-        return found.to_document()
+        return draw_units(units, self.space, parameters, noise, pooled=self.pooled)
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from shoal import documents
+from shoal import documents, tables
 from shoal.accounting.budget import Budget
-from shoal.accounting.rational import round_up
+from shoal.accounting.rational import round_up, show
+from shoal.checks import check_confidence
 from shoal.errors import DocumentError, InputError
 from shoal.trials.aggregate_release import AggregateRelease
 from shoal.trials.assignment import Assignment
 from shoal.trials.manifest import CONFIDENCE, SCHEMA
 from shoal.trials.space import Space
-from shoal.trials.student import check_confidence
-from shoal.trials.tables import write_table
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     import pandas as pd
@@ -55,8 +53,9 @@ class PrivateTrial:
         Raises:
             DocumentError: Missing, or not a trial's manifest.
         """
-        documents.read(path, SCHEMA, "manifest")
-        return cls(Path(path).read_bytes())
+        found = cls(documents.read_bytes(path, "manifest"))
+        documents.parse(found.document, SCHEMA, f"manifest {os.fspath(path)!r}")
+        return found
 
     @cached_property
     def manifest(self) -> documents.Document:
@@ -114,9 +113,12 @@ class PrivateTrial:
         return self._read(lambda _: self.released.table())
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas."""
-        frame: pd.DataFrame = self.table().to_pandas()
-        return frame
+        """The table for pandas.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
 
     def priors(self) -> pa.Table:
         """The public distributions that replaced outcomes were drawn from: one row a level.
@@ -165,13 +167,13 @@ class PrivateTrial:
         return self._read(lambda _: self.released.effects(confidence))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV or Parquet, by the path's ending.
+        """Write the table as CSV, Parquet or JSON, by the path's ending.
 
         Raises:
             InputError: Another ending.
             DocumentError: The place cannot be written.
         """
-        write_table(self.table(), path)
+        tables.write(self.table(), path)
 
     def write_manifest(self, path: str | os.PathLike[str]) -> None:
         """Write the manifest, byte for byte as recorded.
@@ -185,7 +187,7 @@ class PrivateTrial:
         """One line."""
         kind = "simulated trial" if self.simulated else "trial"
         return (
-            f"<{kind} of {self.assignment.n} units, {self.mechanism}, epsilon {self.epsilon:.6g}>"
+            f"<{kind} of {self.assignment.n} units, {self.mechanism}, epsilon {show(self.epsilon)}>"
         )
 
     def _read(self, part: Callable[[documents.Document], T]) -> T:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.checks import check_confidence
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def quantile(degrees: float, confidence: float) -> float:
     """
     from scipy.special import ndtri, stdtrit
 
-    _check_share(confidence, "confidence")
+    check_confidence(confidence)
     _check_degrees(degrees)
     if math.isinf(degrees):
         return -float(ndtri((1 - confidence) / 2))
@@ -95,7 +96,7 @@ def detectable(
     from scipy.optimize import brentq
 
     _check_error(standard_error)
-    _check_share(power, "power")
+    _check_power(power)
     limit = quantile(degrees_of_freedom, confidence)
     if power <= 1 - confidence:
         raise InputError(
@@ -143,18 +144,9 @@ def _legendre() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return node, weight
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence that is none, before anything is spent.
-
-    Raises:
-        InputError: It is not strictly between 0 and 1.
-    """
-    _check_share(confidence, "confidence")
-
-
-def _check_share(value: float, name: str) -> None:
-    if not 0 < value < 1:
-        raise InputError(f"a {name} of {value}", "above 0 and below 1", "give for example 0.95")
+def _check_power(power: float) -> None:
+    if not 0 < power < 1:
+        raise InputError(f"a power of {power}", "above 0 and below 1", "give for example 0.8")
 
 
 def _check_degrees(degrees: float) -> None:

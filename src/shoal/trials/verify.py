@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal import documents
+from shoal.strict import real, text, whole
 from shoal.trials import verify_aggregates, verify_effects, verify_responses
 from shoal.trials.verify_aggregates import Aggregate, Histogram
-from shoal.trials.verify_facts import Facts, rational, real, text, whole
+from shoal.trials.verify_facts import Facts, rational
 from shoal.trials.verify_horvitz_thompson import HorvitzThompson
 from shoal.trials.verify_responses import Responses
 from shoal.verdict import Check, Verdict, checked

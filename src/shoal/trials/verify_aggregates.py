@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.trials.verify_facts import integers, real, whole
+from shoal.strict import integers, real, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

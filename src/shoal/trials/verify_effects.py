@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.strict import real
 from shoal.trials.verify_aggregates import joined
-from shoal.trials.verify_facts import real
 from shoal.trials.verify_spread import between, normal_laplace, student, summed
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Nothing is imported from other rooms or from the mechanisms, as in `verify`.
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 import re
 from dataclasses import dataclass
@@ -15,42 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal import documents
+from shoal.strict import integers, real, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from shoal import documents
+
 # Python turns whole numbers of up to 4300 digits into text and back.
 _RATIONAL = re.compile(r"[0-9]{1,4300}(/[1-9][0-9]{0,4299})?")
-_PACKED = {"type", "length", "data"}
 _COLUMN = {"name", "type", "values"}
 _FEWEST, _MOST_LEVELS, _MOST_ARMS = 2, 256, 64
 # What a key may be in JSON, by the start of its type; dates and times are texts.
 _KINDS = (("string", str), ("int", int), ("uint", int), ("bool", bool))
 _TIMES = ("date32", "timestamp[")
-
-
-def whole(value: object, least: int, most: int) -> int:
-    """A whole number in a range, or ValueError."""
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError
-    return value
-
-
-def real(value: object) -> float:
-    """A finite number, or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def text(value: object) -> str:
-    """A text, or TypeError."""
-    if not isinstance(value, str):
-        raise TypeError
-    return value
 
 
 def rational(value: object) -> Fraction:
@@ -59,16 +38,6 @@ def rational(value: object) -> Fraction:
         raise ValueError
     found = Fraction(value)
     if str(found) != value:
-        raise ValueError
-    return found
-
-
-def integers(packed: documents.Document, what: str, length: int) -> NDArray[np.int64]:
-    """Packed whole numbers from 0, as many as given, or ValueError."""
-    if packed.keys() != _PACKED:
-        raise ValueError
-    found = documents.unpack_integers(packed, what)
-    if len(found) != length:
         raise ValueError
     return found
 

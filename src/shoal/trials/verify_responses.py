@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.trials.verify_facts import integers, whole
+from shoal.strict import integers, whole
 from shoal.trials.verify_privacy import ONE, units_hold
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ class UnbiasedEstimate:
         low, high = self.interval
         kind = "simulated " if self.simulated else ""
         failed = ", coarse step failed" if self.coarse_failed else ""
-        losses = f"epsilon {self.epsilon:.6g}, delta {self.delta:.3g}"
+        losses = self.estimator.loss.show(up=True)
         return (
             f"{kind}{self.mechanism}: {self.value:.6g} in [{low:.6g}, {high:.6g}] "
             f"({self.confidence:.0%}), standard error at most {self.standard_error:.3g}, "

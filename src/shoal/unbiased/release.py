@@ -12,8 +12,9 @@ from shoal import documents
 from shoal.accounting.booking import check_name, deliver
 from shoal.accounting.budget import text
 from shoal.accounting.rational import round_up
+from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
-from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.mechanisms.noise import source_of
 from shoal.mechanisms.unbiased.symmetric import Symmetric
 from shoal.unbiased.estimate import SCHEMA, UnbiasedEstimate
 from shoal.unbiased.people import People
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from shoal.accounting.ledger import Ledger
-    from shoal.mechanisms.noise import Randomness
+    from shoal.mechanisms.noise import Randomness, Simulated
     from shoal.mechanisms.unbiased.base import Drawn
     from shoal.unbiased.people import Users
     from shoal.unbiased.plan import UnbiasedPlan
@@ -45,7 +46,8 @@ def carry_out(
     values_name: str,
 ) -> UnbiasedEstimate:
     """As `UnbiasedPlan.release` says."""
-    _check(confidence, name)
+    check_confidence(confidence)
+    check_name(name)
     check_name(values_name)
     if ledger is not None and not values_name:
         raise InputError(
@@ -53,11 +55,7 @@ def carry_out(
             "values_name, which tells values of the same users apart",
             'give for example values_name="height"',
         )
-    source = _source(noise)
-    if ledger is not None and source.simulated:
-        raise InputError(
-            "simulated noise with a ledger", "one of the two", "leave out the ledger for a study"
-        )
+    source = source_of(noise, recorded=ledger is not None)
     people = People.of(values, users)
     if not np.array_equal(people.count, plan.request.counts):
         raise DataError(
@@ -140,24 +138,3 @@ def _words(plan: UnbiasedPlan) -> str:
             "a sampled user's value is published"
         )
     return "approximate differential privacy"
-
-
-def _check(confidence: object, name: object) -> None:
-    check_name(name)
-    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    if not number or not 0 < confidence < 1:  # type: ignore[operator]
-        raise InputError(
-            f"a confidence of {str(confidence)[:40]}", "above 0, below 1", "give confidence=0.95"
-        )
-
-
-def _source(noise: object) -> Randomness:
-    if noise is None:
-        return OperatingSystem()
-    if isinstance(noise, Simulated):
-        return noise
-    raise InputError(
-        f"noise of type {type(noise).__name__}",
-        "none, or shoal.Simulated(seed) for a study",
-        "leave it out",
-    )

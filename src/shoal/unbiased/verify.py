@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal import documents
+from shoal.strict import real, text
 from shoal.unbiased.verify_bounds import Bounds, tick_of
 from shoal.unbiased.verify_facts import (
     CLIPPED,
@@ -20,8 +21,6 @@ from shoal.unbiased.verify_facts import (
     SYMMETRIC,
     Facts,
     rational,
-    real,
-    text,
 )
 from shoal.unbiased.verify_losses import exact_loss, parameters_hold
 from shoal.verdict import Check, Verdict, checked

@@ -5,7 +5,6 @@ Nothing is imported from other rooms or from the mechanisms, as in `verify`.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal import documents
+from shoal.strict import integers, real, text, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from shoal import documents
 
 CLIPPED, SAMPLED = "clipped_mean", "sampled_mean"
 RESIDUAL, SYMMETRIC = "clipped_plus_residual", "symmetric_mean"
@@ -42,31 +43,9 @@ _CLAIMS = ("bias_bound", "standard_error", "rmse_bound", "noise_scale")
 # Python turns whole numbers of up to 4300 digits into text and back.
 _RATIONAL = re.compile(r"([0-9]{1,4300})/([1-9][0-9]{0,4299})")
 _WORDS = re.compile(r"[1-9][0-9]{0,19}")
-_PACKED = {"type", "length", "data"}
 _MOST_WEIGHT, _FARTHEST = 2**30, 2.0**300
 _MOST_ORDER, _LEAST_ORDER, _MOST_MOMENTS = 1000, 2, 20
 _USUAL = 2.0**20
-
-
-def whole(value: object) -> int:
-    """A whole number, or ValueError."""
-    if type(value) is not int:
-        raise ValueError
-    return value
-
-
-def real(value: object) -> float:
-    """A finite number, or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def text(value: object) -> str:
-    """A text, or ValueError."""
-    if not isinstance(value, str):
-        raise ValueError  # noqa: TRY004
-    return value
 
 
 def rational(value: object) -> Fraction:
@@ -161,9 +140,7 @@ class Facts:
 
 
 def _counts(packed: documents.Document) -> NDArray[np.int64]:
-    if packed.keys() != _PACKED:
-        raise ValueError
-    counts = documents.unpack_integers(packed, "counts")
+    counts = integers(packed, "counts")
     if not 0 < len(counts) <= _MOST_WEIGHT or int(counts.min()) < 1:
         raise ValueError
     return counts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.mechanisms.noise import Randomness, Simulated
     from shoal.trials.assignment import Assignment
     from shoal.trials.question import Units
-    from shoal.trials.result import PrivateTrial
+    from shoal.trials.result import PrivateTrial, Released
     from shoal.trials.space import Space
 
 
@@ -65,7 +65,7 @@ class Prepared(Protocol):
     def describe(self) -> documents.Document:
         """Name and whole numbers, as a JSON object."""
 
-    def draw(self, units: Units, noise: Randomness) -> documents.Document:
+    def draw(self, units: Units, noise: Randomness) -> Released:
         """What leaves the mechanism."""
 
 
@@ -92,7 +92,7 @@ class Mechanism:
             treatment: The arm of each unit. Public.
             cluster: The cluster of each unit, or None for one cluster. Public.
             space: Levels of the outcome.
-            **options: See `shoal.trials.privatise.Options`.
+            **options: See `shoal.trials.base.Options`.
 
         Returns:
             The table to work with, effects, and the manifest.
@@ -103,10 +103,10 @@ class Mechanism:
             BudgetError: The charge does not fit the ledger.
             LedgerError: The ledger cannot be read or written.
         """
-        return _privatise(self, outcomes, treatment, cluster, space, options)
+        return _privatize(self, outcomes, treatment, cluster, space, options)
 
 
-def _privatise(
+def _privatize(
     mechanism: Mechanism,
     outcomes: Any,  # noqa: ANN401
     treatment: Any,  # noqa: ANN401

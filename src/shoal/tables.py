@@ -1,0 +1,107 @@
+"""Tables on their way out: files by their ending, frames of other libraries."""
+
+from __future__ import annotations
+
+import io
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.errors import InputError, MissingPartError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+def write(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table in one step, as CSV, Parquet or JSON, by the path's ending.
+
+    Raises:
+        InputError: Another ending.
+        DocumentError: The place cannot be written.
+    """
+    ending = check_ending(path)
+    documents.write_bytes(path, _ENCODE[ending](table))
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """The ending of a path that a table can be written to.
+
+    Raises:
+        InputError: Another ending.
+
+    Example:
+        >>> check_ending("speeds.CSV")
+        '.csv'
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in _ENCODE:
+        raise InputError(
+            f"an output named {os.fspath(path)!r}",
+            "a name that ends in .csv, .parquet or .json",
+            "choose one of these",
+        )
+    return ending
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """The table for pandas.
+
+    Raises:
+        MissingPartError: pandas is not installed.
+    """
+    if find_spec("pandas") is None:
+        raise _missing("pandas")
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def to_polars(table: pa.Table) -> pl.DataFrame:
+    """The table for Polars.
+
+    Raises:
+        MissingPartError: Polars is not installed.
+    """
+    if find_spec("polars") is None:
+        raise _missing("polars")
+    import polars as pl
+
+    return pl.DataFrame(table)
+
+
+def _missing(part: str) -> MissingPartError:
+    return MissingPartError(
+        f"{part} is not installed",
+        f"an installation with {part}",
+        f'run pip install "shoal[{part}]"',
+    )
+
+
+def _csv(table: pa.Table) -> bytes:
+    from pyarrow import csv
+
+    stream = io.BytesIO()
+    csv.write_csv(table, stream)
+    return stream.getvalue()
+
+
+def _parquet(table: pa.Table) -> bytes:
+    from pyarrow import parquet
+
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    return stream.getvalue()
+
+
+def _json(table: pa.Table) -> bytes:
+    import json
+
+    rows = table.to_pylist()
+    return (json.dumps(rows, default=str, allow_nan=False, indent=1) + "\n").encode()
+
+
+_ENCODE = {".csv": _csv, ".parquet": _parquet, ".json": _json}
