@@ -10,9 +10,9 @@ An attack is a module of this folder with
 
     def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome: ...
 
-It is listed in `ATTACKS` below by its module's name. A run is repeatable by its seed as far as the operating
-system's randomness allows, writes into its own empty folder alone and starts no threads that
-outlive it.
+It is listed in `ATTACKS` below by its module's name. A run is repeatable by its seed as far as the
+operating system's randomness allows, writes into its own empty folder alone and starts no threads
+that outlive it.
 """
 
 from __future__ import annotations
