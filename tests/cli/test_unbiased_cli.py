@@ -109,7 +109,7 @@ def shell(
 def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     """Plan, release, manifest, second opinion, and again at no cost."""
     out = shell.good(*BY_PLAN, "--manifest", "mean.json")
-    assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 1e-06\n")
+    assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 0.000001\n")
     manifest = json.loads((shell.folder / "mean.json").read_bytes())
     assert abs(manifest["result"]["value"] - 40) < 8
     assert verify(manifest).holds
@@ -193,7 +193,7 @@ def test_bounds(shell: Shell) -> None:
         (RELEASE, "neither a plan nor a method"),
         ([*BY_PLAN, "--epsilon", "1"], "a plan and --epsilon"),
         ([*BY_PLAN, "--method", "clipped_mean"], "a plan and --method"),
-        ([*BY_PLAN, "--confidence", "1"], "confidence of 1.0"),
+        ([*BY_PLAN, "--confidence", "1"], "confidence is 1.0"),
         ([*BY_PLAN, "--name", "\udcff"], "release name"),
         ([*BY_PLAN, "--manifest", "no/m.json"], "cannot be written"),
         ([*BY_PLAN, "--value", "length"], "no column 'length'"),

@@ -157,4 +157,8 @@ def _show(value: Fraction, *, up: bool) -> str:
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = 6, MAX_EMAX, MIN_EMIN
         context.rounding = ROUND_CEILING if up else ROUND_FLOOR
-        return str(Decimal(value.numerator) / Decimal(value.denominator))
+        written = str(Decimal(value.numerator) / Decimal(value.denominator))
+    mantissa, exponent, power = written.partition("E")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return mantissa + exponent + power
