@@ -1,0 +1,87 @@
+"""`python -m tests.evidence`: run the attacks and write docs/evidence.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.evidence.finding import ATTACKS, shown
+from tests.evidence.page import Circumstances, page
+from tests.evidence.part import load
+from tests.evidence.running import code, run
+
+ROOT = Path(__file__).parents[2]
+
+
+def main(arguments: list[str]) -> int:
+    """Run, write, and say what was found; 1 if a promise was broken."""
+    options = _parser().parse_args(arguments)
+    console, begun, commit = Console(stderr=True), time.monotonic(), code()
+    sizes = {
+        module: max(1, round(load(module).FULL * options.scale))
+        for module in options.attack or ATTACKS
+    }
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    ) as bars:
+        tasks = {
+            module: bars.add_task(load(module).NAME, total=size) for module, size in sizes.items()
+        }
+        ran = run(
+            sizes,
+            seed=options.seed,
+            results=options.results / commit,
+            workers=options.workers,
+            advance=lambda module, more: bars.advance(tasks[module], more),
+        )
+    of = Circumstances(
+        command=" ".join(["python -m tests.evidence", *arguments]) if arguments else "make evidence",
+        date=datetime.now(UTC).date().isoformat(),
+        code=commit,
+        seed=options.seed,
+        scale=options.scale,
+        workers=options.workers,
+        minutes=(time.monotonic() - begun) / 60,
+    )
+    if options.output is not None:
+        options.output.write_text(page(ran, of), encoding="utf-8")
+    failed = 0
+    for each in ran:
+        failed += len(each.outcome.failures)
+        console.print(
+            f"{load(each.module).NAME}: {each.outcome.tried:,} {load(each.module).UNIT}, "
+            f"{len(each.outcome.failures)} failures, {each.seconds:.0f} s"
+        )
+        for line in shown(each.outcome.failures):
+            console.print(f"  {line}", markup=False)
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.evidence", description=__doc__)
+    parser.add_argument(
+        "--attack", nargs="+", choices=ATTACKS, metavar="NAME", help=f"of {', '.join(ATTACKS)}"
+    )
+    parser.add_argument("--scale", type=float, default=1.0, help="part of the full sizes")
+    parser.add_argument("--seed", type=int, default=1, help="of what is not the system's randomness")
+    parser.add_argument("--workers", type=int, default=2, help="processes at a time")
+    parser.add_argument("--output", type=Path, help="the page; none is written unless given")
+    parser.add_argument(
+        "--results", type=Path, default=ROOT / "evidence-results",
+        help="finished parts, so that a stopped run goes on",
+    )  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,103 @@
+"""Draws of discrete Laplace and discrete Gaussian noise, as releases draw it, against the exact
+distributions, at scales from 2 to 2^40 lattice steps: likelihood-ratio tests of single draws and of
+pairs of neighbours in a vector, each with a false-alarm rate of 1e-9. The same draws must reject a
+scale that is a little too small.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from shoal.mechanisms.noise import OperatingSystem
+from tests.evidence.finding import Outcome
+from tests.evidence.goodness import FALSE_ALARM, judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tests.evidence.finding import Progress
+
+NAME = "noise against its exact distribution"
+PROMISES = ("G-ACCOUNTING", "G-CONVERSION")
+UNIT = "draws"
+FULL, REDUCED, PARTS = 48_000_000, 80_000, 1
+
+BITS = (1, 6, 20, 40)
+KINDS = ("Laplace", "Gaussian")
+_AT_ONCE = 200_000
+_PAIRS = 4
+
+
+def edges(bits: int) -> NDArray[np.int64]:
+    """The last whole number of each bin but the last: a half of the scale each, at least one."""
+    step = max(1, 2**bits // 2)
+    return np.arange(-24, 24) * step
+
+
+def below(kind: str, z: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
+    """P[Z <= z]: in closed form for Laplace; summed, or normal at fine scales, for Gaussian."""
+    if kind == "Laplace":
+        q = np.exp(-1 / scale)
+        tail = np.exp(-np.where(z >= 0, z + 1, -z) / scale) / (1 + q)
+        return np.asarray(np.where(z >= 0, 1 - tail, tail))
+    if scale > 1e4:
+        # The lattice is so fine that the midpoint rule errs by less than 1 / scale^2.
+        return np.asarray(stats.norm.cdf((z + 0.5) / scale))
+    every = np.arange(-int(40 * scale), int(40 * scale) + 1)
+    weight = np.cumsum(np.exp(-((every / scale) ** 2) / 2))
+    return np.asarray(weight[np.clip(z - every[0], 0, len(every) - 1)] / weight[-1])
+
+
+def chances(kind: str, bits: int, factor: float) -> NDArray[np.float64]:
+    """Of every bin, tails in the ends, if the scale were factor x 2^bits."""
+    cumulated = below(kind, edges(bits), factor * 2.0**bits)
+    return np.diff(np.concatenate([[0.0], cumulated, [1.0]]))
+
+
+def draw(kind: str, bits: int, size: int) -> NDArray[np.int64]:
+    """So many noise terms from the operating system, on the number that is furthest from clamps."""
+    source, middle = OperatingSystem(), 2**60
+    add = source.add_laplace if kind == "Laplace" else source.add_gaussian
+    return np.asarray(add([middle] * size, bits)) - middle
+
+
+def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  # noqa: ARG001
+    """Draw an equal part of each kind at each scale."""
+    failures, notes, tried = [], [], 0
+    each = -(-size // (len(BITS) * len(KINDS)))
+    for kind in KINDS:
+        for bits in BITS:
+            seen = np.zeros(len(edges(bits)) + 1, dtype=np.int64)
+            pairs = np.zeros(_PAIRS**2, dtype=np.int64)
+            quarters = _quarters(chances(kind, bits, 1.0))
+            for at in range(0, each, _AT_ONCE):
+                noise = draw(kind, bits, min(_AT_ONCE, each - at))
+                place = np.searchsorted(edges(bits), noise)
+                seen += np.bincount(place, minlength=len(seen))
+                quarter = quarters[place]
+                pairs += np.bincount(quarter[:-1] * _PAIRS + quarter[1:], minlength=len(pairs))
+                progress(len(noise))
+                tried += len(noise)
+            what = f"{kind} noise of scale 2^{bits}"
+            broken, note = judge(what, seen, lambda f, k=kind, b=bits: chances(k, b, f))
+            failures += broken + _independent(what, pairs.reshape(_PAIRS, _PAIRS))
+            notes.append(f"{note} ({each:,} draws)")
+    return Outcome(tried, tuple(failures), tuple(notes))
+
+
+def _quarters(chance: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A rough quarter of the distribution for each bin."""
+    middle = np.cumsum(chance) - chance / 2
+    return np.minimum((middle * _PAIRS).astype(np.int64), _PAIRS - 1)
+
+
+def _independent(what: str, pairs: NDArray[np.int64]) -> list[str]:
+    """Neighbours in a vector know nothing of each other."""
+    kept = pairs[pairs.sum(axis=1) > 0][:, pairs.sum(axis=0) > 0]
+    found = float(stats.chi2_contingency(kept).pvalue)
+    return [f"{what}: neighbours depend, p = {found:.2g}"] if found < FALSE_ALARM else []

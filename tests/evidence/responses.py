@@ -1,0 +1,82 @@
+"""Randomised responses of trials, drawn as releases draw them, against their exact probabilities:
+each outcome kept or replaced, and if replaced drawn from its group's prior. Levels, floors and
+priors at the edges of what is allowed are among them; a probability of replacing that is a little
+too small is rejected.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.mechanisms.noise import OperatingSystem
+from shoal.trials.parameters import ONE, Parameters
+from shoal.trials.response import prior_of, respond
+from tests.evidence.finding import Outcome
+from tests.evidence.goodness import judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tests.evidence.finding import Progress
+
+NAME = "randomised responses against their exact distribution"
+PROMISES = ("G-LABEL", "G-EXACT")
+UNIT = "responses"
+FULL, REDUCED, PARTS = 10_000_000, 100_000, 1
+
+# Levels in use, part replaced, floor in parts of 1/levels, noisy shares of a group.
+CASES: tuple[tuple[int, float, float, tuple[float, ...]], ...] = (
+    (2, 0.5, 0.5, (0.7, 0.3)),
+    (2, 0.9, 1.0, (0.5, 0.5)),
+    (3, 0.3, 0.1, (0.95, 0.05, -0.4)),
+    (5, 0.6, 0.3, (3.0, 0.0, 0.0, 0.2, 0.1)),
+    (10, 0.97, 0.01, (0.1,) * 10),
+)
+_AT_ONCE = 500_000
+
+
+def probabilities(
+    prior: NDArray[np.int64], parameters: Parameters, factor: float
+) -> NDArray[np.float64]:
+    """Of each outcome and its response, outcomes being equally frequent; lambda times a factor."""
+    levels = prior.shape[1]
+    replaced = factor * parameters.replaced / ONE
+    chance = replaced * prior[0][None, :] / ONE + (1 - replaced) * np.eye(levels)
+    return np.asarray(chance.ravel() / levels)
+
+
+def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  # noqa: ARG001
+    """Respond for outcomes that are equally often on every level."""
+    failures, notes, tried = [], [], 0
+    each = -(-size // len(CASES))
+    for at, (levels, replaced, floor, shares) in enumerate(CASES):
+        weight, units = 2**20, 1000
+        parameters = Parameters(
+            tuple(range(levels)),
+            floor=int(floor * ONE / levels),
+            replaced=int(replaced * ONE),
+            weight=weight,
+        )
+        noisy = np.array([[int(share * weight * units) for share in shares]])
+        prior = prior_of(noisy, np.array([units]), parameters)
+        seen = np.zeros(levels**2, dtype=np.int64)
+        for start in range(0, each, _AT_ONCE):
+            many = min(_AT_ONCE, each - start)
+            # Outcomes in equal parts would not be multinomial: they are drawn, too.
+            codes = np.random.default_rng([seed, at, start]).integers(0, levels, many)
+            words = OperatingSystem().bits(many, 0)
+            given = respond(codes, np.zeros(many, dtype=np.int64), prior, parameters, words)
+            seen += np.bincount(codes * levels + given, minlength=levels**2)
+            progress(many)
+            tried += many
+        what = f"responses on {levels} levels with {replaced:.0%} replaced"
+        broken, note = judge(
+            what, seen, lambda f, q=prior, p=parameters: probabilities(q, p, f)
+        )  # fmt: skip
+        failures += broken
+        notes.append(f"{note.replace('a scale', 'a part')} ({each:,} draws)")
+    return Outcome(tried, tuple(failures), tuple(notes))
