@@ -1,10 +1,11 @@
-"""The stated loss of random plans against Google's dp-accounting, for the user with the largest
-loss: plans of cells by all methods and statistics with Laplace and Gaussian noise, plans of trials,
+"""The stated loss of random plans against Google's dp-accounting.
+
+Plans of cells by all methods and statistics with Laplace and Gaussian noise, plans of trials, and
 clipped means. What a user moves and the noise that is added go to dp-accounting as events of their
-own; it composes them. Laplace noise: Renyi accounting at order 10^9 gives the pure loss to seven
-digits, and an optimistic privacy loss distribution at delta = 10^-9 is a lower bound. Gaussian
-noise: the exact epsilon of dp-accounting at the plan's delta. The stated loss is never below by
-more than 1e-6 of itself, and never above by more than 2%, where the lattice costs most.
+own, and it composes them. Laplace noise: Renyi accounting at order 10^9 gives the pure loss to
+seven digits, and an optimistic privacy loss distribution at delta = 10^-9 is a lower bound.
+Gaussian noise: the exact epsilon of dp-accounting at the plan's delta. The stated loss is never
+below by more than 1e-6 of itself, and never above by more than 2%.
 """
 
 from __future__ import annotations
@@ -174,7 +175,8 @@ def _pair(first: float, second: float, gaussian: bool) -> tuple[float, float]:  
 
 def _selections(plan: shoal.Plan) -> list[list[float]]:
     """Of each user: what the selections cost it."""
-    mechanism, found = plan.mechanism, [[] for _ in range(plan.occupancy.n_users)]
+    mechanism = plan.mechanism
+    found: list[list[float]] = [[] for _ in range(plan.occupancy.n_users)]
     if mechanism.selects == "nothing":
         return found
     moved = mechanism.score_sensitivity(plan.design)

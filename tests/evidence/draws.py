@@ -1,11 +1,13 @@
-"""Draws of discrete Laplace and discrete Gaussian noise, as releases draw it, against the exact
-distributions, at scales from 2 to 2^40 lattice steps: likelihood-ratio tests of single draws and of
-pairs of neighbours in a vector, each with a false-alarm rate of 1e-9. The same draws must reject a
-scale that is a little too small.
+"""Draws of discrete Laplace and discrete Gaussian noise, as releases draw it.
+
+They are compared with the exact distributions at scales from 2 to 2^40 lattice steps, by
+likelihood-ratio tests of single draws and tests of independence of neighbours in a vector, each
+with a false-alarm rate of 1e-9. The same draws must reject a scale that is a little too small.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +38,7 @@ _PAIRS = 4
 def edges(bits: int) -> NDArray[np.int64]:
     """The last whole number of each bin but the last: a half of the scale each, at least one."""
     step = max(1, 2**bits // 2)
-    return np.arange(-24, 24) * step
+    return np.arange(-24, 24, dtype=np.int64) * np.int64(step)
 
 
 def below(kind: str, z: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
@@ -84,7 +86,7 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  
                 progress(len(noise))
                 tried += len(noise)
             what = f"{kind} noise of scale 2^{bits}"
-            broken, note = judge(what, seen, lambda f, k=kind, b=bits: chances(k, b, f))
+            broken, note = judge(what, seen, partial(chances, kind, bits))
             failures += broken + _independent(what, pairs.reshape(_PAIRS, _PAIRS))
             notes.append(f"{note} ({each:,} draws)")
     return Outcome(tried, tuple(failures), tuple(notes))

@@ -10,9 +10,9 @@ An attack is a module of this folder with
 
     def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome: ...
 
-It is listed in `ATTACKS` below by its module's name. A run is repeatable by its seed as far as the
-operating system's randomness allows, writes into its own empty folder alone and starts no threads
-that outlive it.
+Its docstring is printed on the page. It is listed in `ATTACKS` below by its module's name. A run is
+repeatable by its seed as far as the operating system's randomness allows, writes into its own empty
+folder alone and starts no threads that outlive it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     """Called with how many more were tried since the last call."""
 
 # Every attack, by the name of its module in this folder, in the order of the page.
-ATTACKS: tuple[str, ...] = ("draws", "selections", "responses")
+ATTACKS: tuple[str, ...] = ("draws", "selections", "responses", "accounting")
 _MOST_SHOWN = 50
 
 
@@ -63,12 +63,7 @@ class Attack(Protocol):
 
 
 def together(outcomes: Iterable[Outcome]) -> Outcome:
-    """The outcomes of all parts of an attack as one; equal notes once, in their first order.
-
-    Example:
-        >>> together([Outcome(2, notes=("a",)), Outcome(3, ("x",), ("a", "b"))])
-        Outcome(tried=5, failures=('x',), notes=('a', 'b'))
-    """
+    """The outcomes of all parts of an attack as one; equal notes once, in their first order."""
     parts = list(outcomes)
     return Outcome(
         sum(part.tried for part in parts),

@@ -45,7 +45,8 @@ def page(ran: list[Ran], of: Circumstances) -> str:
     failed = sum(len(each.outcome.failures) for each in ran)
     found = "No promise was broken." if failed == 0 else f"**Promises were broken {failed} times.**"
     size = "at full size" if of.scale == 1 else f"at {of.scale:g} times the full size"
-    libraries = ", ".join(f"{name} {_version(name)}" for name in _LIBRARIES)
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    libraries += f", Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     lines = [
         "# Evidence",
         "",
@@ -55,8 +56,7 @@ def page(ran: list[Ran], of: Circumstances) -> str:
         "",
         f"- date: {of.date}, in {of.minutes:.0f} minutes with {of.workers} processes at a time",
         f"- commit of the code: `{of.code}`; seed {of.seed}",
-        f"- versions: {libraries}, Python {platform.python_version()}, "
-        f"SQLite {sqlite3.sqlite_version}",
+        f"- versions: {libraries}",
         "",
         "| attack | promises | tried | failures | seconds |",
         "| --- | --- | ---: | ---: | ---: |",
@@ -83,7 +83,3 @@ def _section(each: Ran) -> list[str]:
     if each.outcome.failures:
         lines += ["", "Failures:", "", *(f"- {line}" for line in shown(each.outcome.failures))]
     return lines
-
-
-def _version(name: str) -> str:
-    return version(name)

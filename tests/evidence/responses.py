@@ -1,11 +1,13 @@
-"""Randomised responses of trials, drawn as releases draw them, against their exact probabilities:
-each outcome kept or replaced, and if replaced drawn from its group's prior. Levels, floors and
-priors at the edges of what is allowed are among them; a probability of replacing that is a little
-too small is rejected.
+"""Randomised responses of trials, drawn as releases draw them.
+
+They are compared with their exact probabilities: each outcome is kept or replaced, and if replaced
+drawn from its group's prior. Levels, floors and priors at the edges of what is allowed are among
+them. The same responses must reject a probability of replacing that is a little too small.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,9 +76,7 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  
             progress(many)
             tried += many
         what = f"responses on {levels} levels with {replaced:.0%} replaced"
-        broken, note = judge(
-            what, seen, lambda f, q=prior, p=parameters: probabilities(q, p, f)
-        )  # fmt: skip
+        broken, note = judge(what, seen, partial(probabilities, prior, parameters))
         failures += broken
         notes.append(f"{note.replace('a scale', 'a part')} ({each:,} draws)")
     return Outcome(tried, tuple(failures), tuple(notes))

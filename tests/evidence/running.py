@@ -63,9 +63,7 @@ def pieces(module: str, size: int, seed: int) -> list[Piece]:
     most = max(1, size // attack.REDUCED)
     parts = min(getattr(attack, "PARTS", 1), most)
     edges = [size * at // parts for at in range(parts + 1)]
-    return [
-        Piece(module, at, edges[at + 1] - edges[at], 10_000 * seed + at) for at in range(parts)
-    ]
+    return [Piece(module, at, edges[at + 1] - edges[at], 10_000 * seed + at) for at in range(parts)]
 
 
 def run_piece(piece: Piece, result: Path, advance: Advance) -> tuple[Outcome, float]:

@@ -1,9 +1,12 @@
-"""Private selections (permute-and-flip, as releases draw them) against their exact probabilities by
-enumeration of all orders of the candidates, and a scale that is a little too small rejected.
+"""Private selections (permute-and-flip), as releases draw them.
+
+They are compared with their exact probabilities, by enumeration of all orders of the candidates;
+the same selections must reject a scale that is a little too small.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +18,8 @@ from tests.support.selections import by_permutations
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from tests.evidence.finding import Progress
 
@@ -33,6 +38,11 @@ CASES = (
 _EVERY = 1000
 
 
+def probabilities(scores: NDArray[np.int64], scale: float, factor: float) -> NDArray[np.float64]:
+    """Of each candidate, if the scale were multiplied by a factor."""
+    return by_permutations(scores, factor * scale)
+
+
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  # noqa: ARG001
     """Select again and again."""
     failures, notes, tried, source = [], [], 0, OperatingSystem()
@@ -46,9 +56,7 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  
         progress(many % _EVERY)
         tried += many
         what = f"a selection from scores {list(numbers)} at scale {scale:g}"
-        broken, note = judge(
-            what, seen, lambda f, s=scores, b=scale: by_permutations(s, f * b)
-        )  # fmt: skip
+        broken, note = judge(what, seen, partial(probabilities, scores, scale))
         if len(set(numbers)) == 1:  # no scale to tell: all candidates are alike
             broken, note = [line for line in broken if "low" not in line], f"{what}: uniform"
         failures += broken
