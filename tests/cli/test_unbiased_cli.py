@@ -197,7 +197,7 @@ def test_bounds(shell: Shell) -> None:
         ([*BY_PLAN, "--name", "\udcff"], "release name"),
         ([*BY_PLAN, "--manifest", "no/m.json"], "cannot be written"),
         ([*BY_PLAN, "--value", "length"], "no column 'length'"),
-        ([*BY_PLAN, "--value", "person"], "one column as value and user"),
+        ([*BY_PLAN, "--value", "person"], "the value column 'person' as user"),
         ([*BY_PLAN, "--user", "day"], "numbers of records are not the plan's"),
         ([*BY_PLAN, "--user", "minutes", "--value", "day"], "the column user holds double"),
         ([*BY_PLAN, "--ledger", "gone.ledger"], "gone.ledger"),

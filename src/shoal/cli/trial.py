@@ -163,8 +163,8 @@ def release(
     outcomes = space_of(space, rounding)
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     with working("reading outcomes, drawing, recording"):
-        named = [each for each in (outcome, treatment, cluster, unit) if each is not None]
-        table = read_columns(data, list(dict.fromkeys(named)))
+        public = {"treatment": treatment, "cluster": cluster, "unit": unit}
+        table = read_columns(data, private={"outcome": outcome}, public=public)
         arms = table.column(treatment)
         done = chosen.privatize(
             table.column(outcome),
@@ -248,8 +248,7 @@ def _sizes(
         )
     if data is None or treatment is None:
         return units
-    names = [treatment] if cluster is None else [treatment, cluster]
-    table = read_columns(data, list(dict.fromkeys(names)))
+    table = read_columns(data, private={}, public={"treatment": treatment, "cluster": cluster})
     arms = table.column(treatment)
     found = enrol(
         arms,

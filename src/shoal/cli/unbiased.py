@@ -186,7 +186,7 @@ def release(
     check_outputs(None, manifest, confidence)
     loaded = None if plan is None else _load(plan)
     with working("reading values, drawing, recording"):
-        table = read(data, [value] if user is None else [value, user], missing)
+        table = read(data, value, user, missing)
         who = None if user is None else keys.as_array(table.column(user), "user")
         made = loaded or _wished(wishes, counted(table.num_rows, who))
         done = made.release(

@@ -17,7 +17,7 @@ def people(
     from shoal.errors import InputError
 
     if data is not None and user is not None and users is None:
-        table = read(data, [user] if value is None else [user, value], missing)
+        table = read(data, value, user, missing)
         return counted(table.num_rows, table.column(user))
     if data is None and user is None and users is not None:
         return users
@@ -37,7 +37,7 @@ def counted(rows: int, who: Any) -> Any:  # noqa: ANN401
     return rows if who is None else np.bincount(keys.encode(who, "user"))
 
 
-def read(data: Path, names: list[str], missing: str) -> pa.Table:
+def read(data: Path, value: str | None, user: str | None, missing: str) -> pa.Table:
     """Columns of a file; without rows that lack one, if whether they are there is public."""
     import pyarrow.compute as pc
 
@@ -46,11 +46,9 @@ def read(data: Path, names: list[str], missing: str) -> pa.Table:
 
     if missing not in {"refuse", "public"}:
         raise InputError(f"missing {missing[:40]!r}", "refuse or public", "choose one of these")
-    if len(set(names)) != len(names):
-        raise InputError("one column as value and user", "two columns", "check their names")
-    table = read_columns(data, names)
+    table = read_columns(data, private={"value": value}, public={"user": user})
     if missing == "public":
-        for name in names:
+        for name in table.column_names:
             table = table.filter(pc.invert(pc.is_null(table.column(name), nan_is_null=True)))
     return table
 

@@ -15,7 +15,8 @@ from shoal.records import occupancy as occupancies
 from shoal.records import passing
 from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
-from shoal.records.source import connect, describe, engine_errors
+from shoal.records.source import check_frame, check_present, connect, describe, engine_errors
+from shoal.roles import check_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,14 +136,9 @@ class Records:
         table, backend = connect(self.source)
         with engine_errors(self.source):
             schema = dict(table.schema().items())
-        needed = [self.user, self.value, *(c for rule in self.rules for c in rule.columns)]
-        for name in needed:
-            if name not in schema:
-                raise DataError(
-                    f"no column {name!r} in {describe(self.source)}",
-                    f"one of {', '.join(sorted(schema))}",
-                    "check the spelling",
-                )
+        read = [column for rule in self.rules for column in rule.columns]
+        check_present(self.source, list(schema), [self.user, self.value, *read])
+        check_frame(self.source, {"value": self.value}, {"user": self.user, "cell": read})
         passing.check_types(schema, self.user, self.value, self.rules)
         return table, backend
 
@@ -179,12 +175,8 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
             "names of columns, and at least one cell rule",
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
-    if value == user or any(value in rule.columns for rule in rules):
-        raise InputError(
-            f"the value column {value!r} as user or cell",
-            "cells and users that do not depend on the value",
-            "counts are public, so they must not be made from private values",
-        )
+    read = [column for rule in rules for column in rule.columns]
+    check_columns({"value": value}, {"user": user, "cell": read})
     names = [rule.name for rule in rules]
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(

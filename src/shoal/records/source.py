@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError, InputError, ShoalError
+from shoal.roles import check_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 # Ibis ships no types that a checker could use: these names say what is meant.
@@ -67,7 +69,7 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
 
         if isinstance(source, ibis.Table):
             return source, source.get_backend()
-        if module in ("pyarrow", "pandas", "polars"):
+        if _is_frame(source):
             return ibis.memtable(_collected(source)), _duckdb()
         if module == "pyspark":
             return _spark(source)
@@ -76,6 +78,51 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         "a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
         "convert them to one of these",
     )
+
+
+def check_present(source: object, known: Sequence[str], needed: Sequence[str]) -> None:
+    """Refuse columns that are not there, and names that an engine could take for another column's.
+
+    Engines fold the case of names: of `speed` and `SPEED` in one table, they read either.
+
+    Raises:
+        DataError: No such column, or several whose names differ in case alone.
+    """
+    folded = Counter(name.casefold() for name in known)
+    for name in needed:
+        if name not in known:
+            raise DataError(
+                f"no column {name!r} in {describe(source)}",
+                f"one of {', '.join(sorted(known))}",
+                "check the spelling",
+            )
+        if folded[name.casefold()] > 1:
+            raise DataError(
+                f"columns of {describe(source)} that are called {name!r} but for case",
+                "names that differ in more than case, which engines do not tell apart",
+                "rename one of them",
+            )
+
+
+def check_frame(
+    source: Any,  # noqa: ANN401
+    private: Mapping[str, str | None],
+    public: Mapping[str, str | Sequence[str] | None],
+) -> None:
+    """Refuse a table in memory that holds one column under two names, in both kinds of roles.
+
+    Raises:
+        InputError: A private column is a public one, too.
+        DataError: The table cannot be read.
+    """
+    if not _is_frame(source) or type(source).__name__ == "LazyFrame":
+        return
+    for role, name in private.items():
+        for other, given in public.items():
+            for each in [given] if isinstance(given, str) else given or ():
+                with engine_errors(source):
+                    columns = None if name is None else source[name], source[each]
+                check_arrays({role: columns[0]}, {other: columns[1]})
 
 
 def in_memory(table: EngineTable) -> bool:
@@ -127,6 +174,10 @@ def _duckdb() -> Engine:
 
     # Nothing is fetched from the network behind the user's back.
     return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
+
+
+def _is_frame(source: object) -> bool:
+    return type(source).__module__.split(".")[0] in {"pyarrow", "pandas", "polars"}
 
 
 def _collected(source: Any) -> Any:  # noqa: ANN401

@@ -5,39 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError
-from shoal.records.source import connect, describe, engine_errors
+from shoal.records.source import check_frame, check_present, connect, describe, engine_errors
+from shoal.roles import check_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     import pyarrow as pa
 
 
-def read_columns(source: object, names: Sequence[str]) -> pa.Table:
+def read_columns(
+    source: object, *, private: Mapping[str, str | None], public: Mapping[str, str | None]
+) -> pa.Table:
     """Some columns of records, in the order of the source's rows. Private.
 
     Args:
         source: As in `shoal.Records`: a Parquet or CSV file, a table in memory, an Ibis table.
-        names: Columns, each at most once.
+        private: Role and column of what is protected; None for a role that nothing has.
+        public: The same of what is known to all: none of it may be a private column.
 
     Raises:
+        InputError: A private column in a public role.
         DataError: The source cannot be read, a column is missing, or there is no row.
+
+    Guarantees: G-ROLES.
 
     Example:
         >>> import pyarrow as pa
-        >>> read_columns(pa.table({"a": [3, 1], "b": [0, 0]}), ["a"]).column("a").to_pylist()
-        [3, 1]
+        >>> table = pa.table({"bought": [3, 1], "arm": [0, 1], "age": [20, 30]})
+        >>> read_columns(table, private={"outcome": "bought"}, public={"treatment": "arm"}).shape
+        (2, 2)
     """
+    check_columns(private, public)
+    names = _named(private) + [name for name in _named(public) if name not in _named(private)]
     table, backend = connect(source)
     with engine_errors(source):
         known = list(table.schema())
-    for name in names:
-        if name not in known:
-            raise DataError(
-                f"no column {name!r} in {describe(source)}",
-                f"one of {', '.join(sorted(known))}",
-                "check the spelling",
-            )
+    check_present(source, known, names)
+    check_frame(source, private, public)
     with engine_errors(source):
         found: pa.Table = backend.to_pyarrow(table.select(*names))
     if found.num_rows == 0:
@@ -45,3 +50,7 @@ def read_columns(source: object, names: Sequence[str]) -> pa.Table:
             f"no rows in {describe(source)}", "at least one", "check the source and its filters"
         )
     return found
+
+
+def _named(roles: Mapping[str, str | None]) -> list[str]:
+    return list(dict.fromkeys(name for name in roles.values() if name is not None))

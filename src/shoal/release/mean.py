@@ -32,6 +32,7 @@ from shoal.records.occupancy import build
 from shoal.release.estimate import Estimate
 from shoal.release.numbers import Numbers
 from shoal.release.release import drawing_of
+from shoal.roles import check_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -316,6 +317,7 @@ def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate
     Raises:
         DataError: Lengths differ, nothing is there, or a value is missing or not finite.
     """
+    check_arrays({"value": values}, {"user": users})
     numbers = numbers_of(values)
     if numbers.size == 0:
         raise DataError("no records", "at least one record", "give a value and a user for each")

@@ -17,6 +17,7 @@ from shoal.planning.request import check_epsilon
 from shoal.records import keys
 from shoal.records.lattice import Bounds, Lattice
 from shoal.release import mean
+from shoal.roles import check_arrays
 from shoal.theory import laplace
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def vector(
         (3, 0.0002)
     """
     check_confidence(confidence)
+    check_arrays({"value": values}, {"user": users})
     points = _points(values)
     limits = Bounds.of(bounds)
     if domain == "box":

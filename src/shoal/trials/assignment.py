@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,12 @@ def _control_first(
     values = found.to_pylist()
     if control is None:
         return found, arm
+    if not isinstance(control, str | int | date | np.generic):
+        raise InputError(
+            f"a control arm of type {type(control).__name__}",
+            "one arm: a text, whole number, boolean or date",
+            "name an arm of the treatment column",
+        )
     if control not in values:
         raise InputError(
             f"a control arm {str(control)[:40]!r}",

@@ -98,7 +98,7 @@ class Mechanism:
             The table to work with, effects, and the manifest.
 
         Raises:
-            InputError: An option is not usable.
+            InputError: An option is not usable, or the outcome is given in a public role.
             DataError: Columns are not usable; the message says nothing about outcomes.
             BudgetError: The charge does not fit the ledger.
             LedgerError: The ledger cannot be read or written.

@@ -10,6 +10,7 @@ import numpy as np
 from shoal import documents
 from shoal.accounting.booking import check_name
 from shoal.errors import DataError, InputError
+from shoal.roles import check_arrays
 from shoal.trials.assignment import enrol
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def take_in(
 
     Raises:
         DataError: Columns that are not usable.
-        InputError: Unknown rules.
+        InputError: Unknown rules, or the outcome in a public role.
     """
     if missing not in MISSING:
         raise InputError(
@@ -129,6 +130,7 @@ def take_in(
             "declare public only if whether an outcome is present may be known",
         )
     check_name(outcome_name)
+    check_arrays({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
     numbers = space.numbers(outcomes)
     present = ~np.isnan(numbers)
     # Only absence may be declared public: an infinite outcome is an outcome.

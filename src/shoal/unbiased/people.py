@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import DataError
 from shoal.mechanisms.unbiased.grid import saturated
 from shoal.records import keys
+from shoal.roles import check_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,7 @@ class People:
             >>> People.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
             [5.0, 2.0]
         """
+        check_arrays({"value": values}, {"user": users})
         numbers = _numbers(values)
         if users is None:
             return cls(saturated(numbers), np.ones(len(numbers), dtype=np.int64))
