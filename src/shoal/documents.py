@@ -1,43 +1,35 @@
 """JSON documents with a versioned schema: canonical bytes, packed integer arrays, safe files.
 
 Every file shoal writes (occupancy, plan, manifest) is one JSON object whose `schema` names
-its kind and version. Equal contents have equal bytes: keys are sorted and NaN is refused.
+its kind and version. Equal contents have equal bytes, and no other bytes are read.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import json
 import os
+import stat
 import tempfile
-import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from shoal.errors import DocumentError
+from shoal.packed import pack_integers, unpack_integers
+from shoal.plain_json import MOST_BYTES, Document, canonical_bytes, plain, strict
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Document = dict[str, Any]
-
-_TYPES = ("<u1", "<u2", "<u4", "<u8")
-
-
-def canonical_bytes(document: Document) -> bytes:
-    """The one byte string of a document: sorted keys, no spaces, no NaN, UTF-8.
-
-    Example:
-        >>> canonical_bytes({"b": 1, "a": [True, None]})
-        b'{"a":[true,null],"b":1}'
-    """
-    return json.dumps(
-        document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
-    ).encode()
+__all__ = [
+    "Document",
+    "canonical_bytes",
+    "check_schema",
+    "check_writable",
+    "digest",
+    "pack_integers",
+    "parse",
+    "plain",
+    "read",
+    "read_bytes",
+    "unpack_integers",
+    "write_bytes",
+]
 
 
 def digest(document: Document) -> str:
@@ -49,22 +41,12 @@ def parse(text: bytes, schema: str | tuple[str, ...], what: str) -> Document:
     """Read a document and check that its schema is the expected one, or one of several.
 
     Raises:
-        DocumentError: Not JSON, not an object, or another kind or version.
+        DocumentError: Not canonical JSON, not an object, or another kind or version.
     """
-    schemas = (schema,) if isinstance(schema, str) else schema
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DocumentError(
-            f"{what} is not JSON",
-            f"a {' or '.join(schemas)} document",
-            "write the file again with shoal",
-        ) from None
-    check_schema(document, schemas, what)
-    return dict(document)
+    return check_schema(strict(text, what), (schema,) if isinstance(schema, str) else schema, what)
 
 
-def check_schema(document: object, schemas: tuple[str, ...], what: str) -> None:
+def check_schema(document: object, schemas: tuple[str, ...], what: str) -> Document:
     """Refuse what is no object of one of some schemas.
 
     Raises:
@@ -77,6 +59,7 @@ def check_schema(document: object, schemas: tuple[str, ...], what: str) -> None:
             f"a JSON object whose schema is {named}",
             "check that this is the right file and the right version of shoal",
         )
+    return document
 
 
 def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:
@@ -85,23 +68,41 @@ def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str)
     Raises:
         DocumentError: Missing, unreadable, or not of the schema.
     """
-    return parse(read_bytes(path, what), schema, f"{what} {os.fspath(path)!r}")
+    data = read_bytes(path, what)
+    return parse(data, schema, f"{what} {os.fspath(path)!r}")
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
-    """The contents of a file.
+    """The contents of a regular file; never waits for a pipe or a device.
 
     Raises:
-        DocumentError: Missing or unreadable.
+        DocumentError: Missing, unreadable, no regular file, or too large.
     """
     try:
-        return Path(path).read_bytes()
+        name = os.fspath(path)
+    except TypeError:
+        name = f"<{type(path).__name__}>"
+    try:
+        return _contents(path)
     except OSError as error:
-        raise DocumentError(
-            f"{what} {os.fspath(path)!r} cannot be read ({error.strerror})",
-            "a readable file",
-            "check the path",
-        ) from None
+        why = error.strerror
+    except (TypeError, ValueError):
+        why = "no usable path"
+    raise DocumentError(
+        f"{what} {name!r} cannot be read ({why})", "a readable regular file", "check the path"
+    )
+
+
+def _contents(path: str | os.PathLike[str]) -> bytes:
+    # Opening a pipe for reading waits for a writer unless it is told not to.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(os.fspath(path), flags)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+        os.close(handle)
+        raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
+    with os.fdopen(handle, "rb") as stream:
+        return stream.read()
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -155,47 +156,3 @@ def _unwritable(target: Path, error: OSError | ValueError) -> DocumentError:
         "a file in a writable folder with free space",
         "choose another path or make room",
     )
-
-
-def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
-    """Non-negative integers as the smallest fixed type, deflated, in base 64.
-
-    Example:
-        >>> unpack_integers(pack_integers(np.array([3, 1, 4])), "x").tolist()
-        [3, 1, 4]
-    """
-    largest = int(values.max()) if len(values) else 0
-    kind = next(k for k in _TYPES if largest <= np.iinfo(k).max)
-    packed = zlib.compress(values.astype(kind).tobytes(), level=1)
-    return {"type": kind, "length": len(values), "data": base64.b64encode(packed).decode()}
-
-
-def unpack_integers(packed: object, what: str) -> NDArray[np.int64]:
-    """The inverse of `pack_integers`.
-
-    Raises:
-        DocumentError: The array is damaged.
-    """
-    try:
-        values = _inflate(packed)
-    except (KeyError, TypeError, ValueError, OverflowError, binascii.Error, zlib.error):
-        values = None
-    if values is None or (len(values) and int(values.min()) < 0):
-        raise DocumentError(
-            f"the packed integers of {what} are damaged",
-            "an array written by shoal",
-            "write the file again",
-        )
-    return values
-
-
-def _inflate(packed: object) -> NDArray[np.int64] | None:
-    if not isinstance(packed, dict) or packed["type"] not in _TYPES:
-        return None
-    length = int(packed["length"])
-    size = length * np.dtype(packed["type"]).itemsize
-    # At most one byte more than promised is inflated: a small file cannot fill the memory.
-    raw = zlib.decompressobj().decompress(base64.b64decode(packed["data"], validate=True), size + 1)
-    if length < 0 or len(raw) != size:
-        return None
-    return np.frombuffer(raw, dtype=packed["type"]).astype(np.int64)

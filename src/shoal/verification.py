@@ -41,7 +41,8 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
         shoal.errors.DocumentError: manifest is not of the schema ...
     """
     schemas = tuple(_KINDS)
-    if not isinstance(manifest, dict):
-        manifest = documents.read(manifest, schemas, "manifest")
-    documents.check_schema(manifest, schemas, "manifest")
-    return _KINDS[manifest["schema"]](manifest)
+    if isinstance(manifest, dict):
+        found = documents.check_schema(documents.plain(manifest, "manifest"), schemas, "manifest")
+    else:
+        found = documents.read(manifest, schemas, "manifest")
+    return _KINDS[found["schema"]](found)

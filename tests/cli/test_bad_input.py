@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal import documents
 from shoal.cli.main import main
 from tests.support import flights
 
@@ -119,7 +120,7 @@ def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
     document = json.loads((shell.folder / "plan.json").read_text())
     numbers = document["numbers"]
     numbers["relative_scale"] = [b / 2 for b in numbers["relative_scale"]]
-    (shell.folder / "plan.json").write_text(json.dumps(document))
+    (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*RELEASE)
 
 
@@ -216,7 +217,7 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
         st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
     )
     old, at[key] = at[key], data.draw(junk | st.floats(allow_nan=False, allow_infinity=False))
-    (shell.folder / "changed.json").write_text(json.dumps(document))
+    (shell.folder / "changed.json").write_bytes(documents.canonical_bytes(document))
     arguments = {
         "release": ["release", "flights.parquet", "changed.json", "--ledger", "flights.ledger"],
         "verify": ["verify", "changed.json"],

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import documents
 from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
 from shoal.unbiased.verify import verify
@@ -266,6 +267,6 @@ def test_a_changed_plan_is_refused(shell: Shell) -> None:
     """G-TAMPER: less noise in the file is noticed before any value is read."""
     document = json.loads((shell.folder / "plan.json").read_text())
     document["parameters"]["lattice_bits"] -= 1
-    (shell.folder / "plan.json").write_text(json.dumps(document))
+    (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*BY_PLAN)
     assert shoal.Ledger.open("visits.ledger").entries() == []

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import documents
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -71,7 +72,7 @@ def test_verify_says_no(shell: Shell) -> None:
     path = shell.folder / "m.json"
     document = json.loads(path.read_text())
     document["results"][0]["value"] += 1
-    path.write_text(json.dumps(document))
+    path.write_bytes(documents.canonical_bytes(document))
     status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
     assert (status, err) == (1, "")
     assert "NO  results" in out

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import shoal
+from shoal import documents
 from shoal.errors import DocumentError
 from tests.support import occupancies
 
@@ -68,7 +68,7 @@ def _claim(name: str, factor: float) -> Change:
         lambda d: d["request"].update(method="magic"),
         lambda d: d["request"].update(nonsense=1),
         lambda d: d["numbers"].update(lattice_bits=5),
-        lambda d: d["numbers"].update(relative_scale=[float("1e400")]),
+        lambda d: d["numbers"].update(relative_scale=[1e308]),
         lambda d: d["occupancy"].update(fingerprint="0" * 64),
         lambda d: d["occupancy"]["count"].update(data="AAAA"),
         lambda d: d["occupancy"]["cells"].update(columns=[]),
@@ -86,7 +86,7 @@ def test_a_changed_plan_is_refused(tmp_path: Path, change: Change) -> None:
     path = tmp_path / "plan.json"
     document = plan().to_document()
     change(document)
-    path.write_text(json.dumps(document))
+    path.write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError):
         shoal.Plan.load(path)
 
@@ -119,6 +119,6 @@ def test_prices_of_nothing_prove_nothing(tmp_path: Path) -> None:
     """G-TAMPER: a balanced plan whose prices were set to 0 is refused in one line."""
     document = plan().to_document()
     document["prices"]["price"] = [0.0] * len(document["prices"]["price"])
-    (tmp_path / "plan.json").write_text(json.dumps(document))
+    (tmp_path / "plan.json").write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError, match="damaged"):
         shoal.Plan.load(tmp_path / "plan.json")

@@ -206,7 +206,7 @@ def test_damage_is_one_clear_error(manifest: dict[str, Any], change: Change) -> 
     """Never another exception, whatever is missing."""
     changed = copy.deepcopy(manifest)
     change(changed)
-    with pytest.raises(DocumentError, match="the manifest is damaged"):
+    with pytest.raises(DocumentError, match=r"damaged|not JSON|very long"):
         shoal.verify(changed)
 
 

@@ -188,6 +188,8 @@ class Occupancy:
         Raises:
             DocumentError: A part is missing, damaged, or does not give the fingerprint.
         """
+        found = documents.plain(document, "occupancy")
+        document = documents.check_schema(found, (SCHEMA,), "occupancy")
         try:
             table = keys.from_document(document["cells"])
             lengths = documents.unpack_integers(document["cells_per_user"], "cells_per_user")
@@ -197,8 +199,8 @@ class Occupancy:
         except (KeyError, TypeError):
             raise _damaged() from None
         sound = (
-            0 < len(cell) == len(count) == lengths.sum()
-            and lengths.min() > 0
+            0 < len(lengths) <= len(cell) == len(count)
+            and 0 < lengths.min() <= lengths.max() <= len(cell) == lengths.sum()
             and count.min() > 0
             and len(np.unique(cell)) == table.num_rows == cell.max() + 1
         )

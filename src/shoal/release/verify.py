@@ -26,18 +26,16 @@ from shoal.strict import real, whole
 from shoal.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
-    import os
-
     from shoal.release.verify_mechanism import Mechanism
 
 SCHEMA = "shoal.manifest/3"
 
 
-def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
+def verify(manifest: documents.Document) -> Verdict:
     """Recompute epsilon and every certificate of a manifest from it alone.
 
     Args:
-        manifest: A path, or the document itself.
+        manifest: The document.
 
     Returns:
         A verdict; it is false if any claim is better than the truth.
@@ -45,8 +43,7 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
     Raises:
         DocumentError: Not a manifest, or a part is missing or damaged.
     """
-    if not isinstance(manifest, dict):
-        manifest = documents.read(manifest, SCHEMA, "manifest")
+    documents.check_schema(manifest, (SCHEMA,), "manifest")
     return checked(_checks, manifest)
 
 

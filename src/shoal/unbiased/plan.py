@@ -148,8 +148,10 @@ class UnbiasedPlan:
         Raises:
             DocumentError: Damaged, changed by hand, or of another schema.
         """
-        documents.check_schema(document, (plan_document.SCHEMA,), "plan")
-        return cls(**plan_document.parts(document))
+        found = documents.plain(document, "plan")
+        return cls(
+            **plan_document.parts(documents.check_schema(found, (plan_document.SCHEMA,), "plan"))
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as a versioned JSON document.

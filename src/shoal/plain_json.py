@@ -1,0 +1,121 @@
+"""Strict JSON: one byte string for every content, and nothing else is read.
+
+A document that may be written in several ways can say two things at once: a key twice, a number
+that one reader rounds and another does not, a text in another encoding. So only the canonical
+bytes are accepted: sorted keys, no spaces, the shortest form of every number, UTF-8.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import DocumentError
+
+Document = dict[str, Any]
+
+# No document of shoal's is deeper, and no whole number in it is longer.
+_DEPTH, _DIGITS = 32, 40
+MOST_BYTES = 2**30
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
+
+
+def canonical_bytes(document: Document) -> bytes:
+    """The one byte string of a document: sorted keys, no spaces, no NaN, UTF-8.
+
+    Raises:
+        DocumentError: Contents that JSON cannot hold.
+
+    Example:
+        >>> canonical_bytes({"b": 1, "a": [True, None]})
+        b'{"a":[true,null],"b":1}'
+    """
+    try:
+        return _written(document)
+    except (TypeError, ValueError, RecursionError):
+        raise DocumentError(
+            "contents that JSON cannot hold",
+            "text, finite numbers, true, false, null, and lists and objects of these",
+            "leave other contents out",
+        ) from None
+
+
+def strict(text: bytes, what: str) -> object:
+    """The content of canonical JSON.
+
+    Args:
+        text: As read from a file.
+        what: What it is called in an error.
+
+    Raises:
+        DocumentError: Not JSON; or JSON that shoal does not write, such as a key twice, NaN, an
+            overflowing or very long number, more than 32 levels, or spaces.
+
+    Example:
+        >>> strict(b'{"a":1}', "a plan")
+        {'a': 1}
+        >>> strict(b'{"a":1,"a":2}', "a plan")
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: a plan is not written as shoal writes it; allowed: canonical ...
+    """
+    _bounded(text, what)
+    try:
+        found = json.loads(text.decode())
+    except (ValueError, RecursionError):
+        raise _refused(f"{what} is not JSON", "a document in UTF-8 without NaN") from None
+    try:
+        same = _written(found) == text
+    except (ValueError, RecursionError):
+        # Half of a surrogate pair, or a number beyond the largest float.
+        same = False
+    if not same:
+        raise _refused(
+            f"{what} is not written as shoal writes it",
+            "canonical JSON: sorted keys, each once, no spaces, every number in its shortest form",
+        )
+    return found
+
+
+def plain(document: object, what: str) -> object:
+    """The same of an object in memory: a copy of plain lists, objects, texts and finite numbers.
+
+    Raises:
+        DocumentError: It holds something else.
+
+    Example:
+        >>> plain({"a": (1, 2)}, "a plan")
+        {'a': [1, 2]}
+    """
+    try:
+        text = _written(document)
+    except (TypeError, ValueError, RecursionError):
+        text = b""
+    return strict(text, what)
+
+
+def _written(document: object) -> bytes:
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
+    ).encode()
+
+
+def _bounded(text: bytes, what: str) -> None:
+    """Refuse what would keep the parser, or its stack, busy; texts are left out of account."""
+    if len(text) > MOST_BYTES:
+        raise _refused(f"{what} has {len(text)} bytes", f"at most {MOST_BYTES}")
+    bare = _TEXT.sub(b"", text)
+    code = np.frombuffer(bare, dtype=np.uint8)
+    opened = np.isin(code, list(b"[{")).astype(np.int8)
+    depth = np.cumsum(opened - np.isin(code, list(b"]}")), dtype=np.int64)
+    if int(depth.max(initial=0)) > _DEPTH:
+        raise _refused(f"{what} is nested deeply", f"at most {_DEPTH} levels")
+    if _LONG.search(bare):
+        raise _refused(f"{what} holds a very long number", f"at most {_DIGITS} digits")
+
+
+def _refused(got: str, allowed: str) -> DocumentError:
+    return DocumentError(got, allowed, "fetch the file again, or write it again with shoal")

@@ -1,0 +1,120 @@
+"""Packed columns: exact, and no larger than what they are packed in allows."""
+
+from __future__ import annotations
+
+import base64
+import resource
+import subprocess
+import sys
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal import documents
+from shoal.errors import DocumentError
+
+TRUE = np.array([3, 1, 4, 1, 5, 300])
+
+
+def packed(raw: bytes, **changes: Any) -> documents.Document:  # noqa: ANN401
+    """A column of two-byte numbers."""
+    data = base64.b64encode(zlib.compress(raw, level=1)).decode()
+    return {"type": "<u2", "length": len(raw) // 2, "data": data, **changes}
+
+
+def _data(change: Any) -> documents.Document:  # noqa: ANN401
+    true = documents.pack_integers(TRUE)
+    return {**true, "data": base64.b64encode(change(base64.b64decode(true["data"]))).decode()}
+
+
+RAW = TRUE.astype("<u2").tobytes()
+GAMES: dict[str, object] = {
+    "bytes after the stream": _data(lambda data: data + b"epsilon 0"),
+    "a second stream": _data(lambda data: data + data),
+    "a cut stream": _data(lambda data: data[:-1]),
+    "no checksum": _data(lambda data: data[:-4]),
+    "a type that is wider than needed": packed(np.array([1, 2], "<u4").tobytes(), type="<u4",
+                                               length=2),
+    "another byte order": packed(RAW, type=">u2"),
+    "signed": packed(RAW, type="<i2"),
+    "one more": packed(RAW, length=7),
+    "one less": packed(RAW, length=5),
+    "a negative length": packed(b"", length=-1),
+    "a length that is no whole number": packed(RAW, length=6.0),
+    "a length that is true": packed(np.array([300], "<u2").tobytes(), length=True),
+    "a length in words": packed(RAW, length="6"),
+    "something added": packed(RAW, note="epsilon 0"),
+    "something missing": {"type": "<u2", "length": 6},
+    "a list": [3, 1, 4],
+    "text that is no base 64": packed(RAW, data="!"),
+    "spaces in base 64": packed(RAW, data=" " + packed(RAW)["data"]),
+    "letters beyond": packed(RAW, data="é"),
+    "bits that are not used": packed(RAW, data="eAEDAAAAAAF=="),
+    "a number": packed(RAW, data=5),
+    "beyond 63 bits": documents.pack_integers(np.array([2**63], dtype=np.uint64)),
+    "a type that cannot be looked up": packed(RAW, type=["<u2"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_packed_column_has_one_form(game: str) -> None:
+    """G-CANONICAL: no bytes too many, the smallest type, canonical base 64, the exact length."""
+    with pytest.raises(DocumentError, match="damaged"):
+        documents.unpack_integers(GAMES[game], "x")
+
+
+def test_unused_bits_of_base64_are_refused() -> None:
+    """G-CANONICAL: base 64 has bits that decode to nothing; they are 0."""
+    true = documents.pack_integers(np.arange(5))
+    text = true["data"]
+    assert text.endswith("=")
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    last = text.rstrip("=")[-1]
+    other = text.rstrip("=")[:-1] + letters[letters.index(last) + 1]
+    other += "=" * (len(text) - len(other))
+    assert base64.b64decode(other) == base64.b64decode(text)
+    with pytest.raises(DocumentError):
+        documents.unpack_integers({**true, "data": other}, "x")
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=30))
+def test_columns_come_back(numbers: list[int]) -> None:
+    """G-CANONICAL: whatever is packed is unpacked."""
+    column = np.array(numbers, dtype=np.int64)
+    assert documents.unpack_integers(documents.pack_integers(column), "x").tolist() == numbers
+
+
+def test_long_columns_of_one_number_come_back() -> None:
+    """Columns that deflate a thousandfold are written plainly, so that they can be read."""
+    column = np.ones(2**24 + 1, dtype=np.int64)
+    found = documents.pack_integers(column)
+    assert len(found["data"]) > 2**24
+    assert np.array_equal(documents.unpack_integers(found, "x"), column)
+
+
+BOMB = """
+import base64, resource, sys, zlib
+from shoal import documents
+from shoal.errors import DocumentError
+length = 2**28
+worker = zlib.compressobj(9)
+chunk = bytes(2**24)
+data = b"".join([*(worker.compress(chunk) for _ in range(length // len(chunk))), worker.flush()])
+packed = {"type": "<u1", "length": length, "data": base64.b64encode(data).decode()}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    documents.unpack_integers(packed, "x")
+except DocumentError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_a_small_file_does_not_fill_the_memory() -> None:
+    """G-FUZZ: 256 MiB of zeros in 260 kB are refused before they are inflated."""
+    done = subprocess.run([sys.executable, "-c", BOMB], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 2**16, "kilobytes more than before"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20
