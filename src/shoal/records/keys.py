@@ -65,10 +65,33 @@ def as_table(cells: object) -> pa.Table:
     return pa.table(arrays)
 
 
+def ranked(
+    array: pa.Array[Any] | pa.ChunkedArray[Any], name: str
+) -> tuple[pa.Array[Any], NDArray[np.int64]]:
+    """The distinct keys, sorted, and each row's position among them.
+
+    Numbers are sorted by size, false before true, dates and times by age, texts by their bytes in
+    UTF-8: whatever the width of the type, the order of rows, chunks, dictionaries and the engine.
+
+    Example:
+        >>> ranked(pa.array(["b", "a", "b"]), "user")[1].tolist()
+        [1, 0, 1]
+    """
+    encoded = as_array(array, name).dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return encoded.dictionary.take(order), place[codes]
+
+
 def encode(array: pa.Array[Any] | pa.ChunkedArray[Any], name: str) -> NDArray[np.int64]:
-    """Each key's position among the distinct keys, 0.., in order of first appearance."""
-    codes = as_array(array, name).dictionary_encode().indices
-    return codes.to_numpy(zero_copy_only=False).astype(np.int64)
+    """Each key's position among the distinct keys, 0.., sorted as by `ranked`.
+
+    Keys are public, the order of rows is not: it may follow the values, so that a position by first
+    appearance would change with the values of other users.
+    """
+    return ranked(array, name)[1]
 
 
 def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:

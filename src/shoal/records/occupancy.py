@@ -43,7 +43,9 @@ class Occupancy:
     """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
 
     Users are anonymous: their rows are ordered by what they contribute (most cells first, then
-    most records), so nothing in here, or in a file made from it, tells who is who.
+    most records), so nothing in here, or in a file made from it, tells who is who. Users who
+    contribute the same have equal rows; which of these a user's values belong to is decided by the
+    order of the users' public keys, never by the order of the records.
 
     Attributes:
         cells: One row a cell with its key columns, sorted by key.
@@ -220,6 +222,10 @@ def build(
 ) -> tuple[Occupancy, NDArray[np.int64]]:
     """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
 
+    Users come by what they contribute, ties by key: mechanisms treat users of equal counts
+    differently (arrays, suppressed users), so that an order by rows would let one user's values,
+    which rows may follow, change the part that others have.
+
     Args:
         users: One user key a row, no nulls.
         cells: The cell's key columns, one row a membership, no nulls.
@@ -242,6 +248,7 @@ def build(
     mark = _mix(where[order].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     mark = _mix(mark ^ counts[order].astype(np.uint64))
     starts = rows[:-1]
+    # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
     rank = np.lexsort(
         (
             np.add.reduceat(mark, starts),

@@ -162,8 +162,8 @@ def enrol(
     names = None if unit is None else _column(unit, "unit")
     _check_lengths(arms, clusters, names)
     rows = np.arange(len(arms)) if kept is None else np.flatnonzero(kept)
-    arm_keys, arm = _coded(arms.take(rows), "treatment")
-    cluster_keys, home = _coded(clusters.take(rows), "cluster")
+    arm_keys, arm = keys.ranked(arms.take(rows), "treatment")
+    cluster_keys, home = keys.ranked(clusters.take(rows), "cluster")
     arm_keys, arm = _control_first(arm_keys, arm, control)
     sizes = np.bincount(home * len(arm_keys) + arm, minlength=len(cluster_keys) * len(arm_keys))
     sizes = sizes.reshape(len(cluster_keys), len(arm_keys)).astype(np.int64)
@@ -218,16 +218,6 @@ def _rising(names: pa.Array[Any]) -> NDArray[np.int64]:
             "give each unit one outcome, or leave the names out",
         )
     return order
-
-
-def _coded(array: pa.Array[Any], name: str) -> tuple[pa.Array[Any], NDArray[np.int64]]:
-    """Sorted keys and every row's position among them."""
-    encoded = keys.as_array(array, name).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    return encoded.dictionary.take(order), place[codes]
 
 
 def _control_first(

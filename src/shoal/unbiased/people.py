@@ -1,4 +1,4 @@
-"""One value and one public count for every user, in an order that says nothing of who they are."""
+"""One value and one public count for every user, in an order that no row and no value decides."""
 
 from __future__ import annotations
 
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 
     Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 
+# Sums of whole numbers are exact to 2^53, doubles are multiples of 2^-1074.
+_EXACT, _FINEST, _PARTS = 52, -1074, 3
+
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Users in ascending order of their counts; equal counts stay in order of appearance.
+    """Users in ascending order of their counts, equal counts in the order of their public keys.
+
+    A user's mean does not depend on the order of its records, to the last bit. Without keys rows
+    are users and come as they are: their order may follow the values, and no estimator's law
+    depends on it (`Estimator`).
 
     Attributes:
         value: Mean of each user's values, shape (users,). Private.
@@ -60,10 +67,38 @@ class People:
                 "give two columns of the same length",
             )
         count = np.bincount(who).astype(np.int64)
-        ordered = saturated(numbers)[np.argsort(who, kind="stable")]
-        mean = np.add.reduceat(ordered, np.cumsum(count) - count) / count
+        mean = _means(saturated(numbers)[np.argsort(who, kind="stable")], count)
         order = np.argsort(count, kind="stable")
         return cls(mean[order], count[order])
+
+
+def _means(ordered: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Mean of each user's values, the same for any order of them, and odd in them.
+
+    Values are cut into whole numbers of units that suit the user's largest value: sums of these
+    are exact, in any order. What the first unit leaves goes into a second, and that into a third:
+    together some 2^-80 of the largest value, or finer, beyond which values do not count.
+
+    Args:
+        ordered: Values, user by user. Private.
+        count: Of each user.
+    """
+    starts = np.cumsum(count) - count
+    # So many bits that a user's sum of whole numbers stays below 2^53.
+    room = _EXACT - np.frexp(count.astype(np.float64))[1]
+    top = np.frexp(np.maximum.reduceat(np.abs(ordered), starts))[1]
+    total, rest = np.zeros(len(count)), ordered
+    parts = []
+    for turn in range(1, _PARTS + 1):
+        unit = np.maximum(top - turn * room, _FINEST)
+        each = np.repeat(unit, count)
+        whole = np.rint(np.ldexp(rest, -each))
+        rest = rest - np.ldexp(whole, each)
+        parts.append(np.ldexp(np.add.reduceat(whole, starts), unit))
+    # From the finest on, so that what is small is not rounded away one by one.
+    for part in reversed(parts):
+        total = total + part
+    return total / count
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
