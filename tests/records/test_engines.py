@@ -130,10 +130,8 @@ def facts(source: object, **options: Any) -> tuple[Any, ...]:  # noqa: ANN401
     return (
         occupancy.labels,
         occupancy.fingerprint,
-        # Users with equal counts have no order of their own.
-        sorted(
-            zip(occupancy.cell, occupancy.count, aggregate.sums, aggregate.squares, strict=True)
-        ),
+        # Row by row: users with equal counts come in the order of their keys.
+        list(zip(occupancy.cell, occupancy.count, aggregate.sums, aggregate.squares, strict=True)),
         aggregate.cell_sums(),
         aggregate.cell_squares(),
     )

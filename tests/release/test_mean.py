@@ -42,19 +42,19 @@ def test_with_a_large_epsilon_the_estimate_is_the_mean(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_order_and_names_do_not_matter(name: str) -> None:
-    """G-PURE: the same estimate from permuted records and renamed users, with simulated noise."""
+    """G-PURE: the same estimate from permuted records and renamed users, with simulated noise.
+
+    Names that rise as the others did: users of equal counts come in the order of their keys.
+    """
     order = np.random.default_rng(2).permutation(len(USERS))
-    names = np.array([f"user {k}" for k in np.random.default_rng(3).permutation(300)])
+    names = np.array([f"user {k:03}" for k in np.sort(np.random.default_rng(3).permutation(900)[:300])])
     noise = shoal.Simulated(5)
     one = CALLS[name](VALUES, USERS, bounds=(0, 65), epsilon=1, noise=noise)
-    # Users with equal counts may change places in the canonical order, not in any sum.
     other = CALLS[name](
         VALUES[order], pa.array(names[USERS][order]), bounds=(0, 65), epsilon=1, noise=noise
     )
     assert one.simulated
-    assert one.parameters == other.parameters
-    if name not in {"array_averaging", "opt_array_averaging", "levy", "quantile"}:
-        assert one == other
+    assert one == other
 
 
 @pytest.mark.parametrize("name", NAMES)

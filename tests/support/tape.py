@@ -1,0 +1,97 @@
+"""A source of noise that records what it is asked for, and answers with frozen randomness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call of a noise source: what reached it before any noise.
+
+    Attributes:
+        kind: `laplace`, `gaussian`, `select` or `bits`.
+        numbers: Steps or scores; of `bits` only how many.
+        scale: Of the noise: lattice bits of numbers, the scale of a selection.
+        draw: Which of the release's draws.
+    """
+
+    kind: str
+    numbers: tuple[int, ...] = field(repr=False)
+    scale: float
+    draw: int
+
+
+@dataclass
+class Tape:
+    """Stands for the operating system's noise, for record and replay.
+
+    Numbers get the same noise whatever they are, selections give a fixed candidate, and fair bits
+    are those of a seed: what differs between two recordings differs by the private values alone.
+
+    Attributes:
+        part: Where among the candidates a selection lands, from 0 to below 1.
+        rows: If not None, words for as many rows, or several for each, are dealt in this order: a
+            row that moved keeps its words.
+        simulated: As the operating system's unless said.
+        asked: All calls, in order.
+    """
+
+    part: float = 0.5
+    rows: NDArray[np.int64] | None = None
+    simulated: bool = False
+    asked: list[Asked] = field(default_factory=list)
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
+        """Numbers that rise by three from one to the next are the noise."""
+        self.asked.append(Asked("laplace", tuple(map(int, steps)), lattice_bits, draw))
+        return [int(x) + 3 * at for at, x in enumerate(steps)]
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """The same."""
+        self.asked.append(Asked("gaussian", tuple(map(int, steps)), lattice_bits, 0))
+        return [int(x) + 3 * at for at, x in enumerate(steps)]
+
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+        """A candidate that does not depend on the scores."""
+        self.asked.append(Asked("select", tuple(scores.tolist()), scale, draw))
+        return int(self.part * len(scores))
+
+    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
+        """Words of a generator seeded by the draw."""
+        self.asked.append(Asked("bits", (size,), 0.0, draw))
+        words = np.random.default_rng([size, draw]).integers(2**64, size=size, dtype=np.uint64)
+        if self.rows is not None and size % len(self.rows) == 0:
+            words = words.reshape(-1, len(self.rows))[:, self.rows].ravel()
+        return words
+
+
+def lost(one: Tape, other: Tape) -> tuple[float, float]:
+    """What the calls of two recordings cost who tells them apart: epsilon, and rho if Gaussian.
+
+    A selection whose scores differ by at most d costs 2 d / scale, Laplace noise the l1 distance of
+    numbers over its scale, Gaussian noise half the square of the l2 distance over its scale.
+
+    Raises:
+        AssertionError: Something else than numbers and scores differs.
+    """
+    epsilon = rho = 0.0
+    assert len(one.asked) == len(other.asked)
+    for a, b in zip(one.asked, other.asked, strict=True):
+        assert (a.kind, a.scale, a.draw, len(a.numbers)) == (b.kind, b.scale, b.draw, len(b.numbers))
+        apart = [abs(x - y) for x, y in zip(a.numbers, b.numbers, strict=True)]
+        if a.kind == "select":
+            epsilon += 2 * max(apart) / a.scale
+        elif a.kind == "laplace":
+            epsilon += sum(apart) / 2**a.scale
+        elif a.kind == "gaussian":
+            rho += sum(x * x for x in apart) / (2 * 4**a.scale)
+        else:
+            assert a == b
+    return epsilon, rho
