@@ -1,4 +1,4 @@
-"""The order of rows reaches no mechanism: the same integers, and neighbours that stay neighbours."""
+"""No order of rows reaches a mechanism: the same integers, and neighbours stay neighbours."""
 
 from __future__ import annotations
 
@@ -137,7 +137,11 @@ def test_no_order_of_rows_reaches_the_noise_of_vectors(
         tape = Tape()
         monkeypatch.setattr(noise, "OperatingSystem", lambda: tape)
         found = mean.vector(
-            points[order], users[order], bounds=(0, 100), epsilon=50, domain=domain  # type: ignore[arg-type]
+            points[order],
+            users[order],
+            bounds=(0, 100),
+            epsilon=50,
+            domain=domain,  # type: ignore[arg-type]
         )
         return tape.asked, found
 

@@ -47,7 +47,9 @@ def test_order_and_names_do_not_matter(name: str) -> None:
     Names that rise as the others did: users of equal counts come in the order of their keys.
     """
     order = np.random.default_rng(2).permutation(len(USERS))
-    names = np.array([f"user {k:03}" for k in np.sort(np.random.default_rng(3).permutation(900)[:300])])
+    names = np.array(
+        [f"user {k:03}" for k in np.sort(np.random.default_rng(3).permutation(900)[:300])]
+    )
     noise = shoal.Simulated(5)
     one = CALLS[name](VALUES, USERS, bounds=(0, 65), epsilon=1, noise=noise)
     other = CALLS[name](

@@ -65,14 +65,14 @@ def tied(seed: int = 0, users: int = 60, cells: int = 4) -> pa.Table:
         {
             "who": names[who[order]].tolist(),
             "place": [f"p{number}" for number in where[order]],
-            "value": value[order],
+            "value": value[order].tolist(),
         }
     )
 
 
 def neighbour(table: pa.Table, user: str, value: float) -> pa.Table:
     """The same records with all values of one user replaced."""
-    own = pc.equal(table.column("who"), user)
+    own = pc.equal(table.column("who"), pa.scalar(user))
     changed = pc.if_else(own, pa.scalar(float(value)), table.column("value"))
     return table.set_column(table.column_names.index("value"), "value", changed)
 
@@ -81,8 +81,8 @@ def orders(table: pa.Table, seed: int = 1) -> dict[str, pa.Table]:
     """The same records shuffled, sorted by value, by user and by a hash, and in many chunks."""
     rng = np.random.default_rng(seed)
     by_value = table.sort_by([("value", "ascending"), ("who", "ascending")])
-    words = pc.add(pc.multiply(pc.cast(table.column("value"), pa.float64()), 7919.0), 0.5)
-    mixed = np.argsort(np.modf(np.asarray(words) * 0.6180339887498949)[0], kind="stable")
+    words = table.column("value").to_numpy() * 7919 * (5**0.5 - 1) / 2
+    mixed = np.argsort(np.modf(words)[0], kind="stable")
     shuffled = table.take(rng.permutation(table.num_rows))
     return {
         "shuffled": shuffled,
@@ -103,7 +103,7 @@ def records(source: object) -> shoal.Records:
 def plan(source: object, wishes: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
     made = records(source).occupancy()
-    return shoal.plan(made, **{"bounds": BOUNDS, "epsilon": epsilon, "worthless": "keep", **wishes})  # type: ignore[arg-type]
+    return shoal.plan(made, **{"bounds": BOUNDS, "epsilon": epsilon, "worthless": "keep", **wishes})
 
 
 def aggregate(made: shoal.Plan, source: object) -> Aggregate:

@@ -84,7 +84,12 @@ def lost(one: Tape, other: Tape) -> tuple[float, float]:
     epsilon = rho = 0.0
     assert len(one.asked) == len(other.asked)
     for a, b in zip(one.asked, other.asked, strict=True):
-        assert (a.kind, a.scale, a.draw, len(a.numbers)) == (b.kind, b.scale, b.draw, len(b.numbers))
+        assert (a.kind, a.scale, a.draw, len(a.numbers)) == (
+            b.kind,
+            b.scale,
+            b.draw,
+            len(b.numbers),
+        )
         apart = [abs(x - y) for x, y in zip(a.numbers, b.numbers, strict=True)]
         if a.kind == "select":
             epsilon += 2 * max(apart) / a.scale
