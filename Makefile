@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: demo test lint types layers unit docs prove evidence bench studies lock clean
+.PHONY: demo test lint types layers unit docs prove faults evidence bench studies lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -31,6 +31,9 @@ docs: $(VENV)/.dev
 
 prove: $(VENV)/.dev
 	SHOAL_PROVE=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+faults: $(VENV)/.dev
+	$(BIN)/python -m tests.evidence.seeded $(if $(TEXT),"$(TEXT)")
 
 evidence: $(VENV)/.dev
 	$(BIN)/python -m tests.evidence --workers $(WORKERS)

@@ -82,6 +82,14 @@ def test_best_shares_of_many_cells() -> None:
     assert best_shares(sensitivities, 4.0).tolist() == [[1.0, 2.0], [3.0, 2.0]]
 
 
+def test_one_number_is_split_evenly() -> None:
+    """G-BUDGET: the statistics of a cell share its loss; nobody gets all of it."""
+    assert split([MEAN, VARIANCE, MEAN], 0.75) == (0.25, 0.25, 0.25)
+    arrays = np.array([2]), np.array([6]), np.array([8])
+    together = cell_errors([MEAN, VARIANCE], 1.0, *arrays)
+    assert together.tolist() == cell_errors([MEAN, VARIANCE], (0.5, 0.5), *arrays).tolist()
+
+
 @pytest.mark.parametrize("shares", [0, -1.0, float("nan"), float("inf"), (1.0,), (1.0, 0.0)])
 def test_shares_that_do_not_fit(shares: float | tuple[float, ...]) -> None:
     """One number above 0, or one a statistic."""

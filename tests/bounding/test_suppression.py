@@ -259,3 +259,16 @@ def test_errors_that_are_none(limit: float) -> None:
     """A finite number from 0."""
     with pytest.raises(InputError, match="error"):
         run({(0, 0): 1, (1, 0): 1}, error=limit)
+
+
+def test_an_error_of_exactly_the_limit_is_allowed() -> None:
+    """G-ERROR: three users in two cells; the error after one has left a cell is asked for."""
+    user, cell = np.divmod(np.arange(6), 2)
+    one, two, three = np.array([1]), np.array([2]), np.array([3])
+    limit = float(cell_errors([MEAN], 0.5, one, two, three)[0])
+    found = clip_user(user, cell, np.ones(6, dtype=np.int64), 3, 2, [MEAN], 0.5, error=limit)
+    assert found.error == limit
+    assert found.kept.sum() < 6
+    assert clip_user(
+        user, cell, np.ones(6, dtype=np.int64), 3, 2, [MEAN], 0.5, error=math.nextafter(limit, 0)
+    ).kept.all()

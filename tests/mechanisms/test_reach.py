@@ -29,6 +29,8 @@ LATTICE = Lattice(Bounds(0, 1), BITS)
 TOP = 1 << (BITS + FINE)
 ONE_CELL = {("a", 0): 1, ("b", 0): 2, ("c", 0): 3}
 HEAVY = {("a", 0): 1, ("b", 0): 1, ("c", 0): 5}
+# With a cap of 4 wrap_around puts the third user into both of the last arrays.
+STRADDLING = {("a", 0): 4, ("b", 0): 3, ("c", 0): 3, ("d", 0): 2}
 TWO_CELLS = {("a", 0): 1, ("b", 0): 2, ("c", 0): 3, ("a", 1): 2, ("c", 1): 1}
 SETTINGS: list[tuple[str, dict[str, str | int | float]]] = [
     *((name, {}) for name in MECHANISMS),
@@ -36,6 +38,26 @@ SETTINGS: list[tuple[str, dict[str, str | int | float]]] = [
     ("array_averaging", {"cap": 2, "grouping": "wrap_around"}),
     ("levy", {"cap": 2, "grouping": "wrap_around"}),
     ("quantile", {"cap": 2, "grouping": "wrap_around", "quantiles": "optimised"}),
+    ("optimal", {}),
+    ("optimal", {"range": "selected"}),
+]
+WRAPPED: dict[str, str | int | float] = {"cap": 4, "grouping": "wrap_around"}
+COUNTS = {"one": ONE_CELL, "heavy": HEAVY, "two": TWO_CELLS}
+EVERY = [
+    *(
+        pytest.param(counts, *each, id="-".join([label, each[0], *map(str, each[1].values())]))
+        for label, counts in COUNTS.items()
+        for each in SETTINGS
+    ),
+    *(
+        pytest.param(STRADDLING, *each, id=f"straddling-{each[0]}")
+        # So large a gamma that levy has more than one bin.
+        for each in (
+            ("array_averaging", WRAPPED),
+            ("levy", {**WRAPPED, "gamma": 0.99}),
+            ("quantile", WRAPPED),
+        )
+    ),
 ]
 NAMES = ["-".join([name, *map(str, settings.values())]) for name, settings in SETTINGS]
 
@@ -79,12 +101,20 @@ class Case:
         name: str,
         settings: dict[str, str | int | float],
     ) -> Case:
-        """Parameters at a loss of 2 for each cell."""
+        """Parameters at a loss of 2 for each cell; of the optimal methods, users count in parts."""
         users, cells = zip(*counts, strict=True)
         occupancy = Occupancy.from_counts(users, cells, list(counts.values()))
         mechanism = make_mechanism(name, LATTICE, settings)
         every = np.arange(occupancy.n_cells)
-        parameters = mechanism.parameters(occupancy, every, np.full(len(every), 2.0))
+        # At a loss of 2 the threshold is the largest count, and nothing would be clipped.
+        loss = 1.0 if name == "worst_case_optimal" else 2.0
+        parameters = mechanism.parameters(occupancy, every, np.full(len(every), loss))
+        if "part" in parameters:
+            size = len(parameters["part"])
+            parameters["part"] = (parameters["part"] * np.arange(1, size + 1)) // (size + 1)
+        if "widened" in parameters:
+            # Users of different weights: of equal ones nobody's interval is widened.
+            parameters["cap"] = np.full(len(every), 2)
         design = mechanism.design(occupancy, every, parameters)
         parameters = mechanism.tune(design, parameters, 40.0, np.full(len(every), 0.1))
         return cls(mechanism, parameters, design, occupancy)
@@ -122,8 +152,7 @@ def groups_of(case: Case, user: int) -> dict[bytes, list[NDArray[np.int64]]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=NAMES)
-@pytest.mark.parametrize("counts", [ONE_CELL, HEAVY, TWO_CELLS], ids=["one", "heavy", "two"])
+@pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
 def test_nobody_reaches_further_than_accounted(
     counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
 ) -> None:
@@ -145,8 +174,7 @@ def test_nobody_reaches_further_than_accounted(
                 assert (moved <= reach * span).all(), (user, chosen, moved, reach * span)
 
 
-@pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=NAMES)
-@pytest.mark.parametrize("counts", [ONE_CELL, HEAVY, TWO_CELLS], ids=["one", "heavy", "two"])
+@pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
 def test_no_score_moves_further_than_accounted(
     counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
 ) -> None:
@@ -171,8 +199,7 @@ def test_no_score_moves_further_than_accounted(
             assert (found.max(axis=0) - found.min(axis=0)).max() <= allowed
 
 
-@pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=NAMES)
-@pytest.mark.parametrize("counts", [ONE_CELL, HEAVY, TWO_CELLS], ids=["one", "heavy", "two"])
+@pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
 def test_no_data_set_errs_by_more_than_the_bias_bound(
     counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
 ) -> None:
@@ -190,6 +217,15 @@ def test_no_data_set_errs_by_more_than_the_bias_bound(
         assert (worst <= np.minimum(bound, 1) + slack).all()
         if case.mechanism.selects == "nothing":
             assert (worst >= bound - 0.05).all()
+
+
+def test_somebody_straddles_two_arrays() -> None:
+    """The counts are such that it matters: one user is in two arrays, and its reach says so."""
+    for name in ("levy", "quantile"):
+        design = Case.of(STRADDLING, name, WRAPPED).design
+        assert design.groups is not None
+        assert sorted(np.bincount(design.groups.member).tolist()) == [1, 1, 1, 2]
+        assert sorted(np.unique(design.reach // design.reach.min()).tolist()) == [1, 2]
 
 
 @pytest.mark.parametrize("at", [0, 3, 50, 4000, 10**9])

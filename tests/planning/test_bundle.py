@@ -8,6 +8,7 @@ all values of one user. Noise then costs a user the l1 distance (Laplace) or the
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +27,7 @@ from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
 from shoal.statistics.catalogue import statistics
+from shoal.theory import joint as joint_theory
 from tests.support import flights, occupancies
 
 if TYPE_CHECKING:
@@ -48,18 +50,15 @@ Sums = tuple[int, int, int]
 class Quiet:
     """Stands in for noise: adds none."""
 
+    bits: int = STEPS
     simulated: bool = True
-    seen: list[int] = field(default_factory=list)
 
     def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
         """The steps themselves."""
-        assert lattice_bits == STEPS
+        assert lattice_bits == self.bits
         return steps
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
-        """The steps themselves."""
-        assert lattice_bits == STEPS
-        return steps
+    add_gaussian = add_laplace
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """Nothing is selected here."""
@@ -77,6 +76,7 @@ class Case:
     parameters: dict[str, list[int]] = field(default_factory=dict)
     joint: bool = False
     values: tuple[int, ...] = QUARTERS
+    bits: int = STEPS
 
     @cached_property
     def occupancy(self) -> Occupancy:
@@ -99,8 +99,9 @@ class Case:
         """What users are charged: steps, or squares of steps."""
         bundle = self.bundle(gaussian=gaussian)
         mechanism = make_mechanism(self.method, LATTICE, {})
-        found = Losses(mechanism, bundle, np.zeros(0), STEPS).of_users(np.array(self.scales))
-        return found * (2 * 4.0**STEPS if gaussian else 2.0**STEPS)
+        losses = Losses(mechanism, bundle, np.zeros(0), self.bits)
+        found = losses.of_users(np.array(self.scales))
+        return found * (2 * 4.0**self.bits if gaussian else 2.0**self.bits)
 
     def steps(self, sums: tuple[Sums, ...]) -> list[int]:
         """The lattice numbers of a data set before noise, by the code that releases them."""
@@ -112,11 +113,11 @@ class Case:
             parameters={},
             selection_scale=np.zeros(0),
             relative_scale=np.array(self.scales),
-            bits=STEPS,
+            bits=self.bits,
             statistics=statistics(self.names),
             joint=self.joint,
         )
-        return drawing.draw(aggregate, Quiet()).steps
+        return drawing.draw(aggregate, Quiet(self.bits)).steps
 
     def memberships(self) -> list[list[Sums]]:
         """What the records of each membership can add up to."""
@@ -183,6 +184,29 @@ def test_no_user_loses_more_than_accounted(case: Case) -> None:
             assert squares <= gaussian[user]
 
 
+@pytest.mark.parametrize("case", [each for each in CASES if not each.joint])
+def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
+    """G-BIAS: every statistic of every data set against the number that noise is added to."""
+    design, scale = case.design, np.array(case.scales)
+    size, cell = design.n_numbers, case.occupancy.cell
+    bound, worst = case.bundle().bias, np.zeros(len(scale))
+    for sums in itertools.product(*case.memberships()):
+        centred, squares, above = (
+            np.bincount(cell, part, minlength=size) / case.occupancy.totals
+            for part in np.array(sums, dtype=np.float64).T
+        )
+        mean = centred / 2**BITS
+        truth = {
+            "mean": mean + 1 / 2,
+            "variance": 4 * (squares / 4**BITS - mean**2),
+            SHARE: above / 2**BITS,
+        }
+        found = np.array(case.steps(sums)) / 2**STEPS * scale
+        apart = found - np.concatenate([truth[name] for name in case.names])
+        worst = np.maximum(worst, np.abs(apart))
+    assert (worst <= bound + 2.0**-17).all()
+
+
 @pytest.mark.parametrize("case", [CASES[0], CASES[1]], ids=["direct", "joint"])
 def test_the_account_is_attained(case: Case) -> None:
     """G-ACCOUNTING: nothing is given away: some neighbours are as far apart as accounted.
@@ -233,7 +257,34 @@ def test_joint_losses_are_attained_at_every_ratio(ratio: float, *, gaussian: boo
     assert moved <= accounted <= moved * 1.001
 
 
-def coarse(bits: int, *, joint: bool, up: int) -> tuple[float, float]:
+@pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
+@pytest.mark.parametrize("bits", [0, 1, 2])
+def test_rounding_to_a_coarse_lattice_is_charged(bits: int, *, joint: bool) -> None:
+    """G-ACCOUNTING: each number is rounded on its own, by up to half of a step that is not small.
+
+    Without the step that is charged for rounding, some pair of values is further apart.
+    """
+    ticks = tuple(int(at) for at in np.linspace(-(2 ** (BITS - 1)), 2 ** (BITS - 1), 65))
+    rest, extra = (0, 0, 0), 0.0
+    for first, second in itertools.product((0.1, 0.13, 0.3, 0.41, 0.77), repeat=2):
+        case = Case(
+            {("a", 0): 1, ("b", 0): 1},
+            ("mean", "variance"),
+            (first, second),
+            joint=joint,
+            values=ticks,
+            bits=bits,
+        )
+        table = np.array([case.steps(((y, y * y, 0), rest)) for y in ticks], dtype=np.float64)
+        apart = np.abs(table[:, None] - table)
+        laplace, gaussian = (case.losses(gaussian=kind)[0] for kind in (False, True))
+        assert apart.sum(axis=2).max() <= laplace
+        assert (apart**2).sum(axis=2).max() <= gaussian
+        extra = max(extra, apart.sum(axis=2).max() - (laplace - 1))
+    assert bool(extra > 0) is joint
+
+
+def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[float, float]:
     """Steps moved and accounted when a user with 101 records is capped at 50, on coarse ticks."""
     lattice = Lattice(Bounds(0, 1), bits)
     users = ["heavy", *(f"light {at}" for at in range(150))]
@@ -253,25 +304,49 @@ def coarse(bits: int, *, joint: bool, up: int) -> tuple[float, float]:
             centred, squares = lights.copy(), lights**2
             centred[heavy], squares[heavy] = (101 - zeros) * other, (101 - zeros) * other**2
             drawing = Drawing(
-                mechanism, design, parameters, np.zeros(0), scale, STEPS, bundle.statistics, joint
+                mechanism, design, parameters, np.zeros(0), scale, steps, bundle.statistics, joint
             )
             aggregate = Aggregate(occupancy, lattice, centred, squares)
-            found.append(drawing.draw(aggregate, Quiet()).steps)
+            found.append(drawing.draw(aggregate, Quiet(steps)).steps)
     table = np.array(found)
     moved = np.abs(table[:, None] - table).sum(axis=2).max()
-    losses = Losses(mechanism, bundle, np.zeros(0), STEPS).of_users(scale) * 2.0**STEPS
+    losses = Losses(mechanism, bundle, np.zeros(0), steps).of_users(scale) * 2.0**steps
     return float(moved), float(losses[design.user[heavy]])
 
 
 @pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
 def test_rounded_means_of_capped_users_stay_within_the_margins(*, joint: bool) -> None:
-    """G-ACCOUNTING: with as many tick bits as a plan must have, and not with one."""
-    for up in (0, 1, 2):
-        moved, accounted = coarse(20, joint=joint, up=up)
+    """G-ACCOUNTING: with as many tick bits as a plan must have, and not with one.
+
+    On a fine lattice no rounding to steps hides what the means' rounding adds.
+    """
+    for up, steps in itertools.product((0, 1, 2), (STEPS, 44)):
+        moved, accounted = coarse(20, joint=joint, up=up, steps=steps)
         assert moved <= accounted
     assert any(
         moved > accounted for moved, accounted in (coarse(1, joint=joint, up=u) for u in (0, 1, 2))
     )
+
+
+@pytest.mark.parametrize("scales", [(0.5, 0.4), (0.3, 0.37), (0.25, 0.9)])
+def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> None:
+    """G-ACCOUNTING: records around the worst value, whose mean is rounded: more than without it."""
+    steps, bits = 44, 20
+    counts = {("heavy", 0): 101} | {(f"light {at}", 0): 1 for at in range(150)}
+    parameters = {"cap": [50], "kept": [1] * 151}
+    case = Case(counts, ("mean", "variance"), scales, "clip_user", parameters, True, bits=steps)  # noqa: FBT003
+    half, heavy = 2 ** (bits - 1), int(case.occupancy.count.argmax())
+    low = math.floor(-scales[1] / scales[0] / 8 * 2**bits)
+    many = [(101 * low + k, (101 - k) * low**2 + k * (low + 1) ** 2, 0) for k in range(102)]
+    found = []
+    for own in [(101 * half, 101 * half**2, 0), *many]:
+        sums = [(-half, half**2, 0)] * 151
+        sums[heavy] = own
+        found.append(case.steps(tuple(sums)))
+    moved = np.abs(np.array(found[1:]) - found[0]).sum(axis=1).max()
+    accounted = case.losses()[case.design.user[heavy]]
+    assert moved <= accounted
+    assert moved > accounted / (1 + 2.0**-27)
 
 
 @pytest.mark.parametrize("names", [["variance"], ["mean", "variance"]])
@@ -288,6 +363,21 @@ def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> N
 def plan(names: list[str], **wishes: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan of the made-up flights, worthless cells included."""
     return flights.plan(statistics=names, **{"worthless": "keep", **wishes})
+
+
+@pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])
+def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -> None:
+    """G-ERROR: over U^2/4, four times the second moment's and the mean's noise, and its square."""
+    made = replace(plan(["mean", "variance"]), joint=True, gaussian=gaussian)
+    first, second = made.bundle.per_statistic(made.relative_scale)
+    _, variance = made.bundle.per_statistic(made.mean_noise)
+    if gaussian:
+        part = math.sqrt(2 / math.pi)
+        square = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
+        stated = 4 * (part * (second / 4 + first) + square * first**2)
+    else:
+        stated = 4 * joint_theory.error_bound(first, second / 4)
+    assert variance == pytest.approx(stated, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised"])

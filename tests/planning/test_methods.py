@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,20 @@ def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> 
     claimed = balanced.gap(problem, scale, prices, 1.0)
     improvement = float(np.mean(np.log(scale) - np.log(plan.relative_scale)))
     assert improvement <= claimed + 1e-6
+
+
+def test_a_gap_is_the_same_at_every_epsilon() -> None:
+    """G-GAP: twice the loss and half the noise are as far from the best; no prices, no proof."""
+    plan = make(0)
+    problem, rng = plan.problem, np.random.default_rng(1)
+    prices = rng.exponential(size=problem.n_users)
+    scale = rng.exponential(size=problem.n_numbers) + 0.01
+    scale *= problem.loss(scale).max()
+    claimed = balanced.gap(problem, scale, prices, 1.0)
+    assert claimed > 0.01
+    for epsilon in (0.25, 4.0, 30.0):
+        assert balanced.gap(problem, scale / epsilon, prices, epsilon) == pytest.approx(claimed)
+    assert balanced.gap(problem, scale, 0 * prices, 1.0) == math.inf
 
 
 def test_weights_share_the_budget_in_proportion() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,20 @@ def test_losses_never_wrap() -> None:
             _ = shoal.Plan(**{**fields, "lattice_bits": 60}).epsilon
         with pytest.raises(InputError, match=r"lattice|too small"):
             _ = shoal.Plan(**{**fields, "lattice_bits": 40}).epsilon
+
+
+@pytest.mark.parametrize("method", ["quantile", "levy", "adaptive", "baseline"])
+def test_noise_over_a_selected_range_has_room_on_the_lattice(method: str) -> None:
+    """G-ACCOUNTING: a narrow range means many steps; what might not fit is refused beforehand."""
+    made = plan(method=method, worthless="keep")
+    spans = made.mechanism.most_spans(made.parameters)
+    assert (spans == 1) is (method == "baseline")
+    # Twice the least scale at which numbers over the whole range fit.
+    scale = np.full(len(made.relative_scale), 2.0**-10)
+    if spans <= 2:
+        assert replace(made, relative_scale=scale, lattice_bits=50).lattice_bits == 50
+        return
+    with pytest.raises(InputError, match="lattice"):
+        replace(made, relative_scale=scale, lattice_bits=50)
+    wide = replace(made, relative_scale=scale * spans, lattice_bits=50)
+    assert wide.lattice_bits == 50

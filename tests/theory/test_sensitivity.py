@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +77,22 @@ def test_steps_are_never_below_the_exact_ceiling(
         return
     stated = int(sensitivity.whole_steps(moved, np.array([scale]), bits)[0])
     assert exact <= stated <= exact + 1 + (exact >> 49)
+
+
+@given(scale=st.floats(1e-6, 1e6), steps=st.integers(1, 10**9))
+def test_a_quotient_that_rounds_to_a_whole_number_is_not_taken_for_it(
+    scale: float, steps: int
+) -> None:
+    """G-ACCOUNTING: sensitivities a hair above whole steps, where the quotient hides the hair."""
+    moved = scale * steps
+    while Fraction(moved) <= Fraction(scale) * steps:
+        moved = math.nextafter(moved, math.inf)
+    stated = int(sensitivity.whole_steps(np.array([moved]), np.array([scale]), 0)[0])
+    assert Fraction(moved) / Fraction(scale) <= stated
+
+
+@pytest.mark.parametrize("moved", [0.0, 1.0, math.nan])
+def test_steps_that_are_no_numbers_are_refused(moved: float) -> None:
+    """G-ACCOUNTING: noise of scale 0 has no finite loss, also where nothing is moved."""
+    with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError, match="small"):
+        sensitivity.whole_steps(np.array([moved]), np.array([0.0]), 3)

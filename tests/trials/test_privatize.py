@@ -156,7 +156,9 @@ def test_clusters_made_from_private_data_are_charged(tmp_path: Path) -> None:
     found = UniformPrior(1).privatize(
         **columns(), space=Space.counts(0, 4), ledger=ledger, clustering_epsilon="1/2"
     )
-    assert Fraction(1, 2) < ledger.spent.epsilon <= Fraction(3, 2)
+    alone = UniformPrior(1).privatize(**columns(), space=Space.counts(0, 4))
+    assert ledger.spent.epsilon == Fraction(alone.manifest["guarantee"]["epsilon"]) + Fraction(1, 2)
+    assert found.manifest["guarantee"]["epsilon"] == str(ledger.spent.epsilon)
     assert found.manifest["guarantee"]["clustering_epsilon"] == "1/2"
 
 

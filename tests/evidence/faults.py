@@ -1,0 +1,54 @@
+"""Faults seeded into lines of the library that privacy depends on, one at a time.
+
+A halved sensitivity, a dropped clip, a tie that goes to the wrong side, a cap that is off by one,
+noise 1% too small, a charge that is forgotten: each is put into a copy of the library, and the
+named tests of `make test` are run on it until one fails. A fault that no test notices is a failure
+of this attack. What noticed faults is then run without any: it must pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.evidence.finding import Outcome
+from tests.evidence.seeded.catalogue import FAULTS
+from tests.evidence.seeded.runner import Copy, tried
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.evidence.finding import Progress
+    from tests.evidence.seeded.fault import Fault
+
+NAME = "seeded faults"
+PROMISES = tuple(sorted({fault.promise for fault in FAULTS}))
+UNIT = "faults"
+FULL, REDUCED = len(FAULTS), 4
+
+
+def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
+    """Seed that many faults; each must make one of its tests fail."""
+    fates = []
+    for fate in tried(spread(FAULTS, size, seed), folder):
+        fates.append(fate)
+        progress(1)
+    killers = tuple(dict.fromkeys(fate.killer for fate in fates if fate.killed))
+    code, text = Copy(folder / "whole").pytest(killers) if killers else (0, "")
+    if code != 0:
+        return Outcome(0, (f"tests fail without any fault: {text[-500:]}",))
+    return Outcome(
+        len(fates),
+        tuple(f"{each.fault.name}: {each.killer}" for each in fates if not each.killed),
+        tuple(
+            f"{each.fault.name}: noticed by `{each.killer}` after {each.seconds:.0f} s"
+            for each in fates
+            if each.killed
+        ),
+    )
+
+
+def spread(faults: Sequence[Fault], size: int, seed: int) -> list[Fault]:
+    """That many faults, evenly over the list, so that every layer has its turn."""
+    step = len(faults) / max(size, 1)
+    return [faults[int(at * step + seed) % len(faults)] for at in range(size)]

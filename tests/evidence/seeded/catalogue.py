@@ -1,0 +1,30 @@
+"""All seeded faults, layer by layer."""
+
+from __future__ import annotations
+
+from tests.evidence.seeded import (
+    accounting,
+    bounding,
+    means,
+    noise,
+    opinions,
+    planning,
+    records,
+    theory,
+    trials,
+    unbiased,
+)
+
+LAYERS = (
+    theory,
+    bounding,
+    means,
+    noise,
+    planning,
+    accounting,
+    records,
+    trials,
+    unbiased,
+    opinions,
+)
+FAULTS = tuple(fault for layer in LAYERS for fault in layer.FAULTS)

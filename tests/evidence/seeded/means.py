@@ -1,0 +1,319 @@
+"""Faults in the mechanisms of means: reach, clips, selections, rounding."""
+
+from __future__ import annotations
+
+from tests.evidence.seeded.fault import Fault
+
+_REACH = ("tests/mechanisms/test_reach.py",)
+_SELECTION = ("tests/mechanisms/test_selection.py",)
+_VECTORS = ("tests/mechanisms/test_vectors.py",)
+_MOMENTS = ("tests/mechanisms/test_moments.py",)
+
+FAULTS = (
+    Fault(
+        "a user's second array is forgotten in the reach",
+        "G-REACH",
+        "mechanisms/mean/array_averaging.py",
+        "return replace(plain, reach=touched << SHARE, groups=groups)",
+        "return replace(plain, reach=np.minimum(touched, 1) << SHARE, groups=groups)",
+        _REACH,
+    ),
+    Fault(
+        "levy's scores move by one array",
+        "G-SELECTION",
+        "mechanisms/mean/levy.py",
+        "return int((design.reach >> SHARE).max())",
+        "return 1",
+        _REACH,
+    ),
+    Fault(
+        "levy's scores move as for the user in the fewest arrays",
+        "G-SELECTION",
+        "mechanisms/mean/levy.py",
+        "return int((design.reach >> SHARE).max())",
+        "return max(1, int((design.reach >> SHARE).min()))",
+        _REACH,
+    ),
+    Fault(
+        "scores of quantiles move by one array",
+        "G-SELECTION",
+        "mechanisms/mean/quantile.py",
+        "return int((design.reach >> SHARE).max()) * UNIT",
+        "return UNIT",
+        _REACH,
+    ),
+    Fault(
+        "scores of quantiles move as for the user in the fewest arrays",
+        "G-SELECTION",
+        "mechanisms/mean/quantile.py",
+        "return int((design.reach >> SHARE).max()) * UNIT",
+        "return max(1, int((design.reach >> SHARE).min())) * UNIT",
+        _REACH,
+    ),
+    Fault(
+        "a selection is charged once its score's sensitivity",
+        "G-SELECTION",
+        "mechanisms/selection.py",
+        "Fraction(2 * sensitivity) / Fraction(scale)",
+        "Fraction(sensitivity) / Fraction(scale)",
+        _SELECTION,
+    ),
+    Fault(
+        "scores of middles count every array twice",
+        "G-SELECTION",
+        "mechanisms/selection.py",
+        "-np.maximum(upto - inside, len(values) - upto)",
+        "-2 * np.maximum(upto - inside, len(values) - upto)",
+        _SELECTION,
+    ),
+    Fault(
+        "ties of quantile scores go to the wrong side",
+        "G-SELECTION",
+        "mechanisms/selection.py",
+        'below = np.searchsorted(ordered, candidates, side="left")',
+        'below = np.searchsorted(ordered, candidates, side="right")',
+        _SELECTION,
+    ),
+    Fault(
+        "the clip of sums is dropped",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "clipped = np.minimum(self.sums, chosen.high[design.number])",
+        "clipped = self.sums",
+        _REACH,
+    ),
+    Fault(
+        "scores of clipped sums move by half a user",
+        "G-SELECTION",
+        "mechanisms/mean/akmv.py",
+        "        return UNIT\n",
+        "        return UNIT // 2\n",
+        _REACH,
+    ),
+    Fault(
+        "the span of clipped sums is one record",
+        "G-ERROR",
+        "mechanisms/mean/akmv.py",
+        'return parameters["most"].astype(np.float64)',
+        'return 1.0 + 0.0 * parameters["most"]',
+        (
+            "tests/release/test_mean.py::test_the_threshold_of_sums_counts_as_noise",
+            "tests/planning/test_mechanisms.py",
+        ),
+    ),
+    Fault(
+        "the cap of a suppressed cell is not applied",
+        "G-REACH",
+        "mechanisms/mean/clip_user.py",
+        'weight = np.minimum(occupancy.count[member], parameters["cap"][number])',
+        "weight = occupancy.count[member]",
+        (
+            "tests/planning/test_optimum.py::test_plans_by_clip_user_stay_within_the_papers_account",
+            "tests/release/test_verify_statistics.py",
+        ),
+    ),
+    Fault(
+        "suppressed users count",
+        "G-REACH",
+        "mechanisms/mean/clip_user.py",
+        'weight = np.where(parameters["kept"] > 0, weight, 0)',
+        'weight = np.where(parameters["kept"] >= 0, weight, 0)',
+        (
+            "tests/planning/test_optimum.py::test_plans_by_clip_user_stay_within_the_papers_account",
+            "tests/release/test_verify_statistics.py",
+        ),
+    ),
+    Fault(
+        "the optimal threshold is off by one in the reach",
+        "G-REACH",
+        "mechanisms/mean/worst_case_optimal.py",
+        "return replace(plain, reach=near, interval=Interval(near, counts))",
+        "return replace(plain, reach=near - 1, interval=Interval(near, counts))",
+        _REACH,
+    ),
+    Fault(
+        "means of users are clipped from above only",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "low, high = ends(design, chosen or self._whole)\n"
+        "            return self._weighed(design.number, design.weight, "
+        "np.clip(self.means, low, high))",
+        "low, high = ends(design, chosen or self._whole)\n"
+        "            return self._weighed(design.number, design.weight, "
+        "np.minimum(self.means, high))",
+        _REACH,
+    ),
+    Fault(
+        "means of users are clipped to a selected range from below only",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "low, high = ends(design, chosen)\n"
+        "            return self._weighed(design.number, design.weight, "
+        "np.clip(self.means, low, high))",
+        "low, high = ends(design, chosen)\n"
+        "            return self._weighed(design.number, design.weight, "
+        "np.maximum(self.means, low))",
+        _REACH,
+    ),
+    Fault(
+        "means of arrays are clipped from above only",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "np.clip(self.group_means, chosen.low[number], chosen.high[number])",
+        "np.minimum(self.group_means, chosen.high[number])",
+        _REACH,
+    ),
+    Fault(
+        "bounds of arrays are swapped",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "np.clip(self.group_means, chosen.low[number], chosen.high[number])",
+        "np.clip(self.group_means, chosen.high[number], chosen.low[number])",
+        _REACH,
+    ),
+    Fault(
+        "widened intervals are twice as wide",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "design.heaviest[design.number]) // (2 * design.weight)",
+        "design.heaviest[design.number]) // design.weight",
+        _REACH,
+    ),
+    Fault(
+        "own intervals are as wide as the range",
+        "G-REACH",
+        "mechanisms/mean/ranges.py",
+        "half = inside // (2 * design.interval.whole)",
+        "half = chosen.span[design.number] // 2 + 0 * inside",
+        _REACH,
+    ),
+    Fault(
+        "the bias of a range looks at the nearer end",
+        "G-BIAS",
+        "mechanisms/mean/ranges.py",
+        "np.maximum(np.maximum(low, top - high), 0)",
+        "np.maximum(np.minimum(low, top - high), 0)",
+        _REACH,
+    ),
+    Fault(
+        "what own intervals leave out is taken off the bias twice",
+        "G-BIAS",
+        "mechanisms/mean/ranges.py",
+        "found - design.missing / 2",
+        "found - design.missing",
+        _REACH,
+    ),
+    Fault(
+        "a part is the weight, not the reach",
+        "G-REACH",
+        "mechanisms/mean/design.py",
+        "self.reach / self.total[self.number] * OUTWARD",
+        "self.weight / self.total[self.number] * OUTWARD",
+        ("tests/planning/test_mechanisms.py", "tests/planning/test_bundle.py"),
+    ),
+    Fault(
+        "the bias of weights is the smaller of both sides",
+        "G-BIAS",
+        "mechanisms/mean/design.py",
+        "        short, over = self._apart\n        return np.asarray(np.maximum(short, over))",
+        "        short, over = self._apart\n        return np.asarray(np.minimum(short, over) / 2)",
+        _REACH,
+    ),
+    Fault(
+        "the bias of own intervals is a quarter of what is missing",
+        "G-BIAS",
+        "mechanisms/mean/design.py",
+        "return self.missing / 2",
+        "return self.missing / 4",
+        _REACH,
+    ),
+    Fault(
+        "widened intervals are accounted as plain ones",
+        "G-REACH",
+        "mechanisms/mean/adaptive.py",
+        "return replace(made, widened=True, reach=made.heaviest[number])",
+        "return replace(made, widened=True)",
+        _REACH,
+    ),
+    Fault(
+        "a user in two cells has two users' say",
+        "G-SELECTION",
+        "mechanisms/mean/adaptive.py",
+        "    share = part / np.maximum(1.0, of_user[design.user])\n"
+        "    # Rounded downwards with a margin: the sum over a user's cells stays at most USER.\n"
+        "    say = np.floor(share * USER * (1 - 2.0**-40)).astype(np.int64)\n"
+        "    if int(",
+        "    share = part\n"
+        "    say = np.floor(share * USER * (1 - 2.0**-40)).astype(np.int64)\n"
+        "    if 0 * int(",
+        _REACH,
+    ),
+    Fault(
+        "scores of the adaptive range move by half a user",
+        "G-SELECTION",
+        "mechanisms/mean/adaptive.py",
+        "        return USER\n",
+        "        return USER // 2\n",
+        _REACH,
+    ),
+    Fault(
+        "users in parts are clipped to the whole range",
+        "G-REACH",
+        "mechanisms/mean/optimal.py",
+        "interval=Interval(part, np.array([1 << PART]))",
+        "interval=Interval(0 * part + (1 << PART), np.array([1 << PART]))",
+        (
+            "tests/planning/test_optimum.py::test_users_reach_their_part_of_a_selected_range",
+            "tests/planning/test_bundle.py",
+            *_MOMENTS,
+        ),
+    ),
+    Fault(
+        "missing mass is left out of the middle of a variance",
+        "G-BIAS",
+        "mechanisms/moments.py",
+        "number, most = moments + added * square, whole**2 * square",
+        "number, most = moments + 0 * added, whole**2 * square",
+        _MOMENTS,
+    ),
+    Fault(
+        "lattice numbers are of a quarter of the noise",
+        "G-ACCOUNTING",
+        "mechanisms/mean/draw.py",
+        "numerator, denominator = (total << bits) * down, most * up",
+        "numerator, denominator = (total << bits + 2) * down, most * up",
+        ("tests/mechanisms/test_exact_privacy.py",),
+    ),
+    Fault(
+        "vectors are accounted as numbers",
+        "G-ACCOUNTING",
+        "mechanisms/mean/vectors.py",
+        "moved = Fraction(2 * min(count, self.threshold), self.records)",
+        "moved = Fraction(min(count, self.threshold), self.records)",
+        _VECTORS,
+    ),
+    Fault(
+        "vectors get the noise of numbers",
+        "G-BUDGET",
+        "mechanisms/mean/vectors.py",
+        "exact = Fraction(2 * min(threshold, int(counts.max()))",
+        "exact = Fraction(min(threshold, int(counts.max()))",
+        _VECTORS,
+    ),
+    Fault(
+        "roundings of vectors cost nothing",
+        "G-ACCOUNTING",
+        "mechanisms/mean/vectors.py",
+        "Fraction(self.relative_scale)) + self.dimension",
+        "Fraction(self.relative_scale))",
+        _VECTORS,
+    ),
+    Fault(
+        "vectors are cut to twice their norm",
+        "G-REACH",
+        "mechanisms/mean/vectors.py",
+        "np.where((norm > allowed)[:, None], scaled, whole)",
+        "np.where((norm > 2 * allowed)[:, None], scaled, whole)",
+        _VECTORS,
+    ),
+)
