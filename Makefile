@@ -44,7 +44,7 @@ bench: $(VENV)/.demo
 	$(BIN)/shoal bench plan
 
 studies: $(VENV)/.demo
-	$(BIN)/shoal study run all --folder studies
+	$(BIN)/shoal study run all --folder studies --force
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

@@ -1,4 +1,4 @@
-"""JSON documents with a versioned schema: canonical bytes, packed integer arrays, safe files.
+"""JSON documents with a versioned schema: canonical bytes, packed integer arrays.
 
 Every file shoal writes (occupancy, plan, manifest) is one JSON object whose `schema` names
 its kind and version. Equal contents have equal bytes, and no other bytes are read.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from shoal.errors import DocumentError
@@ -20,7 +19,6 @@ __all__ = [
     "Document",
     "canonical_bytes",
     "check_schema",
-    "check_writable",
     "digest",
     "pack_integers",
     "parse",
@@ -28,7 +26,6 @@ __all__ = [
     "read",
     "read_bytes",
     "unpack_integers",
-    "write_bytes",
 ]
 
 
@@ -103,56 +100,3 @@ def _contents(path: str | os.PathLike[str]) -> bytes:
         raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
     with os.fdopen(handle, "rb") as stream:
         return stream.read()
-
-
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace a file in one step: readers see the old contents or the new, never a part.
-
-    Raises:
-        DocumentError: The place cannot be written or the disk is full.
-    """
-    target = Path(path)
-    handle, name = _beside(target)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(target)
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that `write_bytes` could not write to, before any work is done for it.
-
-    Raises:
-        DocumentError: The folder is missing or not writable, or the target is no regular file.
-    """
-    handle, name = _beside(Path(path))
-    os.close(handle)
-    Path(name).unlink()
-
-
-def _beside(target: Path) -> tuple[int, str]:
-    if target.exists() and not target.is_file():
-        raise DocumentError(
-            f"{os.fspath(target)!r} is no regular file", "a file or a new name", "choose another"
-        )
-    try:
-        return tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
-    except (OSError, ValueError) as error:
-        raise _unwritable(target, error) from None
-
-
-def _unwritable(target: Path, error: OSError | ValueError) -> DocumentError:
-    return DocumentError(
-        f"{os.fspath(target)!r} cannot be written ({getattr(error, 'strerror', 'bad name')})",
-        "a file in a writable folder with free space",
-        "choose another path or make room",
-    )

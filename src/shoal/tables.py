@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal import documents
+from shoal import files
 from shoal.errors import InputError, MissingPartError
 
 if TYPE_CHECKING:
@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def write(table: pa.Table, path: str | os.PathLike[str]) -> None:
+def write(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a table in one step, as CSV, Parquet or JSON, by the path's ending.
+
+    Args:
+        table: What to write.
+        path: Where to.
+        overwrite: Replace a file that is there.
 
     Raises:
         InputError: Another ending.
-        DocumentError: The place cannot be written.
+        DocumentError: There is a file already, or the place cannot be written.
     """
     ending = check_ending(path)
-    documents.write_bytes(path, _ENCODE[ending](table))
+    files.write_bytes(path, _ENCODE[ending](table), overwrite=overwrite)
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:

@@ -82,7 +82,7 @@ def test_verify_says_no(shell: Shell) -> None:
 
 def test_plan_options_reach_the_plan(shell: Shell) -> None:
     """Each option changes what is planned."""
-    base = ["plan", "flights.parquet", *PLAN, "--output", "p.json"]
+    base = ["plan", "flights.parquet", *PLAN, "--force", "--output", "p.json"]
     shell.good(*base, "--error", "150", "--method", "equalised", "--tick-bits", "16")
     plan = shoal.Plan.load("p.json")
     assert plan.method == "equalised"
@@ -136,7 +136,7 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-FRONTIER = ["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--frontier", "f.png"]
+FRONTIER = ["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--force", "--frontier", "f.png"]
 VERSUS = ["--versus", "balanced", "--versus", "uniform"]
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.options import Data, Json, show, show_json, working
+from shoal.cli.options import Data, Force, Json, show, show_json, working
+from shoal.cli.outputs import check_places
 
 if TYPE_CHECKING:
     from shoal import Normal, Occupancy
@@ -39,6 +40,7 @@ def compare(
         int | None, typer.Option(help="Data sets to draw; by default a few million records.", min=2)
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the errors (png, svg or pdf).")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Compare worst-case and expected errors of every mechanism for these counts; nothing is spent.
@@ -51,6 +53,7 @@ def compare(
     """
     import shoal
 
+    check_places({"DATA": data}, force=force, pictures={"--picture": picture})
     occupancy = _occupancy(data, user, value, bounds, cell, missing)
     with working("comparing"):
         found = shoal.compare(
@@ -61,7 +64,7 @@ def compare(
             repetitions=repetitions,
         )
     if picture is not None:
-        shoal.picture(found, picture)
+        shoal.picture(found, picture, overwrite=force)
     if as_json:
         show_json({"assumed": str(found.assumed), "methods": found.table().to_pylist()})
     else:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _METHODS = ("balanced", "equalised", "uniform")
 _BUDGET = "2"
+_SLUGS = ("destination", "origin-hour")
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,13 @@ def demo(
     Example: shoal demo --folder shoal-demo
     """
     import shoal
+    from shoal.outputs import check_outputs
 
     folder.mkdir(parents=True, exist_ok=True)
     book_path = folder / "flights.ledger"
+    places = {place.name: place for slug in _SLUGS for place in _places(slug, folder)}
+    # A folder with the demo's ledger is the demo's own: its second run writes the same again.
+    check_outputs(places, {"ledger": book_path}, overwrite=book_path.exists())
     book = (
         shoal.Ledger.open(book_path)
         if book_path.exists()
@@ -72,8 +77,8 @@ def _jobs(data: Path) -> list[_Job]:
 
     hour = shoal.hour_of_day("time_hour")
     return [
-        _Job("by destination", "destination", records(["dest"]), {"worthless": "keep"}),
-        _Job("by origin and hour (UTC)", "origin-hour", records(["origin", hour]),
+        _Job("by destination", _SLUGS[0], records(["dest"]), {"worthless": "keep"}),
+        _Job("by origin and hour (UTC)", _SLUGS[1], records(["origin", hour]),
              {"worthless": "keep", "min_records": 200}),
     ]  # fmt: skip
 
@@ -120,14 +125,23 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path) -> None:
 
     with working(f"releasing {job.title}"):
         release = plan.release(job.records, ledger=book)
-        release.write(folder / f"{job.slug}.csv")
-        release.write_manifest(folder / f"{job.slug}.manifest.json")
-        plan.save(folder / f"{job.slug}.plan.json")
-        verdict = shoal.verify(folder / f"{job.slug}.manifest.json")
+        table, manifest, planned = _places(job.slug, folder)
+        release.write(table, overwrite=True)
+        release.write_manifest(manifest, overwrite=True)
+        plan.save(planned, overwrite=True)
+        verdict = shoal.verify(manifest)
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     verified = "verified" if verdict.holds else "NOT verified"
     show(f"Released {job.title}: {how}; manifest {verified}")
     show("  " + "   ".join(_best(release)))
+
+
+def _places(slug: str, folder: Path) -> tuple[Path, Path, Path]:
+    """Where table, manifest and plan go."""
+    table, manifest, planned = (
+        folder / f"{slug}.{end}" for end in ("csv", "manifest.json", "plan.json")
+    )
+    return table, manifest, planned
 
 
 def _best(release: Release) -> list[str]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Data = Annotated[Path, typer.Argument(help="Records: a Parquet or CSV file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace outputs that are there; never inputs or ledgers.")
+]
 
 
 @contextmanager
@@ -39,25 +42,6 @@ def show(text: str) -> None:
 def show_json(document: dict[str, Any]) -> None:
     """Print sorted JSON to standard output."""
     typer.echo(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
-
-
-def check_outputs(output: Path | None, manifest: Path | None, confidence: float) -> None:
-    """Refuse what could otherwise fail only after the charge.
-
-    Raises:
-        InputError: Another ending, or an unusable confidence.
-        DocumentError: A place that cannot be written.
-    """
-    from shoal.checks import check_confidence
-    from shoal.documents import check_writable
-    from shoal.tables import check_ending
-
-    check_confidence(confidence)
-    if output is not None:
-        check_ending(output)
-    for place in (output, manifest):
-        if place is not None:
-            check_writable(place)
 
 
 def show_entry(entry: Entry | None, ledger: Path, *, again: bool) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.options import Data, Json, settings_of, show, show_json, working
+from shoal.cli.options import Data, Force, Json, settings_of, show, show_json, working
+from shoal.cli.outputs import check_places
 from shoal.cli.progress import bar
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def plan(
         list[str] | None,
         typer.Option(help="With --frontier: a method to compare; repeat. All if not given."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plan a release from the public counts: noise, error and loss, and which cells are worthless.
@@ -77,7 +79,9 @@ def plan(
     """
     import shoal
 
-    _check(picture, frontier, versus)
+    _check(frontier, versus)
+    pictures = {"--picture": picture, "--frontier": frontier}
+    check_places({"DATA": data}, force=force, documents={"--output": output}, pictures=pictures)
     records = shoal.Records(
         data,
         user=user,
@@ -106,11 +110,11 @@ def plan(
             source=records.describe(),
         )
     if picture is not None:
-        shoal.picture(made, picture)
+        shoal.picture(made, picture, overwrite=force)
     if output is not None:
-        made.save(output)
+        made.save(output, overwrite=force)
     if frontier is not None:
-        _explore(made, versus, frontier, as_json=as_json)
+        _explore(made, versus, frontier, as_json=as_json, force=force)
     else:
         _show(made, rows, as_json=as_json)
 
@@ -127,27 +131,25 @@ def _show(plan: Plan, rows: int, *, as_json: bool) -> None:
     show_json(document)
 
 
-def _check(picture: Path | None, frontier: Path | None, versus: list[str] | None) -> None:
+def _check(frontier: Path | None, versus: list[str] | None) -> None:
     """Refuse before the records are counted, not after."""
     from shoal.errors import InputError
-    from shoal.report.pictures import check_picture
 
-    for path in (picture, frontier):
-        if path is not None:
-            check_picture(path)
     if versus and frontier is None:
         raise InputError(
             "--versus without --frontier", "both", "give for example --frontier frontier.png"
         )
 
 
-def _explore(plan: Plan, versus: list[str] | None, path: Path, *, as_json: bool) -> None:
+def _explore(
+    plan: Plan, versus: list[str] | None, path: Path, *, as_json: bool, force: bool
+) -> None:
     """Compare the methods for the plan's cells; no value is read."""
     import shoal
     from shoal.release.explore import compare_plans
 
     found = compare_plans(plan, versus or None, progress=bar("planning"))
-    shoal.picture(found, path)
+    shoal.picture(found, path, overwrite=force)
     if as_json:
         show_json(found.to_document())
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from shoal.cli.options import Data, Json, check_outputs, show, show_entry, show_json, working
+from shoal.cli.options import Data, Force, Json, show, show_entry, show_json, working
+from shoal.cli.outputs import check_places, deliver
 
 
 def release(
@@ -20,6 +22,7 @@ def release(
     ] = None,
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Read the values once, add exact noise, record result and charge together, then deliver.
@@ -28,11 +31,18 @@ def release(
     --manifest manifest.json
     """
     import shoal
+    from shoal.checks import check_confidence
     from shoal.errors import DocumentError
     from shoal.release.table import to_text
 
+    check_confidence(confidence)
+    check_places(
+        {"DATA": data, "PLAN": plan, "--ledger": ledger},
+        force=force,
+        tables={"--output": output},
+        documents={"--manifest": manifest},
+    )
     loaded = shoal.Plan.load(plan)
-    check_outputs(output, manifest, confidence)
     source = dict(loaded.source or {})
     if set(source) != {"user", "value", "cell", "missing"}:
         raise DocumentError(
@@ -43,10 +53,12 @@ def release(
     records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
         done = loaded.release(records, ledger=ledger, name=name)
+    writers = []
     if output is not None:
-        done.write(output, confidence)
+        writers.append(partial(done.write, output, confidence, overwrite=force))
     if manifest is not None:
-        done.write_manifest(manifest)
+        writers.append(partial(done.write_manifest, manifest, overwrite=force))
+    deliver(done.entry, ledger, *writers)
     if as_json:
         show_json(done.manifest)
     else:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options import show
+from shoal.cli.options import Force, show
 from shoal.cli.progress import bar
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Processes; as many as processors if not given.", min=1)
     ] = None,
+    force: Force = False,
 ) -> None:
     """Run one study or all, and write NAME.csv, NAME.png and NAME.md. No record is read.
 
@@ -52,9 +53,11 @@ def run(
     """
     from shoal.studies.measure import FULL, QUICK, Effort
     from shoal.studies.registry import find
-    from shoal.studies.study import write
+    from shoal.studies.study import prepare, write
 
-    for each in find(name):
+    chosen = find(name)
+    prepare(chosen, folder, overwrite=force)
+    for each in chosen:
         effort = Effort(
             repetitions=QUICK if quick else FULL,
             seed=seed,
@@ -63,7 +66,7 @@ def run(
         )
         began = time.perf_counter()
         outcome = each.run(effort)
-        paths = write(each, outcome, folder)
+        paths = write(each, outcome, folder, overwrite=force)
         show(f"{each.name}  {each.title}: {time.perf_counter() - began:.0f} s")
         show(textwrap.fill(outcome.reading, 100))
         show(f"wrote {', '.join(str(path) for path in paths)}\n")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.options import Data, Json, check_outputs, show, show_entry, show_json, working
+from shoal.cli.options import Data, Force, Json, show, show_entry, show_json, working
+from shoal.cli.outputs import check_places, deliver
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -73,6 +75,7 @@ def plan(
         typer.Option("--against-clusters", max=_MOST_CLUSTERS, help="Compare with; repeat."),
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw errors against epsilon.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Expected standard error and power of every mechanism, before the experiment; costs nothing.
@@ -81,12 +84,10 @@ def plan(
     """
     import shoal
     from shoal import trials
-    from shoal.report.pictures import check_picture
     from shoal.trials.spaces import space_of
 
     losses = epsilon or ["1"]
-    if picture is not None:
-        check_picture(picture)
+    check_places({"DATA": data}, force=force, pictures={"--picture": picture})
     outcomes = space_of(space)
     parts = None if shares is None else _shares(shares)
     made = trials.plan(
@@ -102,7 +103,7 @@ def plan(
         power=power,
     )
     if picture is not None:
-        shoal.picture(made, picture)
+        shoal.picture(made, picture, overwrite=force)
     compared = len(losses) > 1 or other_units or other_clusters
     grid = (
         made.against(n=other_units, epsilon=losses, clusters=other_clusters) if compared else None
@@ -149,6 +150,7 @@ def release(
     output: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet).")] = None,
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Replace outcomes by private ones, record result and charge together, deliver.
@@ -156,10 +158,17 @@ def release(
     Example: shoal trial release visits.csv --outcome bought --treatment arm --cluster city
     --space binary --epsilon 2 --ledger visits.ledger --output units.csv --manifest trial.json
     """
+    from shoal.checks import check_confidence
     from shoal.records.units import read_columns
     from shoal.trials.spaces import space_of
 
-    check_outputs(output, manifest, confidence)
+    check_confidence(confidence)
+    check_places(
+        {"DATA": data, "--ledger": ledger},
+        force=force,
+        tables={"--output": output},
+        documents={"--manifest": manifest},
+    )
     outcomes = space_of(space, rounding)
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     with working("reading outcomes, drawing, recording"):
@@ -180,10 +189,12 @@ def release(
             name=name,
             outcome_name=outcome,
         )
+    writers = []
     if output is not None:
-        done.write(output)
+        writers.append(partial(done.write, output, overwrite=force))
     if manifest is not None:
-        done.write_manifest(manifest)
+        writers.append(partial(done.write_manifest, manifest, overwrite=force))
+    deliver(done.entry, ledger, *writers)
     if as_json:
         show_json(done.manifest)
     else:
@@ -200,6 +211,7 @@ def estimate(
     ] = None,
     clusters: Annotated[bool, typer.Option("--clusters", help="Show each cluster too.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the effects here.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Effects of a released trial, with standard errors and intervals; costs nothing.
@@ -207,15 +219,18 @@ def estimate(
     Example: shoal trial estimate trial.json --confidence 0.9 --output units.csv
     """
     import shoal
-    from shoal.report.pictures import check_picture
     from shoal.trials import PrivateTrial
 
-    if picture is not None:
-        check_picture(picture)
+    check_places(
+        {"MANIFEST": manifest},
+        force=force,
+        tables={"--output": output},
+        pictures={"--picture": picture},
+    )
     found = PrivateTrial.load(manifest)
     effects = found.effects(confidence)
     if output is not None:
-        found.write(output)
+        found.write(output, overwrite=force)
     if as_json:
         show_json({"effects": [each.to_document() for each in effects]})
         return
@@ -224,7 +239,7 @@ def estimate(
         if clusters:
             show(each.clusters_text())
     if picture is not None:
-        shoal.picture(found, picture)
+        shoal.picture(found, picture, overwrite=force)
 
 
 def _sizes(

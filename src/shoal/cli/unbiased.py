@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.options import Data, Json, check_outputs, show, show_entry, show_json, working
+from shoal.cli.options import Data, Force, Json, show, show_entry, show_json, working
+from shoal.cli.outputs import check_places, deliver
 from shoal.cli.unbiased_data import counted, numbers, people, read
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ def plan(
         typer.Option(help="Plan this one; with --output the recommended if not given."),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Save one plan here (JSON).")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Certified errors of all estimators and the one to take, before any value is read.
@@ -101,11 +104,9 @@ def plan(
     Example: shoal unbiased plan --users 2000 --epsilon 1 --delta 1e-6 --order 4 --size 15
     --interval 0 100 --releases 50
     """
-    from shoal.documents import check_writable
     from shoal.unbiased.recommend import recommend
 
-    if output is not None:
-        check_writable(output)
+    check_places({"DATA": data}, force=force, documents={"--output": output})
     counts = people(data, user, users, value, missing)
     moments = _moments(order, size)
     found = recommend(
@@ -127,7 +128,7 @@ def plan(
             wanted, counts, moments, own, publish_values=publish_values, weights=weights, cap=cap
         )
     if made is not None and output is not None:
-        made.save(output)
+        made.save(output, overwrite=force)
     if as_json:
         show_json(found.to_document())
         return
@@ -161,6 +162,7 @@ def release(
     name: Annotated[str, typer.Option(help="Another name draws, and costs, again.")] = "",
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Read the values once, draw, record result and charge together, deliver.
@@ -168,6 +170,7 @@ def release(
     Example: shoal unbiased release visits.csv --value minutes --user person --plan plan.json
     --ledger visits.ledger --manifest mean.json
     """
+    from shoal.checks import check_confidence
     from shoal.records import keys
 
     wishes = {
@@ -183,7 +186,12 @@ def release(
         "publish_values": publish_values,
     }
     _one_way(plan, wishes)
-    check_outputs(None, manifest, confidence)
+    check_confidence(confidence)
+    check_places(
+        {"DATA": data, "--plan": plan, "--ledger": ledger},
+        force=force,
+        documents={"--manifest": manifest},
+    )
     loaded = None if plan is None else _load(plan)
     with working("reading values, drawing, recording"):
         table = read(data, value, user, missing)
@@ -198,7 +206,7 @@ def release(
             values_name=value,
         )
     if manifest is not None:
-        done.write_manifest(manifest)
+        deliver(done.entry, ledger, partial(done.write_manifest, manifest, overwrite=force))
     if as_json:
         show_json(done.manifest)
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from shoal import documents
+from shoal import documents, files
 from shoal.errors import DataError, DocumentError
 from shoal.records import keys
 
@@ -155,9 +155,18 @@ class Occupancy:
             users_per_cell=_quartiles(self.users_per_cell),
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the occupancy as a versioned JSON document."""
-        documents.write_bytes(path, documents.canonical_bytes(self.to_document()))
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the occupancy as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, or the place cannot be written.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        files.write_bytes(path, data, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Occupancy:

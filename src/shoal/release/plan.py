@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import documents
+from shoal import documents, files
 from shoal.accounting.events import event_of
 from shoal.errors import InputError
 from shoal.planning import document as plan_document
@@ -130,9 +130,18 @@ class Plan(PlanFacts):
         """The plan as a JSON object."""
         return plan_document.to_document(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan as a versioned JSON document."""
-        documents.write_bytes(path, documents.canonical_bytes(self.to_document()))
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the plan as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, or the place cannot be written.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        files.write_bytes(path, data, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

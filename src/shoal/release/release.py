@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal import documents, tables
+from shoal import documents, files, tables
 from shoal.accounting.booking import check_name, deliver
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import show
@@ -118,22 +118,37 @@ class Release:
         """The table for Polars."""
         return tables.to_polars(self.table(confidence))
 
-    def write(self, path: str | os.PathLike[str], confidence: float = CONFIDENCE) -> None:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        confidence: float = CONFIDENCE,
+        *,
+        overwrite: bool = False,
+    ) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.
+
+        Args:
+            path: Where to.
+            confidence: Of the intervals.
+            overwrite: Replace a file that is there.
 
         Raises:
             InputError: Another ending.
-            DocumentError: The place cannot be written.
+            DocumentError: There is a file already, or the place cannot be written.
         """
-        tables.write(self.table(confidence), path)
+        tables.write(self.table(confidence), path, overwrite=overwrite)
 
-    def write_manifest(self, path: str | os.PathLike[str]) -> None:
+    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the manifest, byte for byte as recorded.
 
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
         Raises:
-            DocumentError: The place cannot be written.
+            DocumentError: There is a file already, or the place cannot be written.
         """
-        documents.write_bytes(path, self.document)
+        files.write_bytes(path, self.document, overwrite=overwrite)
 
 
 def carry_out(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal import files
 from shoal.accounting.rational import show
 from shoal.errors import InputError, MissingPartError
 from shoal.planning.facts import PlanFacts
@@ -31,6 +33,8 @@ _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 def picture(
     subject: Occupancy | PlanFacts | Comparison | Frontier | TrialPlan | PrivateTrial,
     path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Draw what is public: who contributes how much, what a plan errs by, how methods compare.
 
@@ -38,9 +42,11 @@ def picture(
         subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
             plan, or a released trial.
         path: Where to; the ending chooses PNG, SVG or PDF.
+        overwrite: Replace a file that is there.
 
     Raises:
-        InputError: Another subject or ending, or a place that cannot be written.
+        InputError: Another subject or ending.
+        DocumentError: There is a file already, or the place cannot be written.
         MissingPartError: Matplotlib is not installed.
     """
     check_picture(path)
@@ -62,12 +68,9 @@ def picture(
             "an occupancy, a plan, a comparison, a frontier, or a trial",
             "give one",
         )
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(
-            f"a picture that cannot be written ({error.strerror})", "a writable place", "choose one"
-        ) from None
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format=Path(path).suffix[1:].lower())
+    files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from shoal import files
 from shoal.errors import InputError
+from shoal.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -75,34 +79,66 @@ class Study:
     run: Callable[[Effort], Outcome]
 
 
-def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
-    """Write NAME.csv, NAME.png and NAME.md into a folder, which is made if missing.
+def places(study: Study, folder: Path) -> tuple[Path, Path, Path]:
+    """Where table, picture and reading go."""
+    table, drawing, text = (folder / f"{study.name}.{end}" for end in ("csv", "png", "md"))
+    return table, drawing, text
+
+
+def prepare(studies: Sequence[Study], folder: Path, *, overwrite: bool) -> None:
+    """Make the folder and refuse places that cannot be written, before the work is done.
 
     Raises:
-        InputError: The folder cannot be written.
+        InputError: The folder cannot be made.
+        DocumentError: There is a file already, or a place cannot be written.
     """
-    table, drawing, text = (folder / f"{study.name}.{end}" for end in ("csv", "png", "md"))
+    reason = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with table.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(outcome.rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(outcome.rows)
-        outcome.figure.savefig(drawing, dpi=150)
-        paper = PAPERS.get(study.name[:3])
-        text.write_text(
-            f"# {study.title}\n\nSource: {study.source}{f': {paper}' if paper else ''}.\n\n"
-            f"{outcome.reading}\n\n"
-            f"![{study.title}]({drawing.name})\n",
-            encoding="utf-8",
-        )
     except OSError as error:
+        reason = error.strerror
+    if reason is not None:
         raise InputError(
-            f"a study that cannot be written ({error.strerror})",
+            f"a folder {os.fspath(folder)!r} that cannot be made ({reason})",
             "a writable folder",
             "choose another folder",
-        ) from None
-    return [table, drawing, text]
+        )
+    outputs = {place.name: place for each in studies for place in places(each, folder)}
+    check_outputs(outputs, {}, overwrite=overwrite)
+
+
+def write(
+    study: Study, outcome: Outcome, folder: Path, *, overwrite: bool = False
+) -> tuple[Path, Path, Path]:
+    """Write NAME.csv, NAME.png and NAME.md into a folder, which is made if missing.
+
+    Args:
+        study: What was run.
+        outcome: What it found.
+        folder: Where to.
+        overwrite: Replace files that are there.
+
+    Raises:
+        InputError: The folder cannot be made.
+        DocumentError: There is a file already, or a place cannot be written.
+    """
+    prepare([study], folder, overwrite=overwrite)
+    table, drawing, text = places(study, folder)
+    rows, picture = io.StringIO(newline=""), io.BytesIO()
+    writer = csv.DictWriter(rows, list(outcome.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(outcome.rows)
+    outcome.figure.savefig(picture, dpi=150)
+    paper = PAPERS.get(study.name[:3])
+    reading = (
+        f"# {study.title}\n\nSource: {study.source}{f': {paper}' if paper else ''}.\n\n"
+        f"{outcome.reading}\n\n"
+        f"![{study.title}]({drawing.name})\n"
+    )
+    written = (rows.getvalue().encode(), picture.getvalue(), reading.encode())
+    for place, data in zip((table, drawing, text), written, strict=True):
+        files.write_bytes(place, data, overwrite=overwrite)
+    return table, drawing, text
 
 
 def rows_of(collections: Mapping[str, list[Curve]]) -> list[Row]:

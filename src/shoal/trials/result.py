@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from shoal import documents, tables
+from shoal import documents, files, tables
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
 from shoal.checks import check_confidence
@@ -166,22 +166,30 @@ class PrivateTrial:
         check_confidence(confidence)
         return self._read(lambda _: self.released.effects(confidence))
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
 
         Raises:
             InputError: Another ending.
-            DocumentError: The place cannot be written.
+            DocumentError: There is a file already, or the place cannot be written.
         """
-        tables.write(self.table(), path)
+        tables.write(self.table(), path, overwrite=overwrite)
 
-    def write_manifest(self, path: str | os.PathLike[str]) -> None:
+    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the manifest, byte for byte as recorded.
 
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
         Raises:
-            DocumentError: The place cannot be written.
+            DocumentError: There is a file already, or the place cannot be written.
         """
-        documents.write_bytes(path, self.document)
+        files.write_bytes(path, self.document, overwrite=overwrite)
 
     def __repr__(self) -> str:
         """One line."""

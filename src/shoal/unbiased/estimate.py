@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shoal import documents
+from shoal import documents, files
 from shoal.accounting.rational import round_up
 
 if TYPE_CHECKING:
@@ -98,13 +98,17 @@ class UnbiasedEstimate:
         """Whether the randomness was repeatable: then nobody is protected."""
         return bool(self.manifest["simulation"])
 
-    def write_manifest(self, path: str | os.PathLike[str]) -> None:
+    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the manifest, byte for byte as recorded.
 
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
         Raises:
-            DocumentError: The place cannot be written.
+            DocumentError: There is a file already, or the place cannot be written.
         """
-        documents.write_bytes(path, self.document)
+        files.write_bytes(path, self.document, overwrite=overwrite)
 
     def __str__(self) -> str:
         """One line."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import documents
+from shoal import documents, files
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
 from shoal.errors import InputError
@@ -153,13 +153,18 @@ class UnbiasedPlan:
             **plan_document.parts(documents.check_schema(found, (plan_document.SCHEMA,), "plan"))
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the plan as a versioned JSON document.
 
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
         Raises:
-            DocumentError: The place cannot be written.
+            DocumentError: There is a file already, or the place cannot be written.
         """
-        documents.write_bytes(path, documents.canonical_bytes(self.to_document()))
+        data = documents.canonical_bytes(self.to_document())
+        files.write_bytes(path, data, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

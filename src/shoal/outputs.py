@@ -1,0 +1,107 @@
+"""What a run may write: nothing that it reads, nothing twice, nothing that is there."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from shoal import files
+from shoal.errors import DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Paths: TypeAlias = "Mapping[str, str | os.PathLike[str] | None]"
+Key: TypeAlias = tuple[Any, ...]
+
+
+def check_outputs(outputs: Paths, inputs: Paths, *, overwrite: bool) -> None:
+    """Refuse outputs before anything is counted, drawn or charged for them.
+
+    Links are followed, so that two spellings, a symbolic and a hard link of one file are one file.
+
+    Args:
+        outputs: What each output is called, and where to; None if it is not wanted.
+        inputs: The same of everything that is read or recorded in.
+        overwrite: Files that are there may be replaced, but no input and no ledger.
+
+    Raises:
+        DocumentError: An output that is an input or lies in one, two outputs that are one file, a
+            file that is there already, or a place that cannot be written.
+
+    Guarantees: G-OUTPUTS.
+
+    Example:
+        >>> check_outputs({"--output": None}, {"DATA": "flights.parquet"}, overwrite=False)
+    """
+    read = {name: Path(path) for name, path in inputs.items() if path is not None}
+    written: dict[str, Path] = {}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        target = files.place_of(path)
+        for other, given in read.items():
+            if _keys(target) & _keys(given) or _within(target, given):
+                raise _taken(name, target, f"what is read as {other}")
+        for other, given in written.items():
+            if (_keys(target) | _folded(target)) & (_keys(given) | _folded(given)):
+                raise _taken(name, target, f"the place of {other}")
+        written[name] = target
+    for target in written.values():
+        files.check_free(target, overwrite=overwrite)
+    for target in written.values():
+        files.check_writable(target)
+
+
+def _keys(path: Path) -> set[Key]:
+    """What a file is known by: itself, and its name in its folder, before and after links."""
+    found: set[Key] = set()
+    for each in {path, _real(path)}:
+        found |= _identity(each)
+        found.add((*_folder(each), each.name))
+    return found
+
+
+def _folded(path: Path) -> set[Key]:
+    """Names as file systems see them that fold case or accents."""
+    return {
+        (*_folder(each), unicodedata.normalize("NFKC", each.name).casefold())
+        for each in {path, _real(path)}
+    }
+
+
+def _within(path: Path, folder: Path) -> bool:
+    """Whether a path lies in a folder of records, at any depth."""
+    return folder.is_dir() and any(
+        _identity(parent) & _identity(folder) for parent in _real(path).parents
+    )
+
+
+def _real(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path
+
+
+def _folder(path: Path) -> Key:
+    found = _identity(path.parent)
+    return next(iter(found)) if found else (str(_real(path.parent)),)
+
+
+def _identity(path: Path) -> set[Key]:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return set()
+    return {(found.st_dev, found.st_ino)}
+
+
+def _taken(name: str, target: Path, what: str) -> DocumentError:
+    return DocumentError(
+        f"{name} {os.fspath(target)!r}, which is {what}",
+        "a file of its own for each output, --force or not",
+        "choose another name",
+    )

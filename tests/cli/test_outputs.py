@@ -1,0 +1,307 @@
+"""No verb writes over what it reads, over another of its outputs, or over what is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal import files
+from tests.cli.conftest import PLAN, Shell
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Every verb that writes, with the files that it reads and the options that say where to.
+TRIAL = ["--outcome", "speed", "--treatment", "place", "--space", "bins:0:700", "--epsilon", "1"]
+MEAN = ["--epsilon", "1", "--order", "2", "--size", "90", "--interval", "0", "700"]
+BY_METHOD = ["--method", "clipped_mean", "--bias", "9", *MEAN]
+VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
+    "plan": (
+        ["plan", "DATA", *PLAN],
+        {"DATA": "flights.parquet"},
+        {"--output": "json", "--picture": "png", "--frontier": "svg"},
+    ),
+    "compare": (["compare", "DATA", *PLAN], {"DATA": "flights.parquet"}, {"--picture": "png"}),
+    "compare counts": (
+        ["compare", "DATA", "--bounds", "0", "700"],
+        {"DATA": "counts.json"},
+        {"--picture": "png"},
+    ),
+    "release": (
+        ["release", "DATA", "PLAN", "--ledger", "--ledger"],
+        {"DATA": "flights.parquet", "PLAN": "plan.json", "--ledger": "books.json"},
+        {"--output": "json", "--manifest": "json"},
+    ),
+    "trial plan": (
+        ["trial", "plan", "DATA", "--treatment", "place", "--space", "bins:0:700"],
+        {"DATA": "flights.parquet"},
+        {"--picture": "png"},
+    ),
+    "trial release": (
+        ["trial", "release", "DATA", *TRIAL, "--ledger", "--ledger"],
+        {"DATA": "flights.parquet", "--ledger": "books.json"},
+        {"--output": "json", "--manifest": "json"},
+    ),
+    "trial estimate": (
+        ["trial", "estimate", "MANIFEST"],
+        {"MANIFEST": "trial.json"},
+        {"--output": "json", "--picture": "png"},
+    ),
+    "unbiased plan": (
+        ["unbiased", "plan", "DATA", "--user", "aircraft", *MEAN],
+        {"DATA": "flights.parquet"},
+        {"--output": "json"},
+    ),
+    "unbiased release": (
+        [
+            *("unbiased", "release", "DATA", "--value", "speed", "--user", "aircraft"),
+            *("--plan", "--plan", "--ledger", "--ledger"),
+        ],
+        {"DATA": "flights.parquet", "--plan": "mean.json", "--ledger": "books.json"},
+        {"--manifest": "json"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def files_of_all_verbs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one file of every kind that a verb reads."""
+    folder = tmp_path_factory.mktemp("verbs")
+    pq.write_table(flights.table(), folder / "flights.parquet")
+    records = flights.records()
+    records.occupancy().save(folder / "counts.json")
+    flights.plan().save(folder / "plan.json")
+    shoal.Ledger.create(folder / "books.json", epsilon=9)
+    table = flights.table()
+    shoal.trials.UniformPrior(1).privatize(
+        table.column("speed"), table.column("place"), space=shoal.trials.Space.bins(0, 700)
+    ).write_manifest(folder / "trial.json")
+    shoal.unbiased.plan(
+        "clipped_mean",
+        np.unique(table.column("aircraft").to_pylist(), return_counts=True)[1],
+        moment=shoal.unbiased.Moment(2, 90),
+        epsilon=1,
+        interval=(0, 700),
+        bias=9,
+    ).save(folder / "mean.json")
+    return folder
+
+
+@pytest.fixture
+def place(
+    files_of_all_verbs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Shell:
+    """A copy of that folder to work in, with a symbolic link to itself."""
+    folder = tmp_path / "work"
+    shutil.copytree(files_of_all_verbs, folder)
+    (folder / "same").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    return Shell(folder, capsys)
+
+
+def _itself(name: str, _ending: str) -> str:
+    return name
+
+
+def _absolute(name: str, _ending: str) -> str:
+    return str(Path(name).absolute())
+
+
+def _roundabout(name: str, _ending: str) -> str:
+    return f"same/../work/./same/{name}"
+
+
+def _symbolic(name: str, ending: str) -> str:
+    Path(f"link.{ending}").symlink_to(name)
+    return f"link.{ending}"
+
+
+def _chain(name: str, ending: str) -> str:
+    Path("first").symlink_to(Path(name).absolute())
+    Path(f"second.{ending}").symlink_to("same/first")
+    return f"second.{ending}"
+
+
+def _hard(name: str, ending: str) -> str:
+    os.link(name, f"hard.{ending}")
+    return f"hard.{ending}"
+
+
+SPELLINGS = (_itself, _absolute, _roundabout, _symbolic, _chain, _hard)
+CASES = [
+    pytest.param(verb, option, name, spelling, id=f"{verb} {option} {name}{spelling.__name__}")
+    for verb, (_, inputs, outputs) in VERBS.items()
+    for option, ending in outputs.items()
+    for name in inputs
+    for spelling in SPELLINGS
+    # Under its own name a file must have an ending that the output may have.
+    if spelling in {_symbolic, _chain, _hard}
+    or inputs[name].endswith(ending)
+    or (option == "--output" and inputs[name].endswith("parquet"))
+]
+
+
+def _arguments(verb: str) -> list[str]:
+    words, inputs, _ = VERBS[verb]
+    found = []
+    for at, word in enumerate(words):
+        option = word.startswith("--") and (at == 0 or words[at - 1] != word)
+        found.append(word if option or word not in inputs else inputs[word])
+    return found
+
+
+def _state(folder: Path) -> dict[str, tuple[bytes, int]]:
+    found = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_file():
+            found[path.name] = path.read_bytes(), path.stat().st_mtime_ns
+        else:
+            found[path.name] = b"", path.lstat().st_mtime_ns
+    return found
+
+
+def _refused(place: Shell, arguments: list[str], message: str) -> str:
+    before = _state(place.folder)
+    line = place.bad(*arguments)
+    assert message in line, line
+    assert _state(place.folder) == before
+    assert shoal.Ledger.open("books.json").entries() == []
+    return line
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "force"])
+@pytest.mark.parametrize(("verb", "option", "name", "spelling"), CASES)
+def test_no_output_is_an_input(
+    place: Shell,
+    verb: str,
+    option: str,
+    name: str,
+    spelling: Callable[[str, str], str],
+    force: list[str],
+) -> None:
+    """G-OUTPUTS: however spelled or linked, forced or not; nothing drawn, charged, changed."""
+    _, inputs, outputs = VERBS[verb]
+    target = spelling(inputs[name], outputs[option])
+    line = [*_arguments(verb), option, target, *force]
+    _refused(place, line, f"which is what is read as {name}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("new.json", "new.json"),
+        ("new.json", "./same/new.json"),
+        ("new.json", "{folder}/new.json"),
+        ("new.json", "NEW.json"),
+        ("dangling.json", "missing.json"),
+        ("dangling.json", "same/dangling.json"),
+        ("\u00e9.json", "e\u0301.json"),
+    ],
+)
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "force"])
+@pytest.mark.parametrize("verb", ["release", "trial release"])
+def test_no_two_outputs_are_one_file(
+    place: Shell, verb: str, one: str, other: str, force: list[str]
+) -> None:
+    """G-OUTPUTS: also where the file is not there yet, or names differ in case alone."""
+    Path("dangling.json").symlink_to("missing.json")
+    outputs = ["--output", one, "--manifest", other.format(folder=place.folder)]
+    _refused(place, [*_arguments(verb), *outputs, *force], "which is the place of --output")
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "ending"),
+    [
+        (verb, option, ending)
+        for verb, (_, _, outputs) in VERBS.items()
+        for option, ending in outputs.items()
+    ],
+)
+def test_what_is_there_is_replaced_by_force_alone(
+    place: Shell, verb: str, option: str, ending: str
+) -> None:
+    """G-OUTPUTS: a file that is there costs a word; a ledger or folder is never replaced."""
+    target = Path(f"there.{ending}")
+    target.write_bytes(b"somebody's work")
+    line = [*_arguments(verb), option, str(target)]
+    assert "--force" in _refused(place, line, "there is a file")
+    target.unlink()
+    shoal.Ledger.create(target, epsilon=1)
+    _refused(place, [*line, "--force"], "is a ledger")
+    target.unlink()
+    target.mkdir()
+    _refused(place, [*line, "--force"], "is no regular file")
+    target.rmdir()
+    os.mkfifo(target)
+    _refused(place, [*line, "--force"], "is no regular file")
+    target.unlink()
+    target.symlink_to("/dev/null")
+    _refused(place, [*line, "--force"], "is no regular file")
+    target.unlink()
+    target.write_bytes(b"somebody's work")
+    place.good(*line, "--force")
+    assert target.read_bytes() != b"somebody's work"
+
+
+@pytest.mark.parametrize("name", ["books.json-journal", "books.json-wal", "other.ledger-shm"])
+def test_no_output_is_a_part_of_a_ledger(place: Shell, name: str) -> None:
+    """G-OUTPUTS: SQLite would take such a file for a part of its own."""
+    for verb in ("release", "trial release", "unbiased release"):
+        line = [*_arguments(verb), "--manifest", name]
+        _refused(place, line, "a ledger keeps such files")
+
+
+def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
+    """G-OUTPUTS: a file among records would be read as records the next time."""
+    Path("records.parquet").mkdir()
+    Path("records.parquet/a").mkdir()
+    line = ["plan", "records.parquet", *PLAN, "--output", "same/records.parquet/a/plan.json"]
+    _refused(place, line, "which is what is read as DATA")
+
+
+def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
+    """G-OUTPUTS: refused before hours of work, not after them."""
+    Path("studies").mkdir()
+    Path("studies/002-figure-5.md").write_text("notes", encoding="utf-8")
+    _refused(place, ["study", "run", "002-figure-5"], "there is a file")
+    assert Path("studies/002-figure-5.md").read_text(encoding="utf-8") == "notes"
+
+
+def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
+    """G-OUTPUTS: a table of the same name in a folder without the demo's ledger is kept."""
+    Path("destination.csv").write_text("notes", encoding="utf-8")
+    _refused(place, ["demo", "--folder", "."], "there is a file")
+
+
+@pytest.mark.parametrize("verb", ["release", "trial release", "unbiased release"])
+def test_what_cannot_be_written_after_the_charge_is_not_lost(
+    place: Shell, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-OUTPUTS: the disk fills up in between: the message says where the release is, and it is."""
+
+    def full(_handle: int, _data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    line = [*_arguments(verb), "--manifest", "new.json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_fill", full)
+        said = place.bad(*line)
+    assert "No space left on device" in said
+    assert "recorded as entry 1 of books.json" in said
+    assert "costs nothing" in said
+    assert not Path("new.json").exists()
+    (entry,) = shoal.Ledger.open("books.json").entries()
+    place.good(*line)
+    assert Path("new.json").read_bytes() == entry.document
+    assert len(shoal.Ledger.open("books.json").entries()) == 1

@@ -1,0 +1,171 @@
+"""Files are made whole or not at all, over nothing that is there, and no ledger is ever lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import shoal
+from shoal import files
+from shoal.errors import DocumentError
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+TAKE_LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+try:
+    connection.execute("BEGIN IMMEDIATE")
+    print("taken")
+except sqlite3.OperationalError:
+    print("locked")
+"""
+
+
+def _writers(folder: Path) -> dict[str, Callable[..., None]]:
+    table: pa.Table = flights.table()
+    trial = shoal.trials.UniformPrior(1).privatize(
+        table.column("speed"), table.column("place"), space=shoal.trials.Space.bins(0, 700)
+    )
+    wish: dict[str, Any] = {"epsilon": 1, "interval": (0, 700), "bias": 9}
+    mean = shoal.unbiased.plan("clipped_mean", 9, moment=shoal.unbiased.Moment(2, 90), **wish)
+    shoal.Ledger.create(folder / "own.ledger", epsilon=9)
+    release = flights.plan().release(flights.records(), ledger=folder / "own.ledger", name="a")
+    return {
+        "o.json": flights.records().occupancy().save,
+        "p.json": flights.plan().save,
+        "r.csv": release.write,
+        "m.json": release.write_manifest,
+        "t.parquet": trial.write,
+        "u.json": trial.write_manifest,
+        "q.json": mean.save,
+        "e.json": mean.release([350.0] * 9).write_manifest,
+        "f.png": lambda path, **options: shoal.picture(flights.plan(), path, **options),
+    }
+
+
+def test_every_call_that_writes_keeps_what_is_there(tmp_path: Path) -> None:
+    """G-OUTPUTS: in Python, too, a file is replaced by overwrite=True alone, a ledger never."""
+    for name, write in _writers(tmp_path).items():
+        place = tmp_path / name
+        write(place)
+        made = place.read_bytes()
+        assert made
+        with pytest.raises(DocumentError, match="there is a file"):
+            write(place)
+        place.write_bytes(b"old")
+        with pytest.raises(DocumentError, match="there is a file"):
+            write(str(place))
+        assert place.read_bytes() == b"old"
+        write(place, overwrite=True)
+        assert len(place.read_bytes()) > 3
+        place.unlink()
+        shoal.Ledger.create(place, epsilon=1)
+        book = place.read_bytes()
+        for overwrite in (False, True):
+            with pytest.raises(DocumentError, match=r"there is a file|is a ledger"):
+                write(place, overwrite=overwrite)
+        assert place.read_bytes() == book
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_file_that_appears_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-OUTPUTS: between the check and the last step somebody may take the name."""
+    link = os.link
+
+    def late(source: Any, target: Any) -> None:  # noqa: ANN401
+        Path(target).write_bytes(b"theirs")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(DocumentError, match="there is a file"):
+        files.write_bytes(tmp_path / "a.json", b"ours")
+    assert (tmp_path / "a.json").read_bytes() == b"theirs"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP])
+def test_file_systems_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """G-OUTPUTS: a new file is made under its own name, one that is there is kept."""
+
+    def refuse(_source: object, _target: object) -> None:
+        raise OSError(code, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    files.write_bytes(tmp_path / "a.json", b"ours")
+    assert (tmp_path / "a.json").read_bytes() == b"ours"
+    monkeypatch.setattr(files, "check_free", lambda *_, **__: None)
+    with pytest.raises(DocumentError, match="there is a file"):
+        files.write_bytes(tmp_path / "a.json", b"again")
+    assert (tmp_path / "a.json").read_bytes() == b"ours"
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-OUTPUTS: no part of a file, and the old one as it was."""
+    (tmp_path / "old.json").write_bytes(b"old")
+
+    def full(_handle: int, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "_fill", full)
+    for name in ("old.json", "new.json"):
+        with pytest.raises(DocumentError, match="No space left"):
+            files.write_bytes(tmp_path / name, b"new", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["old.json"]
+    assert (tmp_path / "old.json").read_bytes() == b"old"
+
+
+def test_databases_are_told_from_other_files(tmp_path: Path) -> None:
+    """Ledgers, damaged ones too, are databases; texts, pictures and empty files are not."""
+    shoal.Ledger.create(tmp_path / "a", epsilon=1)
+    assert files.is_database(tmp_path / "a")
+    whole = (tmp_path / "a").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
+    assert files.is_database(tmp_path / "cut")
+    for name, data in (
+        ("empty", b""),
+        ("text", b"a,b\n" * 99),
+        ("png", b"\x89PNG\r\n" + b"\0" * 999),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert not files.is_database(tmp_path / name)
+
+
+def test_looking_at_a_ledger_does_not_unlock_it(tmp_path: Path) -> None:
+    """G-OUTPUTS: closing another handle of the file would drop the locks of this process."""
+    import sqlite3
+
+    path = tmp_path / "a.ledger"
+    shoal.Ledger.create(path, epsilon=1)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert files.is_database(path)
+    with pytest.raises(DocumentError, match="is a ledger"):
+        files.write_bytes(path, b"x", overwrite=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TAKE_LOCK, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "locked"
+    holder.execute("ROLLBACK")
+    holder.close()
+
+
+@pytest.mark.parametrize("path", [None, 3, b"a.json", "a\0b", "x.ledger-journal"])
+def test_no_path_at_all(path: Any) -> None:  # noqa: ANN401
+    """One clear message."""
+    with pytest.raises(DocumentError):
+        files.write_bytes(path, b"x")
