@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from pathlib import Path
 
 from shoal.errors import DocumentError
 from shoal.packed import pack_integers, unpack_integers

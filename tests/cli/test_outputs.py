@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,7 +86,7 @@ def files_of_all_verbs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).write_manifest(folder / "trial.json")
     shoal.unbiased.plan(
         "clipped_mean",
-        np.unique(table.column("aircraft").to_pylist(), return_counts=True)[1],
+        list(Counter(table.column("aircraft").to_pylist()).values()),
         moment=shoal.unbiased.Moment(2, 90),
         epsilon=1,
         interval=(0, 700),

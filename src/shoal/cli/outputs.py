@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from shoal.accounting.ledger import Entry
 
 
 def check_places(
-    inputs: dict[str, Path | None],
+    inputs: Mapping[str, Path | None],
     *,
     force: bool,
-    tables: dict[str, Path | None] | None = None,
-    documents: dict[str, Path | None] | None = None,
-    pictures: dict[str, Path | None] | None = None,
+    tables: Mapping[str, Path | None] | None = None,
+    documents: Mapping[str, Path | None] | None = None,
+    pictures: Mapping[str, Path | None] | None = None,
 ) -> None:
     """Refuse what could otherwise destroy a file, or fail only after the charge.
 
@@ -47,8 +47,19 @@ def check_places(
     check_outputs(outputs, inputs, overwrite=force)
 
 
-def deliver(entry: Entry | None, ledger: Path, *writers: Callable[[], None]) -> None:
+def deliver(
+    entry: Entry | None,
+    ledger: Path,
+    *writers: tuple[Callable[..., None], Path | None],
+    force: bool,
+) -> None:
     """Write files of a release that is recorded; say how to get it if they cannot be written.
+
+    Args:
+        entry: Where it is recorded.
+        ledger: In which ledger.
+        *writers: What writes, and where to; None if it is not wanted.
+        force: Whether files that are there may be replaced.
 
     Raises:
         DocumentError: A file that cannot be written; the release is safe.
@@ -56,9 +67,10 @@ def deliver(entry: Entry | None, ledger: Path, *writers: Callable[[], None]) -> 
     from shoal.errors import DocumentError
 
     failure: DocumentError | None = None
-    for write in writers:
+    for write, place in writers:
         try:
-            write()
+            if place is not None:
+                write(place, overwrite=force)
         except DocumentError as error:
             failure = error
     if failure is not None and entry is not None:

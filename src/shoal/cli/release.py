@@ -53,12 +53,8 @@ def release(
     records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
         done = loaded.release(records, ledger=ledger, name=name)
-    writers = []
-    if output is not None:
-        writers.append(partial(done.write, output, confidence, overwrite=force))
-    if manifest is not None:
-        writers.append(partial(done.write_manifest, manifest, overwrite=force))
-    deliver(done.entry, ledger, *writers)
+    table = partial(done.write, confidence=confidence)
+    deliver(done.entry, ledger, (table, output), (done.write_manifest, manifest), force=force)
     if as_json:
         show_json(done.manifest)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -163,12 +162,8 @@ def release(
     from shoal.trials.spaces import space_of
 
     check_confidence(confidence)
-    check_places(
-        {"DATA": data, "--ledger": ledger},
-        force=force,
-        tables={"--output": output},
-        documents={"--manifest": manifest},
-    )
+    read, tables = {"DATA": data, "--ledger": ledger}, {"--output": output}
+    check_places(read, force=force, tables=tables, documents={"--manifest": manifest})
     outcomes = space_of(space, rounding)
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     with working("reading outcomes, drawing, recording"):
@@ -189,12 +184,7 @@ def release(
             name=name,
             outcome_name=outcome,
         )
-    writers = []
-    if output is not None:
-        writers.append(partial(done.write, output, overwrite=force))
-    if manifest is not None:
-        writers.append(partial(done.write_manifest, manifest, overwrite=force))
-    deliver(done.entry, ledger, *writers)
+    deliver(done.entry, ledger, (done.write, output), (done.write_manifest, manifest), force=force)
     if as_json:
         show_json(done.manifest)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -187,11 +186,8 @@ def release(
     }
     _one_way(plan, wishes)
     check_confidence(confidence)
-    check_places(
-        {"DATA": data, "--plan": plan, "--ledger": ledger},
-        force=force,
-        documents={"--manifest": manifest},
-    )
+    used = {"DATA": data, "--plan": plan, "--ledger": ledger}
+    check_places(used, force=force, documents={"--manifest": manifest})
     loaded = None if plan is None else _load(plan)
     with working("reading values, drawing, recording"):
         table = read(data, value, user, missing)
@@ -205,8 +201,7 @@ def release(
             confidence=confidence,
             values_name=value,
         )
-    if manifest is not None:
-        deliver(done.entry, ledger, partial(done.write_manifest, manifest, overwrite=force))
+    deliver(done.entry, ledger, (done.write_manifest, manifest), force=force)
     if as_json:
         show_json(done.manifest)
         return
