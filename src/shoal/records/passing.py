@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
-from shoal.records.source import engine_call, in_memory
+from shoal.records.source import engine_call, engine_name, in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,10 +154,10 @@ def _expression(
 ) -> tuple[EngineTable, list[list[str]]]:
     import ibis
 
-    columns: dict[str, Any] = {"user": table[records.user]}
+    columns: dict[str, Any] = {"user": _bytes(table, table[records.user])}
     names: list[list[str]] = []
     for rule in records.rules:
-        parts = rule.engine(table)
+        parts = [_bytes(table, part) for part in rule.engine(table)]
         names.append([f"{rule.name}_{at}" for at in range(len(parts))])
         columns.update(zip(names[-1], parts, strict=True))
     keys = list(columns)
@@ -178,6 +178,19 @@ def _expression(
     return rows.group_by(keys).agg(**found), names
 
 
+def _bytes(table: EngineTable, key: EngineColumn) -> EngineColumn:
+    """Texts as bytes, so that no collation of a DuckDB of the user's own calls two of them equal.
+
+    It would give both the name of one of them, which one by the order of the rows.
+    """
+    own = key.type().is_string() and not in_memory(table) and engine_name(table) == "duckdb"
+    return engine_call("encode", key, kind="binary") if own else key
+
+
+def _texts(array: pa.Array[Any]) -> pa.Array[Any]:
+    return array.cast(pa.string()) if pa.types.is_binary(array.type) else array
+
+
 def _centred(value: EngineColumn, lattice: Lattice) -> EngineColumn:
     import ibis
 
@@ -189,9 +202,9 @@ def _centred(value: EngineColumn, lattice: Lattice) -> EngineColumn:
 
 
 def _combine(found: pa.Table, rules: tuple[CellRule, ...], names: list[list[str]]) -> pa.Table:
-    columns = {"user": found.column("user").combine_chunks()}
+    columns = {"user": _texts(found.column("user").combine_chunks())}
     for rule, parts in zip(rules, names, strict=True):
-        arrays = [found.column(part).combine_chunks() for part in parts]
+        arrays = [_texts(found.column(part).combine_chunks()) for part in parts]
         if len(arrays) > 1 and any(array.null_count for array in arrays):
             raise _missing(" or ".join(rule.columns), "null")
         columns[rule.name] = rule.combine(*arrays)

@@ -128,7 +128,8 @@ def draw_aggregate(
 ) -> AggregateRelease:
     """Round outcomes to levels, count them and draw (theory 3, section 3).
 
-    Guarantee: label differential privacy with `aggregate.exact_epsilon`.
+    Guarantee: label differential privacy with `aggregate.exact_epsilon`. Counts of each group are a
+    sum over units, whose words are independent and alike: no law depends on the order of rows.
 
     Args:
         units: The outcomes. Private.

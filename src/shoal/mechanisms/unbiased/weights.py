@@ -99,7 +99,8 @@ class Weights:
     def shuffled(self, source: Randomness, draw: int) -> NDArray[np.int64]:
         """Places of all users in ascending weights, those of one weight in random order.
 
-        Users are sorted by 128 fair bits each: two are alike with a chance of users^2 / 2^129.
+        Users are sorted by 128 fair bits each: two are alike with a chance of users^2 / 2^129, at
+        most 2^-69. Only then, and for these two, does the order of rows count.
 
         Args:
             source: Of randomness.
