@@ -17,11 +17,12 @@ folder alone and starts no threads that outlive it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     Progress = Callable[[int], None]
@@ -40,12 +41,16 @@ class Outcome:
         tried: How many attempts were made; fewer than asked for is a failure of the bench.
         failures: One line for each attempt that broke a promise: how to do it again, and never a
             private value.
-        notes: What else a reader should know, such as how many flips were harmless and why.
+        notes: What else a reader should know.
+        counts: How many attempts were of a kind, or ended in a way; parts are added up.
+        most: Largest numbers of a kind, in percent; of the parts the largest is kept.
     """
 
     tried: int
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    most: Mapping[str, float] = field(default_factory=dict)
 
 
 class Attack(Protocol):
@@ -65,10 +70,16 @@ class Attack(Protocol):
 def together(outcomes: Iterable[Outcome]) -> Outcome:
     """The outcomes of all parts of an attack as one; equal notes once, in their first order."""
     parts = list(outcomes)
+    counts = sum((Counter(part.counts) for part in parts), Counter[str]())
+    most: dict[str, float] = {}
+    for part in parts:
+        most.update({name: max(most.get(name, x), x) for name, x in part.most.items()})
     return Outcome(
         sum(part.tried for part in parts),
         tuple(line for part in parts for line in part.failures),
         tuple(dict.fromkeys(line for part in parts for line in part.notes)),
+        dict(counts),
+        most,
     )
 
 

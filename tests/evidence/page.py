@@ -78,8 +78,13 @@ def _section(each: Ran) -> list[str]:
     about = " ".join((attack.__doc__ or "").split())
     lines = [f"### {attack.NAME[0].upper()}{attack.NAME[1:]}", "", about]
     lines += ["", f"The code is in `tests/evidence/{each.module}.py`."]
-    if each.outcome.notes:
-        lines += ["", *(f"- {note}" for note in each.outcome.notes)]
+    more = [
+        *each.outcome.notes,
+        *(f"{name}: {many:,}" for name, many in sorted(each.outcome.counts.items())),
+        *(f"{name}: at most {part:.4g}%" for name, part in sorted(each.outcome.most.items())),
+    ]
+    if more:
+        lines += ["", *(f"- {line}" for line in more)]
     if each.outcome.failures:
         lines += ["", "Failures:", "", *(f"- {line}" for line in shown(each.outcome.failures))]
     return lines

@@ -11,11 +11,9 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-
-from tests.evidence.finding import Outcome
 
 if TYPE_CHECKING:
     from tests.evidence.finding import Attack
@@ -52,7 +50,7 @@ def main(module: str, size: int, seed: int, result: Path) -> None:
     progress.flush()
     if outcome.tried < size:
         short = f"only {outcome.tried} of {size} {attack.UNIT} were tried"
-        outcome = Outcome(outcome.tried, (*outcome.failures, short), outcome.notes)
+        outcome = replace(outcome, failures=(*outcome.failures, short))
     facts = {**asdict(outcome), "seconds": time.perf_counter() - begun}
     result.write_text(json.dumps(facts), encoding="utf-8")
 

@@ -98,7 +98,13 @@ def run_piece(piece: Piece, result: Path, advance: Advance) -> tuple[Outcome, fl
     else:
         advance(piece.module, piece.size)
     found = json.loads(result.read_text(encoding="utf-8"))
-    outcome = Outcome(found["tried"], tuple(found["failures"]), tuple(found["notes"]))
+    outcome = Outcome(
+        found["tried"],
+        tuple(found["failures"]),
+        tuple(found["notes"]),
+        found["counts"],
+        found["most"],
+    )
     return outcome, found["seconds"]
 
 

@@ -67,11 +67,25 @@ def test_a_part_that_dies_is_a_failure_and_is_run_again(tmp_path: Path) -> None:
     assert not result.exists()
 
 
+def test_outcomes_of_parts_are_one() -> None:
+    """Attempts and counts are added, equal notes kept once, and of the largest numbers the most."""
+    found = together(
+        [
+            Outcome(2, notes=("a",), counts={"x": 1}, most={"y": 1.0}),
+            Outcome(3, ("bad",), ("a", "b"), {"x": 2, "z": 5}, {"y": 0.5, "w": -1.0}),
+        ]
+    )
+    assert found == Outcome(5, ("bad",), ("a", "b"), {"x": 3, "z": 5}, {"y": 1.0, "w": -1.0})
+
+
 def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
     """A stopped run goes on with the parts that are missing."""
     result = tmp_path / "result.json"
     result.write_text(
-        json.dumps({"tried": 5, "failures": ["x"], "notes": [], "seconds": 2.0}), encoding="utf-8"
+        json.dumps(
+            {"tried": 5, "failures": ["x"], "notes": [], "counts": {}, "most": {}, "seconds": 2.0}
+        ),
+        encoding="utf-8",
     )
     found = run_piece(Piece("no_such_attack", 0, 1, 1), result, nothing)
     assert found == (Outcome(5, ("x",)), 2.0)
