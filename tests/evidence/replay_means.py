@@ -14,6 +14,7 @@ from tests.evidence.replay_watch import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     import shoal
     from tests.evidence.replay_watch import Release
@@ -69,6 +70,12 @@ class Mean:
         by_value = rng.random() < 0.5
         order = np.argsort(values, kind="stable") if by_value else rng.permutation(len(values))
         return self._release(values[order], self.who[order])
+
+    def again(self, rng: np.random.Generator, folder: Path) -> Release:  # noqa: ARG002
+        """The same records in another order."""
+        by_value = rng.random() < 0.5
+        order = np.argsort(self.values) if by_value else rng.permutation(len(self.values))
+        return self._release(self.values[order], self.who[order])
 
     def _release(self, values: Any, who: Any) -> Release:  # noqa: ANN401
         def release(book: shoal.Ledger) -> bytes:

@@ -21,6 +21,7 @@ from shoal.trials.unit_release import _RESPONDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -97,6 +98,13 @@ class Trial:
             order = np.argsort(outcome, kind="stable") if by_value else rng.permutation(len(outcome))
             changed = changed.taken(order)
         return self._release(changed)
+
+    def again(self, rng: np.random.Generator, folder: Path) -> Release:  # noqa: ARG002
+        """The same units in another order; without names their order is their name."""
+        outcome = self.data.outcome
+        by_value = rng.random() < 0.5
+        order = np.argsort(outcome) if by_value else rng.permutation(len(outcome))
+        return self._release(self.data.taken(order) if self.named else self.data)
 
     def _release(self, data: _Data) -> Release:
         options: dict[str, Any] = {"unit": data.unit} if self.named else {}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Release = Callable[[shoal.Ledger], bytes]
 
+# Engines say of themselves what is old, or left to the garbage collector.
+_OF_LIBRARIES = (DeprecationWarning, ResourceWarning)
 SOURCE = str(Path(shoal.__file__).parent)
 
 
@@ -86,7 +88,11 @@ class Case(Protocol):
         ...
 
     def neighbour(self, rng: np.random.Generator) -> Release:
-        """A release after one user's values changed."""
+        """A release after one user's values changed, with the rows in another order."""
+        ...
+
+    def again(self, rng: np.random.Generator, folder: Path) -> Release:
+        """A release of the same values with the rows in another order, from another source."""
         ...
 
 
@@ -171,7 +177,9 @@ class Watcher:
         self._blank, self._used = folder / "blank.ledger", folder / "used.ledger"
         shoal.Ledger.create(self._blank, epsilon=1000, delta="0.9")
 
-    def watch(self, case: Case, release: Release, like: Seen | None = None) -> Seen:
+    def watch(
+        self, case: Case, release: Release, like: Seen | None = None, *, trace: bool = True
+    ) -> Seen:
         """Carry it out with frozen randomness, or with the answers that another release got."""
         shutil.copyfile(self._blank, self._used)
         book, tracer = shoal.Ledger.open(self._used), _Tracer()
@@ -188,7 +196,8 @@ class Watcher:
                 patch.object(noise, "OperatingSystem", lambda: tape),
             ):
                 warnings.simplefilter("always")
-                sys.settrace(tracer)
+                if trace:
+                    sys.settrace(tracer)
                 try:
                     document = release(book)
                 except ShoalError as refused:
@@ -197,7 +206,9 @@ class Watcher:
                     sys.settrace(old)
         finally:
             logging.getLogger().removeHandler(handler)
-        text = said.getvalue() + "".join(str(each.message) for each in warned)
+        text = said.getvalue() + "".join(
+            str(each.message) for each in warned if not issubclass(each.category, _OF_LIBRARIES)
+        )
         spent = f"{book.spent.epsilon} {book.spent.delta}"
         return Seen(tracer.digest, tracer.count, tape, document, spent, text, error)
 
