@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     """Called with how many more were tried since the last call."""
 
 # Every attack, by the name of its module in this folder, in the order of the page.
-ATTACKS: tuple[str, ...] = ("draws", "selections", "responses", "accounting", "faults")
+ATTACKS: tuple[str, ...] = (
+    "replay",
+    "orders",
+    "draws",
+    "selections",
+    "responses",
+    "accounting",
+    "faults",
+)
 _MOST_SHOWN = 50
 
 

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 NAME = "record and replay of neighbours"
 PROMISES = ("G-REPLAY", "G-REACH", "G-SELECTION", "G-ACCOUNTING", "G-ORDER")
 UNIT = "pairs"
-FULL, REDUCED, PARTS = 10_000, 60, 8
+FULL, REDUCED, PARTS = 10_000, 48, 8
 
 # Pairs that share a data set and its plan.
 _NEIGHBOURS = 8
 _ROUNDING = 1e-9
 
 
-def cases() -> dict[str, Callable[[np.random.Generator], Case]]:
+def cases() -> dict[str, Callable[..., Case]]:
     """How to make a data set with its plan, by the name of what is released."""
     return {**replay_cells.CASES, **replay_trials.CASES, **replay_means.CASES}
 
@@ -71,7 +71,10 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
     if size >= FULL // PARTS and moved < size / 4:
         failures.append(f"only {moved} of {size} neighbours moved anything: the attack is weak")
     note = f"{len(every)} mechanisms with their settings, in turn"
-    counts = {"pairs whose numbers before noise differ": moved, "further pairs that could not be compared": unclear}
+    counts = {
+        "pairs whose numbers before noise differ": moved,
+        "further pairs that could not be compared": unclear,
+    }
     return Outcome(tried, tuple(failures), (note,), counts, share)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import shoal
-    from tests.evidence.replay_watch import Release
+    from tests.evidence.replay_watch import Case, Release
 
 # Within the bounds, at them, beyond them, and the middle that means are counted from.
 _VALUES = (0.0, 100.0, 50.0, -1e9, 1e9, 60.0, 60.000001, 37.25)
@@ -50,7 +50,7 @@ class Cells:
     def neighbour(self, rng: np.random.Generator) -> Release:
         """All values of one user are another one; the rows come in another order."""
         names = self.table.column("who").to_pylist()
-        user = names[int(rng.integers(len(names)))]
+        user = str(names[int(rng.integers(len(names)))])
         value = float(rng.choice([*_VALUES, rng.uniform(0, 100)]))
         return self._release(self._in_some_order(methods.neighbour(self.table, user, value), rng))
 
@@ -129,6 +129,6 @@ SOURCES: dict[str, Callable[[pa.Table, Path], object]] = {
     "Polars": _polars,
     "pandas": _pandas,
 }
-CASES: dict[str, Callable[[np.random.Generator], Cells]] = {
+CASES: dict[str, Callable[..., Case]] = {
     f"cells, {name}": partial(Cells, wishes) for name, wishes in methods.METHODS.items()
 }

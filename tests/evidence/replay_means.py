@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import shoal
-    from tests.evidence.replay_watch import Release
+    from tests.evidence.replay_watch import Case, Release
 
 WISHES: dict[str, dict[str, Any]] = {
     "clipped": {"method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1},
@@ -85,6 +85,6 @@ class Mean:
         return release
 
 
-CASES: dict[str, Callable[[np.random.Generator], Mean]] = {
+CASES: dict[str, Callable[..., Case]] = {
     f"unbiased mean, {name}": partial(Mean, wishes) for name, wishes in WISHES.items()
 }

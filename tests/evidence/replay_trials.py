@@ -16,7 +16,6 @@ from shoal.trials import (
     Space,
     UniformPrior,
 )
-
 from shoal.trials.unit_release import _RESPONDING
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     import shoal
-    from tests.evidence.replay_watch import Release
+    from tests.evidence.replay_watch import Case, Release
 
 MECHANISMS: dict[str, Any] = {
     "cluster_dp": ClusterDP(epsilon=3, floor=0.02, histogram_scale=4.0),
@@ -67,7 +66,12 @@ class Trial:
     forced: ClassVar[dict[int, tuple[int, int]]] = {_RESPONDING: (2**32 - 1, 0)}
 
     def __init__(
-        self, mechanism: Any, space: Space, rng: np.random.Generator, *, named: bool  # noqa: ANN401
+        self,
+        mechanism: Any,  # noqa: ANN401
+        space: Space,
+        rng: np.random.Generator,
+        *,
+        named: bool,
     ) -> None:
         size, clusters = int(rng.integers(30, 120)), int(rng.integers(1, 4))
         at = np.arange(size)
@@ -95,7 +99,9 @@ class Trial:
         changed = _Data(outcome, data.arm, data.cluster, data.unit)
         if self.named:
             by_value = rng.random() < 0.5
-            order = np.argsort(outcome, kind="stable") if by_value else rng.permutation(len(outcome))
+            order = (
+                np.argsort(outcome, kind="stable") if by_value else rng.permutation(len(outcome))
+            )
             changed = changed.taken(order)
         return self._release(changed)
 
@@ -125,7 +131,7 @@ def _epsilon(mechanism: Any) -> float:  # noqa: ANN401
     return float(Budget.of(mechanism.epsilon).epsilon)
 
 
-CASES: dict[str, Callable[[np.random.Generator], Trial]] = {
+CASES: dict[str, Callable[..., Case]] = {
     f"trial, {name}, {kind}, {'named' if named else 'nameless'}": partial(
         Trial, mechanism, space, named=named
     )

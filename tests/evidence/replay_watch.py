@@ -53,7 +53,7 @@ class Slots:
 
     def close(self, scores: list[int]) -> bool:
         """Whether a neighbour may have another best bin."""
-        best, second = sorted(scores)[-1], sorted(scores)[-2]
+        *_, second, best = sorted(scores)
         return best - second <= 3 * self.windows * self.per_user
 
     def apart(self, one: Replay, other: Replay) -> float:
@@ -73,15 +73,25 @@ class Slots:
 class Case(Protocol):
     """A data set with its plan."""
 
-    epsilon: float
-    """Most that numbers with Laplace noise, and selections, may cost together."""
-    rho: float
-    """The same for numbers with Gaussian noise."""
-    forced: dict[int, tuple[int, int]]
-    """Draws of bits whose words are masked, and set, so that outcomes are hidden by chance."""
+    @property
+    def epsilon(self) -> float:
+        """Most that numbers with Laplace noise, and selections, may cost together."""
+        ...
 
-    slots: Slots | None
-    """A draw whose numbers stand in slots that depend on the values, if there is one."""
+    @property
+    def rho(self) -> float:
+        """The same for numbers with Gaussian noise."""
+        ...
+
+    @property
+    def forced(self) -> dict[int, tuple[int, int]]:
+        """Draws of bits whose words are masked, and set, so that outcomes are hidden by chance."""
+        ...
+
+    @property
+    def slots(self) -> Slots | None:
+        """A draw whose numbers stand in slots that depend on the values, if there is one."""
+        ...
 
     def base(self) -> Release:
         """A release of the data set."""
