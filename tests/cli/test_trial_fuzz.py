@@ -194,7 +194,9 @@ def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObj
     # Repeated names would be one file whose rows cannot be told apart, not an absurdity.
     assume(key != "name")
     (trial.folder / "changed.json").write_bytes(documents.canonical_bytes(document))
-    output = data.draw(st.sampled_from([[], ["--force", "--output", "t.csv"], ["--clusters"], ["--json"]]))
+    output = data.draw(
+        st.sampled_from([[], ["--force", "--output", "t.csv"], ["--clusters"], ["--json"]])
+    )
     quiet(trial, "trial", "estimate", "changed.json", *output)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, InputError
+from shoal.records.lattice import Bounds, Lattice
+from shoal.records.passing import check_size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,3 +148,13 @@ def test_coordinates_outside_the_globe() -> None:
     table = changed(lat=[40.0, 95.0, 1.0], lon=[1.0, 2.0, 3.0])
     with pytest.raises(DataError, match="coordinates outside the globe in lat or lon"):
         read(table, cell="hexagon(lat,lon,5)")
+
+
+@pytest.mark.parametrize("bits", [1, 8, 20, 24])
+def test_sums_that_may_not_fit_64_bits_are_refused(bits: int) -> None:
+    """G-ENGINES: the largest sum of squares is below 2^63, and no count less is refused."""
+    lattice, most = Lattice(Bounds(0, 1), bits), 2 ** (63 - 2 * (bits - 1)) - 1
+    assert most * 4 ** (bits - 1) < 2**63 <= (most + 1) * 4 ** (bits - 1)
+    check_size(most, lattice)
+    with pytest.raises(DataError, match="64-bit sums"):
+        check_size(most + 1, lattice)

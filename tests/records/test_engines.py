@@ -207,6 +207,18 @@ def test_large_memberships_are_added_as_integers(
     assert found[1:] == expected
 
 
+def test_sums_beyond_floating_point_stay_exact() -> None:
+    """G-ENGINES: an odd number of odd squares near 2^38: floating point would round their sum."""
+    size, (lo, hi) = 3 * 2**15 + 1, BOUNDS
+    value = lo + (hi - lo) * (1 - 2.0**-20)
+    whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": [value] * size})
+    (found,) = facts(whole, cell="place")[2]
+    ((count, total, squares),) = by_hand(whole).values()
+    assert squares == size * (2**19 - 1) ** 2 > 2**53
+    assert squares % 2
+    assert found[1:] == (count, total, squares)
+
+
 @pytest.mark.spark
 def test_the_flights_are_the_same_on_spark(session: Callable[[], Any]) -> None:
     """Done when 4: the demo's releases have identical integers before noise."""

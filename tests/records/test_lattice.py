@@ -67,3 +67,11 @@ def test_bad_bounds(pair: tuple[float, float]) -> None:
     """Two finite numbers, the lower one first."""
     with pytest.raises(InputError, match="two finite numbers"):
         Bounds(*pair)
+
+
+@pytest.mark.parametrize(("lo", "bits"), [(1e12, 20), (2.0**43, 1), (-1e12, 20), (2.0**30, 13)])
+def test_ticks_are_far_coarser_than_the_numbers_near_the_bounds(lo: float, bits: int) -> None:
+    """G-REFUSE: with fewer than 2^10 numbers in a tick, rounding could pass its stated bound."""
+    with pytest.raises(InputError, match="tick bits"):
+        Lattice(Bounds(lo, lo + 1), bits)
+    assert Lattice(Bounds(2.0**30, 2.0**30 + 1), 12).bits == 12

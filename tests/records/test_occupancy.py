@@ -134,3 +134,15 @@ def test_many_key_columns_do_not_overflow() -> None:
     rows = set(zip(*(column.tolist() for column in columns.values()), strict=True))
     found = zip(*(c.to_pylist() for c in occupancy.cells.columns), strict=True)
     assert set(found) == rows
+
+
+def test_fingerprints_see_who_is_where() -> None:
+    """G-TAMPER: the same users with the same counts, one of them in another cell."""
+    users, counts = ["a", "b", "b"], [2, 1, 1]
+    one, other = (
+        shoal.Occupancy.from_counts(users, [cell, "x", "y"], counts) for cell in ("x", "y")
+    )
+    assert one.user.tolist() == other.user.tolist()
+    assert one.count.tolist() == other.count.tolist()
+    assert one.cells.equals(other.cells)
+    assert one.fingerprint != other.fingerprint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,3 +156,20 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     assert left_out["status"] == "too few users"
     assert left_out["value"] is None
     assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
+
+
+def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
+    """G-LEDGER: the ledger books both parts of the loss, and refuses a delta that does not fit."""
+    user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
+    value = pa.array(np.full(len(user), 0.25))
+    table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="where")
+    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, delta="1e-6", worthless="keep")
+    assert plan.gaussian
+    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7")
+    with pytest.raises(BudgetError):
+        plan.release(records, ledger=poor)
+    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5")
+    plan.release(records, ledger=rich)
+    assert (rich.spent.epsilon, rich.spent.delta) == (plan.exact_epsilon, Fraction(1, 10**6))
+    assert poor.spent.epsilon == poor.spent.delta == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.evidence.seeded import (
     accounting,
     bounding,
+    documents,
     means,
     noise,
     opinions,
@@ -23,6 +24,7 @@ LAYERS = (
     planning,
     accounting,
     records,
+    documents,
     trials,
     unbiased,
     opinions,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from shoal.errors import InputError
 from shoal.mechanisms.noise import Simulated
 from shoal.mechanisms.unbiased.clipped import Clipped
 from shoal.mechanisms.unbiased.coarse import Coarse
@@ -232,3 +234,30 @@ def test_margin_of_a_clipped_mean_is_the_theorys() -> None:
     part = Clipped.plan(Weights.equal(9), MOMENTS, (0, 1), Fraction(1), bias=0.01)
     tick = 2.0**part.grid.exponent
     assert one_sided(MOMENTS, part.margin - 2 * tick) >= 0.01 * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["coarse", "middle"])
+def test_losses_of_a_symmetric_mean_add_up_user_by_user(*, more: bool) -> None:
+    """G-ACCOUNTING: users in all steps pay for all; else each part pays for its own steps.
+
+    Whichever step has the larger delta, or the larger epsilon.
+    """
+    for words in (1, 2**40, 2**62):
+        for reuse in (False, True):
+            made = symmetric(WEIGHTS["equal"], reuse=reuse, more=more)
+            part = replace(made, chance=Chance(words))
+            first = part.coarse.loss + (0 if part.middle is None else part.middle.loss)
+            last, delta = part.noise.loss, Fraction(words, 2**64)
+            both = sum if reuse else max
+            assert part.loss.epsilon == both((first, last))
+            assert part.loss.delta == both((part.slip, delta))
+
+
+def test_a_slip_below_the_coarse_steps_own_is_refused() -> None:
+    """G-COARSE: what is charged for the coarse step is at least what it costs."""
+    made = symmetric(WEIGHTS["equal"], reuse=True)
+    own = Fraction(made.coarse.slip)
+    assert replace(made, slip=own).loss.delta == own + made.chance.exact
+    for wrong in (own * Fraction(999, 1000), Fraction(0), Fraction(1)):
+        with pytest.raises(InputError, match="do not fit"):
+            replace(made, slip=wrong)
