@@ -4,6 +4,10 @@ A message has three parts: what was got, what is allowed, what to do next. It ne
 contains a private value: only names, options, counts and other public facts.
 """
 
+from __future__ import annotations
+
+from typing import NoReturn
+
 
 class ShoalError(Exception):
     """Base of all errors that shoal raises on purpose.
@@ -45,3 +49,26 @@ class BudgetError(ShoalError):
 
 class MissingPartError(ShoalError, ImportError):
     """An optional part of shoal is not installed."""
+
+
+def raise_alone(error: ShoalError) -> NoReturn:
+    """Raise an error of ours that remembers nothing of the exception that is being handled.
+
+    Python keeps that exception as `__context__`, also behind `from None`, and its message may hold
+    the line of a file or a value. Local variables of the frames in a traceback are another matter:
+    whoever prints those prints private data.
+
+    Example:
+        >>> try:
+        ...     try:
+        ...         float("431.5 mph")
+        ...     except ValueError:
+        ...         raise_alone(DataError("text among numbers", "numbers", "convert it"))
+        ... except DataError as error:
+        ...     print(error.__context__, error.__cause__)
+        None None
+    """
+    try:
+        raise error
+    finally:
+        error.__cause__ = error.__context__ = None

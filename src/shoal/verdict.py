@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, raise_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,8 +70,10 @@ def checked(check: Callable[[Document], Iterable[Check]], manifest: Document) ->
         ArithmeticError,
         DocumentError,
     ):
-        raise DocumentError(
-            "the manifest is damaged",
-            "a document written by shoal",
-            "fetch it again, or have it delivered from the ledger",
-        ) from None
+        raise_alone(
+            DocumentError(
+                "the manifest is damaged",
+                "a document written by shoal",
+                "fetch it again, or have it delivered from the ledger",
+            )
+        )

@@ -8,7 +8,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, loc
 from fractions import Fraction
 from numbers import Rational, Real
 
-from shoal.errors import InputError
+from shoal.errors import InputError, raise_alone
 
 Amount = Fraction | float | int | str
 
@@ -124,7 +124,7 @@ def _amount(value: object, name: str) -> Fraction:
     try:
         number = _fraction(value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise _bad(name, _clip(value), allowed, "0.1") from None
+        raise_alone(_bad(name, _clip(value), allowed, "0.1"))
     if number < 0 or number.numerator >= _LIMIT or number.denominator >= _LIMIT:
         raise _bad(name, _clip(value), allowed, "0.1")
     return number

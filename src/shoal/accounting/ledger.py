@@ -11,7 +11,7 @@ from shoal.accounting import ledger_chain as chain
 from shoal.accounting.budget import Amount, Budget
 from shoal.accounting.ledger_chain import Entry, Founding
 from shoal.accounting.ledger_file import create_file, session
-from shoal.errors import BudgetError, InputError, LedgerError
+from shoal.errors import BudgetError, InputError, LedgerError, raise_alone
 
 if TYPE_CHECKING:
     import os
@@ -234,9 +234,13 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(path).absolute()
     except TypeError:
-        raise InputError(
-            f"a ledger path of type {type(path).__name__}", "text or a path", "give its file name"
-        ) from None
+        raise_alone(
+            InputError(
+                f"a ledger path of type {type(path).__name__}",
+                "text or a path",
+                "give its file name",
+            )
+        )
 
 
 def _refuse_beyond(left: Budget, charge: Budget) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.accounting.budget import Budget, from_text, text
-from shoal.errors import LedgerError
+from shoal.errors import LedgerError, raise_alone
 
 if TYPE_CHECKING:
     import sqlite3
@@ -184,7 +184,7 @@ def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:
     try:
         founding = Founding(identity, Budget(from_text(epsilon), from_text(delta)), created_at)
     except ValueError:
-        raise damaged(path, "a budget that is no fraction") from None
+        raise_alone(damaged(path, "a budget that is no fraction"))
     if founding.hash != stored:
         raise damaged(path, "a creation record that does not fit its hash")
     return founding
@@ -271,7 +271,7 @@ def _charge(epsilon: object, delta: object, path: Path) -> Budget:
     try:
         charge = Budget(from_text(str(epsilon)), from_text(str(delta)))
     except ValueError:
-        raise damaged(path, "a charge that is no fraction") from None
+        raise_alone(damaged(path, "a charge that is no fraction"))
     if not Budget.of(0).within(charge):
         raise damaged(path, "a charge below zero")
     return charge

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from shoal.accounting.ledger_chain import APPLICATION_ID, SCHEMA_VERSION, TABLES, read_founding
-from shoal.errors import LedgerError
+from shoal.errors import LedgerError, raise_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,13 +85,15 @@ def create_file(path: Path, founding: Founding) -> None:
             draft.unlink(missing_ok=True)
         _sync(path.parent)
     except FileExistsError:
-        raise LedgerError(
-            f"there is already a file {str(path)!r}",
-            "a new path: a budget never changes and is never started afresh",
-            "open the ledger that is there, or choose another path",
-        ) from None
+        raise_alone(
+            LedgerError(
+                f"there is already a file {str(path)!r}",
+                "a new path: a budget never changes and is never started afresh",
+                "open the ledger that is there, or choose another path",
+            )
+        )
     except (OSError, ValueError) as error:
-        raise _unreachable(path, error, "created") from None
+        raise_alone(_unreachable(path, error, "created"))
 
 
 @contextmanager
@@ -193,7 +195,7 @@ def _look(path: Path) -> None:
     try:
         found = path.stat()
     except (OSError, ValueError) as error:
-        raise _unreachable(path, error, "opened") from None
+        raise_alone(_unreachable(path, error, "opened"))
     if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
         what = "an empty file" if stat.S_ISREG(found.st_mode) else "not a file"
         if stat.S_ISDIR(found.st_mode):
@@ -227,7 +229,7 @@ def _translated(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
         reason, allowed, todo = _REASONS.get(code & 0xFF, default)
-        raise LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo) from None
+        raise_alone(LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo))
 
 
 def _foreign(path: Path, what: str) -> LedgerError:

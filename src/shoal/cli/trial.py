@@ -265,14 +265,16 @@ def _sizes(
 
 
 def _shares(text: str) -> list[float]:
-    from shoal.errors import InputError
+    from shoal.errors import InputError, raise_alone
 
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(
-            f"shares {text[:40]!r}", "numbers with commas between", "give for example 0.5,0.5"
-        ) from None
+        raise_alone(
+            InputError(
+                f"shares {text[:40]!r}", "numbers with commas between", "give for example 0.5,0.5"
+            )
+        )
 
 
 def _expected(mean: float | None, sd: float | None, between: float) -> Any:  # noqa: ANN401

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
-from shoal.errors import DocumentError, InputError
+from shoal.errors import DocumentError, InputError, raise_alone
 from shoal.mechanisms.noise import MOST_BITS
 from shoal.planning.bundle import PAIR
 from shoal.planning.facts import mechanism_of, weights_of
@@ -115,7 +115,7 @@ def parts(document: documents.Document) -> dict[str, Any]:
             **_mechanism(document, request, occupancy, np.array(released, dtype=np.int64)),
         }
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
-        raise damaged() from None
+        raise_alone(damaged())
 
 
 def check_claims(plan: PlanFacts, document: documents.Document) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import DataError, DocumentError
+from shoal.errors import DataError, DocumentError, raise_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
     try:
         array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _to_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise _bad_type(name, "mixed or nested values") from None
+        raise_alone(_bad_type(name, "mixed or nested values"))
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.DictionaryArray):
@@ -164,9 +164,11 @@ def from_document(document: Document) -> pa.Table:
         }
         return as_table(columns)
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException):
-        raise DocumentError(
-            "the cells are damaged", "a document written by shoal", "write the file again"
-        ) from None
+        raise_alone(
+            DocumentError(
+                "the cells are damaged", "a document written by shoal", "write the file again"
+            )
+        )
 
 
 def _revive(values: list[Any], kind: str) -> pa.Array[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.errors import InputError, raise_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Bounds:
         try:
             lo, hi = bounds
         except (TypeError, ValueError):
-            raise _bad_bounds("bounds are not a pair") from None
+            raise_alone(_bad_bounds("bounds are not a pair"))
         return cls(lo, hi)
 
     @property

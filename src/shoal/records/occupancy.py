@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from shoal import documents, files
-from shoal.errors import DataError, DocumentError
+from shoal.errors import DataError, DocumentError, raise_alone
 from shoal.records import keys
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Occupancy:
             count = documents.unpack_integers(document["count"], "count")
             stated = document["fingerprint"]
         except (KeyError, TypeError):
-            raise _damaged() from None
+            raise_alone(_damaged())
         sound = (
             0 < len(lengths) <= len(cell) == len(count)
             and 0 < lengths.min() <= lengths.max() <= len(cell) == lengths.sum()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, InputError, ShoalError
+from shoal.errors import DataError, InputError, ShoalError, raise_alone
 from shoal.roles import check_arrays
 
 if TYPE_CHECKING:
@@ -40,11 +40,13 @@ def engine_errors(source: object) -> Iterator[None]:
     except ShoalError:
         raise
     except Exception as error:  # noqa: BLE001
-        raise DataError(
-            f"the engine could not read {describe(source)} ({type(error).__name__})",
-            "readable records whose columns have one type each",
-            "check the source with the engine's own tools",
-        ) from None
+        raise_alone(
+            DataError(
+                f"the engine could not read {describe(source)} ({type(error).__name__})",
+                "readable records whose columns have one type each",
+                "check the source with the engine's own tools",
+            )
+        )
     finally:
         log.disabled = silent
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from shoal import documents, files
 from shoal.accounting.events import event_of
-from shoal.errors import InputError
+from shoal.errors import InputError, raise_alone
 from shoal.planning import document as plan_document
 from shoal.planning.facts import PlanFacts
 from shoal.planning.make import decide
@@ -155,7 +155,7 @@ class Plan(PlanFacts):
             loaded = cls(**plan_document.parts(document))
             plan_document.check_claims(loaded, document)
         except InputError:
-            raise plan_document.damaged() from None
+            raise_alone(plan_document.damaged())
         return loaded
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from shoal.errors import InputError
+from shoal.errors import InputError, raise_alone
 
 _LEAST_ORDER = 2
 # Smaller losses count as this one, so that their squares do not vanish.
@@ -123,9 +123,11 @@ def _upwards(amount: Amount, name: str) -> float:
         exact = Fraction(amount)
         nearest = float(exact)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
-        raise InputError(
-            f"{name} is {str(amount)[:40]}", "a finite number", f"give for example {name}=0.5"
-        ) from None
+        raise_alone(
+            InputError(
+                f"{name} is {str(amount)[:40]}", "a finite number", f"give for example {name}=0.5"
+            )
+        )
     _check(f"{name} is {nearest}", "0 or more", f"give for example {name}=0.5", holds=exact >= 0)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 

@@ -11,7 +11,7 @@ from shoal import documents, files, tables
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
 from shoal.checks import check_confidence
-from shoal.errors import DocumentError, InputError
+from shoal.errors import DocumentError, InputError, raise_alone
 from shoal.trials.aggregate_release import AggregateRelease
 from shoal.trials.assignment import Assignment
 from shoal.trials.manifest import CONFIDENCE, SCHEMA
@@ -204,11 +204,13 @@ class PrivateTrial:
         except DocumentError:
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
-            raise DocumentError(
-                "the manifest is damaged",
-                "a document written by shoal",
-                "fetch it again, or have it delivered from the ledger",
-            ) from None
+            raise_alone(
+                DocumentError(
+                    "the manifest is damaged",
+                    "a document written by shoal",
+                    "fetch it again, or have it delivered from the ledger",
+                )
+            )
 
 
 def read_released(question: documents.Document, released: documents.Document) -> Released:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import DataError, InputError
+from shoal.errors import DataError, InputError, raise_alone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Space:
             # Zero has one sign: the same levels are the same question.
             levels = tuple(float(level) + 0.0 for level in self.levels)
         except (TypeError, ValueError, OverflowError):
-            raise _bad_levels("levels that are no numbers") from None
+            raise_alone(_bad_levels("levels that are no numbers"))
         if not FEWEST_LEVELS <= len(levels) <= MOST_LEVELS:
             raise _bad_levels(f"{len(levels)} levels")
         rising = all(a < b for a, b in itertools.pairwise(levels))
@@ -172,7 +172,7 @@ class Space:
             found = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             # The text of the engine's error may hold an outcome.
-            raise _bad_outcomes(self.labels is not None) from None
+            raise_alone(_bad_outcomes(self.labels is not None))
         return np.array(found, dtype=np.float64)
 
     def encode(
