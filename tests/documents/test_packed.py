@@ -118,3 +118,13 @@ def test_a_small_file_does_not_fill_the_memory() -> None:
     done = subprocess.run([sys.executable, "-c", BOMB], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 2**16, "kilobytes more than before"
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 6, 100])
+def test_a_column_is_exactly_as_long_as_it_says(length: int) -> None:
+    """G-CANONICAL: five numbers packed as any other many, one more or one less among them."""
+    data = base64.b64encode(zlib.compress(bytes([9, 8, 7, 6, 5]), level=1)).decode()
+    whole = {"type": "<u1", "length": 5, "data": data}
+    assert documents.unpack_integers(whole, "numbers").tolist() == [9, 8, 7, 6, 5]
+    with pytest.raises(DocumentError, match="damaged"):
+        documents.unpack_integers({**whole, "length": length}, "numbers")

@@ -129,6 +129,9 @@ LIES: dict[str, tuple[Change, str]] = {
     "less asked for": (
         lambda m: m["plan"]["request"].update(epsilon="1/3"), "within what was asked for"
     ),
+    "a little less asked for": (
+        lambda m: m["plan"]["request"].update(epsilon="999/1000"), "within what was asked for"
+    ),
     "an unknown method": (
         lambda m: m["plan"]["request"].update(method="median"), "mechanism"
     ),

@@ -20,14 +20,6 @@ FAULTS = (
         _PLAIN,
     ),
     Fault(
-        "a document may be nested without end",
-        "G-FUZZ",
-        "plain_json.py",
-        "if int(depth.max(initial=0)) > _DEPTH:",
-        "if int(depth.max(initial=0)) > _DEPTH**4:",
-        _PLAIN,
-    ),
-    Fault(
         "a pipe is read as a file",
         "G-FUZZ",
         "documents.py",

@@ -137,7 +137,7 @@ FAULTS = (
         "G-BUDGET",
         "planning/fit.py",
         "if spent <= allowed:",
-        "if spent <= allowed * Fraction(101, 100):",
+        "if float(spent) <= 1.01 * float(allowed):",
         _MECHANISMS,
     ),
     Fault(

@@ -28,7 +28,14 @@ PATIENCE = 900.0
 WORKERS = 2
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+::\S.*?)(?: - (.*))?$", re.MULTILINE)
 # A fault is to change what is computed: one that does not even run would be noticed by anything.
-_BROKEN = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "UnboundLocalError")
+_BROKEN = (
+    "NameError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "SyntaxError",
+    "UnboundLocalError",
+    "AttributeError",
+)
 _RAN_WITH_FAILURES = 1
 
 
@@ -100,7 +107,7 @@ class Copy:
             RuntimeError: Another library than the copy would be tested.
         """
         # Tests of their own examples: what was found in one run must be found in the next.
-        surroundings = {**os.environ, "PYTHONPATH": str(self.source)}
+        surroundings = {**os.environ, "PYTHONPATH": str(self.source), "COLUMNS": "500"}
         surroundings.pop("SHOAL_PROVE", None)
         where = "import shoal; print(shoal.__file__)"
         found = subprocess.run(
