@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PACKED = {"type", "length", "data"}
+_EACH_ROW = "each row"
+_LONGEST_NAME = 200
 
 
 def whole(value: object, least: int | None = None, most: int | None = None) -> int:
@@ -53,6 +55,33 @@ def text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def unit(value: object) -> str:
+    """The words of a privacy unit as manifests hold it, or no words if it is none.
+
+    Example:
+        >>> unit({"name": "person", "relation": "values", "records": "all"}), unit("person")
+        ('all values of one person', '')
+    """
+    if not isinstance(value, dict) or value.keys() != {"name", "relation", "records"}:
+        return ""
+    name = value["name"]
+    rows = name == _EACH_ROW
+    right = value["relation"] == "values" and value["records"] == ("one" if rows else "all")
+    if not right or not name or not release_name(name):
+        return ""
+    return "the values of one row" if rows else f"all values of one {name}"
+
+
+def release_name(value: object) -> bool:
+    """Whether a value is what a release may be named: short printable text, or nothing.
+
+    Example:
+        >>> release_name("2013-05"), release_name(""), release_name(5)
+        (True, True, False)
+    """
+    return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST_NAME
 
 
 def integers(packed: documents.Document, what: str, length: int | None = None) -> NDArray[np.int64]:

@@ -175,6 +175,7 @@ def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObj
         keys = {"unit": ["--unit", "unit"], "day": ["--cluster", "day"], "": []}[named]
         trial.good(
             "trial", "release", "v.parquet", "--ledger", "v.ledger", "--outcome", "y", *keys,
+            "--privacy-unit", "person",
             "--treatment", "arm", "--space", "binary", "--epsilon", "4", "--mechanism", mechanism,
             "--manifest", path.name,
         )  # fmt: skip

@@ -53,8 +53,8 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     out = trial.good(*WHOLE, "--manifest", "trial.json", "--output", "units.csv")
     assert "recorded: entry 1 of visits.ledger" in out
     assert "new against control" in out
-    again = trial.good(*WHOLE, "--manifest", "again.json")
-    assert "delivered again at no cost" in again
+    again = trial.good(*WHOLE, "--manifest", "again.json", "--again")
+    assert "no value was read and nothing was charged" in again
     assert Path("trial.json").read_bytes() == Path("again.json").read_bytes()
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
     estimate = trial.good("trial", "estimate", "trial.json", "--clusters", "--confidence", "0.9")

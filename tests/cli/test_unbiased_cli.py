@@ -110,14 +110,14 @@ def shell(
 def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     """Plan, release, manifest, second opinion, and again at no cost."""
     out = shell.good(*BY_PLAN, "--manifest", "mean.json")
-    assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 0.000001\n")
+    assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 0.000001, for ")
     manifest = json.loads((shell.folder / "mean.json").read_bytes())
     assert abs(manifest["result"]["value"] - 40) < 8
     assert verify(manifest).holds
-    again = shell.good(*BY_PLAN)
-    assert again.startswith("delivered again at no cost: entry 1")
+    again = shell.good(*BY_PLAN, "--again")
+    assert again.startswith("delivered again: entry 1 of visits.ledger, recorded ")
     assert again.split("\n")[1:] == out.split("\n")[1:]
-    assert json.loads(shell.good(*BY_PLAN, "--json")) == manifest
+    assert json.loads(shell.good(*BY_PLAN, "--again", "--json")) == manifest
     spent = shoal.Ledger.open("visits.ledger").spent
     assert spent.epsilon <= 1
     shell.good(*BY_PLAN, "--name", "second")
@@ -129,7 +129,9 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
     out = shell.good(*CLIPPED, "--confidence", "0.8")
     assert "clipped_mean: " in out
     assert "(80%)" in out
-    rows = shell.good(*(part for part in CLIPPED if part not in {"--user", "person"}), "--json")
+    by_row = [part for part in CLIPPED if part not in {"--user", "person"}]
+    assert "protects the values of one row" in shell.bad(*by_row)
+    rows = shell.good(*by_row, "--privacy-unit", "person", "--json")
     assert json.loads(rows)["plan"]["counts"]["length"] == 2000
     weighed = shell.good(*CLIPPED, "--weights", "counts", "--cap", 2, "--json")
     assert json.loads(weighed)["plan"]["wishes"]["cap"] == 2

@@ -16,7 +16,7 @@ from shoal import documents
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
-RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
+RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger", "--again"]
 PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
 
 
@@ -25,7 +25,7 @@ def test_the_whole_way(shell: Shell) -> None:
     first = shell.good(*RELEASE, "--output", "one.csv", "--manifest", "one.json")
     second = shell.good(*RELEASE, "--output", "two.csv", "--manifest", "two.json")
     assert first.startswith("recorded: entry 1")
-    assert second.startswith("delivered again at no cost: entry 1")
+    assert second.startswith("delivered again: entry 1 of flights.ledger, recorded 20")
     assert first.splitlines()[1:] == second.splitlines()[1:]
     for name in ("csv", "json"):
         one, two = (shell.folder / f"{n}.{name}" for n in ("one", "two"))

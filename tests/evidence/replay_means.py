@@ -79,7 +79,9 @@ class Mean:
 
     def _release(self, values: Any, who: Any) -> Release:  # noqa: ANN401
         def release(book: shoal.Ledger) -> bytes:
-            found = self.plan.release(values, who, ledger=book, values_name="height")
+            found = self.plan.release(
+                values, who, ledger=book, values_name="height", privacy_unit="person"
+            )
             return found.document
 
         return release

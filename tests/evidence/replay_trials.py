@@ -113,7 +113,9 @@ class Trial:
         return self._release(self.data.taken(order) if self.named else self.data)
 
     def _release(self, data: _Data) -> Release:
-        options: dict[str, Any] = {"unit": data.unit} if self.named else {}
+        options: dict[str, Any] = (
+            {"unit": data.unit, "privacy_unit": "person"} if self.named else {}
+        )
 
         def release(book: shoal.Ledger) -> bytes:
             found: shoal.trials.PrivateTrial = self.mechanism.privatize(

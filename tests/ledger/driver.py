@@ -60,7 +60,11 @@ def drain(reading: int) -> list[Any]:
 def deliver(book: Ledger, writing: int, request: str) -> None:
     """Record a random document and deliver what the ledger returns."""
     entry = book.record(
-        request, epsilon="1/1000", delta="1/1000000", document=secrets.token_bytes(5000)
+        request,
+        unit="person",
+        epsilon="1/1000",
+        delta="1/1000000",
+        document=secrets.token_bytes(5000),
     )
     tell(writing, request, base64.b64encode(entry.document).decode())
 
@@ -84,9 +88,11 @@ def seen(book: Ledger, child: int, lines: list[Any], **facts: object) -> Facts:
     journal = Path(f"{book.path}-journal").exists()
     book.verify()
     entries = book.entries()
-    kept = {entry.request: base64.b64encode(entry.document).decode() for entry in entries}
+    kept = {entry.question: base64.b64encode(entry.document).decode() for entry in entries}
     last = entries[-1] if entries else None
-    again = last and book.record(last.request, epsilon=900, document=b"another draw")
+    again = last and book.record(
+        last.question, unit="person", epsilon=900, document=b"another draw"
+    )
     return {
         "killed": os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL,
         "journal": journal,
@@ -169,7 +175,7 @@ def killed_creation(folder: Path, rounds: int) -> list[Facts]:
                 _, status = os.waitpid(child, 0)
                 there = path.exists()
                 book = Ledger.open(path) if there else Ledger.create(path, epsilon=1)
-                book.record("first", epsilon=1, document=b"whole")
+                book.record("first", unit="person", epsilon=1, document=b"whole")
                 book.verify()
                 found.append(
                     {
@@ -194,7 +200,7 @@ def together(folder: Path, children: int, tries: int, *, same: bool) -> Facts:
             request = str(number) if same else f"{os.getpid()} {number}"
             document = f"drawn by {os.getpid()}".encode()
             try:
-                entry = book.record(request, epsilon="0.01", document=document)
+                entry = book.record(request, unit="person", epsilon="0.01", document=document)
             except BudgetError:
                 tell(writing, request, "")
             else:
@@ -205,7 +211,7 @@ def together(folder: Path, children: int, tries: int, *, same: bool) -> Facts:
     answers = [answer for _, reading in started for answer in drain(reading)]
     statuses = [os.waitpid(child, 0)[1] for child, _ in started]
     book.verify()
-    kept = {entry.request: entry.document.decode() for entry in book.entries()}
+    kept = {entry.question: entry.document.decode() for entry in book.entries()}
     return {
         "clean": statuses == [0] * children,
         "answers": len(answers),
@@ -223,7 +229,9 @@ def forks_beside_a_thread(folder: Path, rounds: int) -> Facts:
 
     def busy() -> None:
         while not stop.is_set():
-            book.record(f"thread {recorded[0]}", epsilon="0.001", document=bytes(20_000))
+            book.record(
+                f"thread {recorded[0]}", unit="person", epsilon="0.001", document=bytes(20_000)
+            )
             recorded[0] += 1
 
     thread = threading.Thread(target=busy)
@@ -232,7 +240,7 @@ def forks_beside_a_thread(folder: Path, rounds: int) -> Facts:
     for turn in range(rounds):
 
         def work(_: int, turn: int = turn) -> None:
-            book.record(f"child {turn}", epsilon="0.001", document=b"from a child")
+            book.record(f"child {turn}", unit="person", epsilon="0.001", document=b"from a child")
 
         child, reading = fork(work)
         drain(reading)
@@ -253,7 +261,7 @@ def no_room(folder: Path) -> Facts:
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
         try:
             for number in range(100):
-                book.record(str(number), epsilon="0.1", document=secret)
+                book.record(str(number), unit="person", epsilon="0.1", document=secret)
                 tell(writing, "recorded")
         except ShoalError as error:
             tell(writing, "refused", type(error).__name__, str(error))
@@ -264,7 +272,7 @@ def no_room(folder: Path) -> Facts:
         message = " ".join(rest)
     os.waitpid(child, 0)
     book.verify()
-    book.record("with room again", epsilon="0.1", document=secret)
+    book.record("with room again", unit="person", epsilon="0.1", document=secret)
     return {"recorded": recorded, "message": message, "entries": len(book.entries())}
 
 
@@ -275,7 +283,7 @@ def read_only(folder: Path) -> Facts:
     path = folder / "shared" / "read only"
     path.parent.mkdir()
     book = Ledger.create(path, epsilon=1)
-    book.record("first", epsilon="0.5", document=b"PRIVATE")
+    book.record("first", unit="person", epsilon="0.5", document=b"PRIVATE")
 
     def work(writing: int) -> None:
         if os.getuid() == 0:
@@ -286,7 +294,7 @@ def read_only(folder: Path) -> Facts:
         mine = Ledger.open(path)
         mine.verify()
         for act in (
-            lambda: mine.record("second", epsilon="0.1", document=b"PRIVATE"),
+            lambda: mine.record("second", unit="person", epsilon="0.1", document=b"PRIVATE"),
             lambda: Ledger.create(path.parent / "new", epsilon=1),
         ):
             try:

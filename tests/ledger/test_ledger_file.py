@@ -26,7 +26,9 @@ def book(tmp_path: Path) -> Ledger:
     """A ledger with five entries."""
     made = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-5")
     for number in range(5):
-        made.record(str(number), epsilon="0.1", document=b"PRIVATE %d " % number * 900)
+        made.record(
+            str(number), unit="person", epsilon="0.1", document=b"PRIVATE %d " % number * 900
+        )
     return made
 
 
@@ -93,13 +95,13 @@ def test_other_files_are_refused(tmp_path: Path, book: Ledger) -> None:
     refuse(lambda: Ledger.open(path), "another application")
     change(path, f"PRAGMA application_id = {APPLICATION_ID}")
     refuse(lambda: Ledger.open(path), "schema version 0")
-    change(path, "PRAGMA user_version = 1")
+    change(path, "PRAGMA user_version = 2")
     refuse(lambda: Ledger.open(path), "other tables")
     change(
         book.path,
         "CREATE TRIGGER sly AFTER INSERT ON entry BEGIN DELETE FROM entry WHERE number = 1; END",
     )
-    refuse(lambda: book.record("a", epsilon=0, document=b"x"), "other tables")
+    refuse(lambda: book.record("a", unit="person", epsilon=0, document=b"x"), "other tables")
 
 
 @pytest.mark.parametrize("part", [1, 50, 99, 100, 2000, 4096, 9000, -1])
@@ -107,7 +109,10 @@ def test_truncated_files_are_refused(book: Ledger, part: int) -> None:
     """Whatever is cut off, reading, recording and verifying fail in words."""
     book.path.write_bytes(book.path.read_bytes()[:part])
     refuse(lambda: Ledger.open(book.path).verify(), "kind of file|damaged|application")
-    refuse(lambda: book.record("a", epsilon=0, document=b"x"), "kind of file|damaged|application")
+    refuse(
+        lambda: book.record("a", unit="person", epsilon=0, document=b"x"),
+        "kind of file|damaged|application",
+    )
 
 
 def test_any_changed_page_is_an_error_in_words_or_harmless(book: Ledger) -> None:
@@ -130,7 +135,9 @@ TAMPERINGS = {
     "budget": ("UPDATE ledger SET epsilon = '2/1'",),
     "delta budget": ("UPDATE ledger SET delta = '1/2'",),
     "budget gone": ("DELETE FROM ledger",),
-    "two budgets": ("INSERT INTO ledger SELECT 'b', epsilon, delta, created_at, hash FROM ledger",),
+    "two budgets": (
+        "INSERT INTO ledger SELECT 'b', epsilon, delta, unit, created_at, hash FROM ledger",
+    ),
     "budget no fraction": ("UPDATE ledger SET epsilon = 'PRIVATE'",),
     "budget of a type": ("UPDATE ledger SET epsilon = x'00'",),
     "charge": ("UPDATE entry SET epsilon = '1/11' WHERE number = 2",),
@@ -138,8 +145,8 @@ TAMPERINGS = {
     "charge by zero": ("UPDATE entry SET epsilon = '1/0' WHERE number = 2",),
     "charge below zero": ("UPDATE entry SET epsilon = '-1/10' WHERE number = 2",),
     "delta": ("UPDATE entry SET delta = '1/1000000' WHERE number = 5",),
-    "label": ("UPDATE entry SET label = 'PRIVATE' WHERE number = 3",),
-    "request": ("UPDATE entry SET request = 'other' WHERE number = 3",),
+    "name": ("UPDATE entry SET name = 'PRIVATE' WHERE number = 3",),
+    "question": ("UPDATE entry SET question = 'other' WHERE number = 3",),
     "time": ("UPDATE entry SET recorded_at = '' WHERE number = 1",),
     "document": ("UPDATE entry SET document = x'00' WHERE number = 4",),
     "document and hash": (
@@ -148,6 +155,16 @@ TAMPERINGS = {
         "UPDATE entry SET document_sha256 = (SELECT document_sha256 FROM one) WHERE number = 4",
     ),
     "document of a type": ("UPDATE entry SET document = 'PRIVATE' WHERE number = 4",),
+    "last gone": ("DELETE FROM entry WHERE number = 5",),
+    "before the last gone": ("DELETE FROM entry WHERE number = 4",),
+    "head": ("UPDATE head SET hash = (SELECT hash FROM entry WHERE number = 4)",),
+    "no head": ("DELETE FROM head",),
+    "two heads": ("INSERT INTO head SELECT * FROM head",),
+    "sum": ("UPDATE entry SET spent_epsilon = '1/10' WHERE number = 5",),
+    "old sum": ("UPDATE entry SET spent_epsilon = '1/11' WHERE number = 2",),
+    "unit": ("UPDATE entry SET unit = replace(unit, 'person', 'row') WHERE number = 2",),
+    "no unit": ("UPDATE entry SET unit = '' WHERE number = 5",),
+    "a fraction written otherwise": ("UPDATE entry SET epsilon = '2/20' WHERE number = 2",),
     "first gone": ("DELETE FROM entry WHERE number = 1",),
     "middle gone": ("DELETE FROM entry WHERE number = 3",),
     "gap closed": (
@@ -159,7 +176,7 @@ TAMPERINGS = {
         "UPDATE entry SET number = 2 WHERE number = 3",
         "UPDATE entry SET number = 3 WHERE number = 9",
     ),
-    "not unicode": ("UPDATE entry SET label = CAST(x'ff' AS TEXT) WHERE number = 2",),
+    "not unicode": ("UPDATE entry SET name = CAST(x'ff' AS TEXT) WHERE number = 2",),
 }
 
 
@@ -171,25 +188,25 @@ def test_tampering_is_found(book: Ledger, statements: tuple[str, ...]) -> None:
     refuse(lambda: Ledger.open(book.path).verify(), "damaged")
 
 
-@pytest.mark.parametrize("name", ["first gone", "middle gone", "charge below zero", "delta"])
+@pytest.mark.parametrize("name", ["delta", "last gone", "head", "sum", "before the last gone"])
 def test_record_refuses_a_tampered_ledger(book: Ledger, name: str) -> None:
-    """What can be seen at the newest entry and the count is seen before a charge."""
+    """G-TAMPER: what can be seen at the newest entries and the head is seen before a charge."""
     change(book.path, *TAMPERINGS[name])
-    refuse(lambda: book.record("new", epsilon=0, document=b"x"), "damaged")
+    refuse(lambda: book.record("new", unit="person", epsilon=0, document=b"x"), "damaged")
 
 
 def test_a_changed_document_is_never_delivered(book: Ledger) -> None:
     """Neither found, nor delivered again, nor listed."""
     change(book.path, "UPDATE entry SET document = x'00' WHERE number = 2")
     refuse(lambda: book.find("1"), "damaged")
-    refuse(lambda: book.record("1", epsilon=0, document=b"x"), "damaged")
+    refuse(lambda: book.record("1", unit="person", epsilon=0, document=b"x"), "damaged")
     refuse(book.entries, "damaged")
 
 
 def test_newest_entries_cut_off_need_a_noted_head(book: Ledger, tmp_path: Path) -> None:
     """An old copy holds together; the head noted elsewhere is not in it."""
     old = shutil.copy(book.path, tmp_path / "old")
-    book.record("new", epsilon="0.1", document=b"x")
+    book.record("new", unit="person", epsilon="0.1", document=b"x")
     earlier = Ledger.open(old)
     earlier.verify()
     earlier.verify(head=earlier.head)
@@ -202,10 +219,10 @@ def test_charges_beyond_the_budget_are_found(book: Ledger, monkeypatch: pytest.M
     from shoal.accounting import ledger as module
 
     monkeypatch.setattr(module, "_refuse_beyond", lambda *_: None)
-    refuse(lambda: book.record("big", epsilon=9, document=b"x"), "beyond its budget")
+    refuse(lambda: book.record("big", unit="person", epsilon=9, document=b"x"), "beyond its budget")
     small = book.budget
     monkeypatch.setattr(type(small), "within", lambda *_: True)
-    book.record("big", epsilon=9, document=b"x")
+    book.record("big", unit="person", epsilon=9, document=b"x")
     monkeypatch.undo()
     refuse(book.verify, "beyond its budget")
 
@@ -215,7 +232,10 @@ def test_a_ledger_replaced_under_a_handle_is_refused(book: Ledger) -> None:
     book.path.unlink()
     refuse(lambda: book.check(1), "No such file")
     Ledger.create(book.path, epsilon=1, delta="1e-5")
-    refuse(lambda: book.record("a", epsilon=1, document=b"x"), "not the ledger that was opened")
+    refuse(
+        lambda: book.record("a", unit="person", epsilon=1, document=b"x"),
+        "not the ledger that was opened",
+    )
 
 
 def test_a_full_disk_is_told_in_words(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,10 +248,13 @@ def test_a_full_disk_is_told_in_words(book: Ledger, monkeypatch: pytest.MonkeyPa
         return connection
 
     monkeypatch.setattr(ledger_file, "_connect", small)
-    refuse(lambda: book.record("a", epsilon=0, document=b"PRIVATE" * 9000), "the disk is full")
+    refuse(
+        lambda: book.record("a", unit="person", epsilon=0, document=b"PRIVATE" * 9000),
+        "the disk is full",
+    )
     monkeypatch.undo()
     assert len(book.entries()) == 5
-    book.record("a", epsilon=0, document=b"PRIVATE" * 9000)
+    book.record("a", unit="person", epsilon=0, document=b"PRIVATE" * 9000)
     book.verify()
 
 
@@ -241,17 +264,17 @@ def test_a_lock_that_stays_is_told_in_words(book: Ledger, monkeypatch: pytest.Mo
     with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         assert len(book.entries()) == 5
-        refuse(lambda: book.record("a", epsilon=0, document=b"x"), "kept it locked")
+        refuse(lambda: book.record("a", unit="person", epsilon=0, document=b"x"), "kept it locked")
         connection.execute("ROLLBACK")
         connection.execute("BEGIN EXCLUSIVE")
         refuse(book.entries, "kept it locked")
-    book.record("a", epsilon=0, document=b"x")
+    book.record("a", unit="person", epsilon=0, document=b"x")
 
 
 def test_a_single_file_carries_every_charge(book: Ledger, tmp_path: Path) -> None:
     """No second file is left beside it, also after somebody switched it to WAL."""
     change(book.path, "PRAGMA journal_mode = WAL")
-    book.record("a", epsilon="0.1", document=b"x")
+    book.record("a", unit="person", epsilon="0.1", document=b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["a.ledger"]
     copy = Ledger.open(shutil.copy(book.path, tmp_path / "copy"))
     assert copy.entries() == book.entries()
@@ -277,7 +300,7 @@ def test_charges_are_written_durably(book: Ledger, monkeypatch: pytest.MonkeyPat
             for name in ("journal_mode", "synchronous")
         ),
     )
-    book.record("a", epsilon=0, document=b"x")
+    book.record("a", unit="person", epsilon=0, document=b"x")
     assert seen == ["delete", 3] * 5
 
 
@@ -296,4 +319,4 @@ def test_a_sqlite_that_is_not_durable_is_refused(
             return self.real.execute("SELECT 1" if text == "PRAGMA synchronous" else text)
 
     monkeypatch.setattr(ledger_file, "_connect", Forgetful)
-    refuse(lambda: book.record("a", epsilon=0, document=b"x"), "durably")
+    refuse(lambda: book.record("a", unit="person", epsilon=0, document=b"x"), "durably")

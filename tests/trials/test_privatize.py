@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.accounting.budget import Budget
+from shoal.accounting.rounding import booked
 from shoal.errors import BudgetError, DataError, InputError, ShoalError
 from shoal.trials import (
     ClusterDP,
@@ -49,14 +51,16 @@ def test_a_trial_is_recorded_once(mechanism: ClusterDP, tmp_path: Path) -> None:
     """G-LEDGER: the same question again gives the same bytes at no cost; another name draws."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=100, delta="0.1")
     space = Space.counts(0, 4)
-    first = mechanism.privatize(**columns(), space=space, ledger=ledger)
+    first = mechanism.privatize(**columns(), space=space, ledger=ledger, name="first")
     spent = ledger.spent
-    again = mechanism.privatize(**columns(), space=space, ledger=tmp_path / "a.ledger")
+    again = mechanism.privatize(
+        **columns(), space=space, ledger=tmp_path / "a.ledger", name="first"
+    )
     assert again.document == first.document
     assert again.from_ledger
     assert ledger.spent == spent
     assert first.entry is not None
-    assert spent.epsilon == Fraction(first.manifest["guarantee"]["epsilon"])
+    assert spent == booked(Budget.of(first.manifest["guarantee"]["epsilon"], spent.delta))
     assert spent.epsilon <= Fraction(str(mechanism.epsilon))
     assert spent.delta == Fraction(str(getattr(mechanism, "delta", 0)))
     other = mechanism.privatize(**columns(), space=space, ledger=ledger, name="again")
@@ -178,7 +182,7 @@ BAD: dict[str, tuple[dict[str, Any], type[ShoalError]]] = {
     "name": ({"name": "line\nbreak"}, InputError),
     "noise": ({"noise": 3}, InputError),
     "negative clustering": ({"clustering_epsilon": -1}, InputError),
-    "double names": ({"unit": ["x"] * N}, DataError),
+    "double names": ({"unit": ["x"] * N, "privacy_unit": "person"}, DataError),
 }
 
 
@@ -314,7 +318,7 @@ def test_two_outcomes_of_the_same_units_are_two_questions(tmp_path: Path) -> Non
     """G-LEDGER: with a ledger the outcome has a name, and another name is another question."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10)
     data, space = columns(), Space.counts(0, 4)
-    first = UniformPrior(2).privatize(**data, space=space, ledger=ledger)
+    first = UniformPrior(2).privatize(**data, space=space, ledger=ledger, name="a")
     data |= {"outcomes": 4 - data["outcomes"], "outcome_name": "not visits"}
     second = UniformPrior(2).privatize(**data, space=space, ledger=ledger)
     assert not second.from_ledger
@@ -329,9 +333,9 @@ def test_a_question_is_what_was_asked(tmp_path: Path) -> None:
     """Whole numbers of any width, and epsilon in any form, ask the same."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10)
     data, space = columns(), Space.counts(0, 4)
-    UniformPrior("1/2").privatize(**data, space=space, ledger=ledger)
+    UniformPrior("1/2").privatize(**data, space=space, ledger=ledger, name="a")
     data |= {name: data[name].astype(np.int8) for name in ("treatment", "cluster")}
-    assert UniformPrior(0.5).privatize(**data, space=space, ledger=ledger).from_ledger
+    assert UniformPrior(0.5).privatize(**data, space=space, ledger=ledger, name="a").from_ledger
 
 
 def test_infinite_outcomes_are_never_left_out() -> None:

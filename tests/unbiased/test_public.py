@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal import documents, unbiased
+from shoal.accounting.rounding import booked
 from shoal.errors import BudgetError, DataError, DocumentError, InputError
 from shoal.unbiased import Moment, UnbiasedPlan
 from shoal.unbiased.people import People
@@ -122,7 +123,7 @@ def test_a_ledger_records_once_and_replays(method: str, tmp_path: Path) -> None:
     again = called(method, VALUES + 1, ledger=ledger, values_name="height", name="first")
     assert again.from_ledger
     assert again.document == one.document
-    assert ledger.spent == spent == one.estimator.loss
+    assert ledger.spent == spent == booked(one.estimator.loss)
     other = called(method, VALUES, ledger=ledger, values_name="height", name="second")
     assert not other.from_ledger
     assert ledger.spent == spent + spent

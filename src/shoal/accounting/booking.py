@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal import documents
 from shoal.accounting.ledger import Ledger
 from shoal.errors import InputError
 
@@ -14,8 +15,41 @@ if TYPE_CHECKING:
 
     from shoal.accounting.budget import Budget
     from shoal.accounting.ledger import Entry
+    from shoal.accounting.ledger_entry import Link
+    from shoal.accounting.unit import PrivacyUnit
 
 _LONGEST_NAME = 200
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Booking:
+    """What a ledger is asked for.
+
+    Attributes:
+        question: Digest of everything public that decides the release, without its name.
+        name: What the release is of, such as a period.
+        unit: Whose loss the charge is.
+        charge: The exact privacy loss.
+        again: Whether a release recorded for the question may be delivered although no name says
+            which one is meant.
+    """
+
+    question: str
+    name: str
+    unit: PrivacyUnit
+    charge: Budget
+    again: bool = False
+
+
+def request_of(question: str, name: str) -> str:
+    """SHA-256 of question and name together, as manifests hold it.
+
+    Example:
+        >>> request_of("a", "May") == request_of("a", "June")
+        False
+    """
+    return documents.digest({"question": question, "name": name})
 
 
 @dataclass(frozen=True)
@@ -25,7 +59,7 @@ class Delivery:
     Attributes:
         document: The release, byte for byte as recorded.
         entry: The ledger's entry.
-        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+        from_ledger: Whether it had been recorded before: no value was read, nothing charged.
     """
 
     document: bytes
@@ -35,52 +69,100 @@ class Delivery:
 
 def deliver(
     ledger: str | os.PathLike[str] | Ledger,
-    request: str,
-    charge: Budget,
+    booking: Booking,
     draw: Callable[[], bytes],
     *,
-    name: str,
+    check_shape: Callable[[], None] = lambda: None,
 ) -> Delivery:
-    """Deliver what a ledger recorded for a request; else draw it and record it with its charge.
+    """Deliver what a ledger recorded for a question and name; else draw it and record it.
 
     Guarantees: nothing is drawn if it was recorded or would not fit; of two processes with the
-    same request one draw is recorded, and the other is thrown away before anyone sees it.
+    same question one draw is recorded, and the other is thrown away before anyone sees it. A
+    question that was recorded is answered without a name only if `again` says so: the records
+    may have changed since.
 
     Args:
         ledger: The data set's ledger, or its path.
-        request: What the release is known by: the same for the same question.
-        charge: Its exact privacy loss.
+        booking: What is asked for.
         draw: Makes the document; called at most once.
-        name: Label for people.
+        check_shape: Called before a recorded release is delivered: refuses records whose public
+            shape is not that of the question, and reads no value.
 
     Raises:
-        InputError: An unusable name.
+        InputError: An unusable name, or none where one is needed; another privacy unit.
         BudgetError: The charge does not fit what is left.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
     Example:
         >>> import tempfile
         >>> from shoal.accounting.budget import Budget
+        >>> from shoal.accounting.unit import PrivacyUnit
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Ledger.create(folder.name + "/a.ledger", epsilon=1)
-        >>> deliver(book, "one", Budget.of("1/2"), lambda: b"3.1", name="").document
+        >>> booking = Booking("one", "May", PrivacyUnit("person"), Budget.of("1/2"))
+        >>> deliver(book, booking, lambda: b"3.1").document
         b'3.1'
-        >>> deliver(book, "one", Budget.of("1/2"), lambda: b"2.7", name="").document
+        >>> deliver(book, booking, lambda: b"2.7").document
         b'3.1'
         >>> folder.cleanup()
     """
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    check_name(name)
-    recorded = book.find(request)
+    check_name(booking.name)
+    _check_again(booking.again)
+    recorded = _recorded(book, booking)
     if recorded is not None:
+        check_shape()
         return Delivery(recorded.document, recorded, from_ledger=True)
-    book.check(charge.epsilon, charge.delta)
+    charge = booking.charge
+    book.check(charge.epsilon, charge.delta, unit=booking.unit)
     document = draw()
     entry = book.record(
-        request, epsilon=charge.epsilon, delta=charge.delta, document=document, label=name
+        booking.question,
+        name=booking.name,
+        unit=booking.unit,
+        epsilon=charge.epsilon,
+        delta=charge.delta,
+        document=document,
     )
-    # Another process may have recorded the same request first: its numbers are the release.
+    # Another process may have recorded the same question first: its numbers are the release.
     return Delivery(entry.document, entry, from_ledger=entry.document != document)
+
+
+def _recorded(book: Ledger, booking: Booking) -> Entry | None:
+    """The entry that is meant, if there is one."""
+    if booking.name:
+        return book.find(booking.question, booking.name)
+    names = book.names(booking.question)
+    if not names:
+        return None
+    if booking.again and ("" in names or len(names) == 1):
+        return book.find(booking.question, "" if "" in names else names[0])
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    more = ", ..." if len(names) > _SHOWN else ""
+    raise InputError(
+        f"a question that the ledger {str(book.path)!r} holds under {shown}{more}, and no name",
+        "a name, such as a period, that says what the release is of",
+        "give a new name to draw and charge again, or that name to have the recorded one"
+        if booking.again
+        else "give a name to draw and charge again, or again=True (--again) to have the recorded "
+        "one delivered: no value is read",
+    )
+
+
+def told_again(entry: Link) -> str:
+    """What a recorded release says of itself when it is delivered again.
+
+    Example:
+        >>> from shoal.accounting.budget import Budget
+        >>> from shoal.accounting.ledger_entry import Link
+        >>> from shoal.accounting.unit import PrivacyUnit
+        >>> loss = Budget.of(1)
+        >>> when, unit = "2026-06-01T08:00:00+00:00", PrivacyUnit("person")
+        >>> told_again(Link(3, "q", "May", unit, loss.epsilon, loss.delta, loss, when, "", "", ""))
+        ", entry 3 recorded 2026-06-01T08:00:00+00:00, named 'May'"
+    """
+    named = f", named {entry.name!r}" if entry.name else ", without a name"
+    return f", entry {entry.number} recorded {entry.recorded_at}{named}"
 
 
 def check_name(name: object) -> None:
@@ -93,5 +175,10 @@ def check_name(name: object) -> None:
         raise InputError(
             "a release name that is not printable text",
             f"up to {_LONGEST_NAME} printable characters",
-            'give for example name="second draw"',
+            'give for example name="2013-05"',
         )
+
+
+def _check_again(again: object) -> None:
+    if not isinstance(again, bool):
+        raise InputError(f"again is a {type(again).__name__}", "True or False", "leave it out")

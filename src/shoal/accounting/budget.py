@@ -111,12 +111,15 @@ def from_text(stored: str) -> Fraction:
     """The inverse of `text`.
 
     Raises:
-        ValueError: The text is not a fraction; the caller knows which file it is from.
+        ValueError: Not the one text of a fraction; the caller knows which file it is from.
     """
     match = _STORED.fullmatch(stored)
     if match is None or int(match[2]) == 0:
         raise ValueError
-    return Fraction(int(match[1]), int(match[2]))
+    found = Fraction(int(match[1]), int(match[2]))
+    if text(found) != stored:
+        raise ValueError
+    return found
 
 
 def _amount(value: object, name: str) -> Fraction:

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.accounting import ledger_chain as chain
 from shoal.accounting.budget import Amount, Budget
-from shoal.accounting.ledger_chain import Entry, Founding
+from shoal.accounting.ledger_chain import damaged
+from shoal.accounting.ledger_entry import Draft, Entry, Founding, digest_of
 from shoal.accounting.ledger_file import create_file, session
+from shoal.accounting.rounding import added, booked
+from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import BudgetError, InputError, LedgerError, raise_alone
 
 if TYPE_CHECKING:
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Budget", "Entry", "Ledger"]
+    from shoal.accounting.ledger_entry import Link
+
+__all__ = ["Budget", "Entry", "Ledger", "PrivacyUnit"]
 
 _MOST_BYTES = 900_000_000  # SQLite keeps rows below a billion bytes
+_LONGEST_TEXT = 1000
 
 
 class Ledger:
@@ -29,20 +34,22 @@ class Ledger:
     The handle holds no connection: each operation opens its own, so one handle may be used from
     many threads and processes, also after a fork.
 
-    Guarantees: the charges of all entries never exceed the budget, in exact rationals, however
-    many processes ask at once; an entry's charge and document are recorded together, durably,
-    or not at all; a request is charged once and answered with the same bytes ever after. A copy
-    of the file is a second budget: keep one, and note `head` elsewhere to recognise an old one.
+    Guarantees: the charges of all entries never exceed the budget, in exact rationals rounded
+    against us, however many processes ask at once; all of them are about one privacy unit; an
+    entry's charge and document are recorded together, durably, or not at all; a question is
+    charged once under a name and answered with the same bytes ever after. A copy of the file is a
+    second budget: keep one, and note `head` elsewhere to recognise an old one.
 
     Example:
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
         >>> ledger = Ledger.create(folder.name + "/flights.ledger", epsilon=1)
-        >>> entry = ledger.record("speeds", epsilon=0.1, document=b"412.7")
-        >>> ledger.record("speeds", epsilon=0.1, document=b"another draw").document
+        >>> asked = {"question": "speeds", "name": "2013-05", "unit": "tailnum"}
+        >>> entry = ledger.record(**asked, epsilon=0.1, document=b"412.7")
+        >>> ledger.record(**asked, epsilon=0.1, document=b"another draw").document
         b'412.7'
-        >>> ledger.remaining
-        Budget(epsilon=Fraction(9, 10), delta=Fraction(0, 1))
+        >>> ledger.remaining, str(ledger.unit)
+        (Budget(epsilon=Fraction(9, 10), delta=Fraction(0, 1)), 'all values of one tailnum')
         >>> folder.cleanup()
     """
 
@@ -50,20 +57,31 @@ class Ledger:
         self.path, self._founding = path, founding
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], *, epsilon: Amount, delta: Amount = 0) -> Ledger:
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: Amount,
+        delta: Amount = 0,
+        unit: str | PrivacyUnit | None = None,
+    ) -> Ledger:
         """Make a ledger with a budget that never changes.
 
         Args:
             path: A new file in an existing folder.
-            epsilon: All the privacy loss the data set may ever have: a fraction, number, or
+            epsilon: All the privacy loss that a unit may ever have: a fraction, number, or
                 text such as "0.1" or "1/3". A float counts as its shortest decimal.
             delta: The same for delta, from 0 to below 1.
+            unit: Whose losses are added up, such as the user column's name; the first entry
+                says it if this does not.
 
         Raises:
-            InputError: The budget is not usable.
+            InputError: The budget or unit is not usable.
             LedgerError: The path exists or cannot be written.
         """
-        founding = Founding(str(uuid.uuid4()), Budget.total(epsilon, delta), _now())
+        budget = Budget.total(epsilon, delta)
+        whose = None if unit is None else PrivacyUnit.of(unit)
+        founding = Founding(str(uuid.uuid4()), budget, whose, _now())
         place = _absolute(path)
         create_file(place, founding)
         return cls(place, founding)
@@ -85,10 +103,16 @@ class Ledger:
         return self._founding.budget
 
     @property
-    def spent(self) -> Budget:
-        """The exact sum of all charges, read now."""
+    def unit(self) -> PrivacyUnit | None:
+        """Whose losses are added up, read now; None if neither creation nor an entry says it."""
         with session(self.path, self._founding) as now:
-            return chain.read_spent(now.connection, self.path)[1]
+            return now.chain.state().unit
+
+    @property
+    def spent(self) -> Budget:
+        """The sum of all charges, read now: exact, or rounded upwards where it gets too long."""
+        with session(self.path, self._founding) as now:
+            return now.chain.state().spent
 
     @property
     def remaining(self) -> Budget:
@@ -99,8 +123,7 @@ class Ledger:
     def head(self) -> str:
         """The hash of the newest entry, or of the creation record if there is none."""
         with session(self.path, self._founding) as now:
-            last = chain.read_last(now.connection, self.path)
-            return last.hash if last else self._founding.hash
+            return now.chain.state().head
 
     def entries(self) -> list[Entry]:
         """All recorded releases in order, each checked against its own hash.
@@ -109,73 +132,112 @@ class Ledger:
             LedgerError: The ledger cannot be read or an entry was changed.
         """
         with session(self.path, self._founding) as now:
-            return list(chain.read_entries(now.connection, self.path))
+            return list(now.chain.entries())
 
-    def find(self, request: str) -> Entry | None:
-        """The release recorded for a request, or None.
+    def links(self) -> list[Link]:
+        """All entries in order without their documents, each checked against its own hash.
 
         Raises:
-            LedgerError: The ledger cannot be read or the entry was changed.
+            LedgerError: The ledger cannot be read or an entry was changed.
         """
-        _text(request, "request")
         with session(self.path, self._founding) as now:
-            return chain.read_request(now.connection, request, self.path)
+            return list(now.chain.links())
 
-    def check(self, epsilon: Amount, delta: Amount = 0) -> None:
+    def find(self, question: str, name: str = "") -> Entry | None:
+        """The release recorded for a question under a name, or None.
+
+        Raises:
+            LedgerError: The ledger cannot be read, or the entry or its place was changed.
+        """
+        _text(question, "question")
+        _text(name, "name", empty=True)
+        with session(self.path, self._founding) as now:
+            now.chain.state()
+            return now.chain.find(question, name)
+
+    def names(self, question: str, most: int = 10) -> list[str]:
+        """The first names that a question was recorded under; empty if it never was.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
+        _text(question, "question")
+        with session(self.path, self._founding) as now:
+            return now.chain.names(question, most)
+
+    def check(
+        self, epsilon: Amount, delta: Amount = 0, *, unit: str | PrivacyUnit | None = None
+    ) -> None:
         """Refuse early what would not fit now; only `record` decides.
 
         Raises:
-            InputError: The charge is not usable.
+            InputError: The charge is not usable, or about another privacy unit.
             BudgetError: The charge does not fit what is left.
         """
-        charge = Budget.of(epsilon, delta)
-        _refuse_beyond(self.budget - self.spent, charge)
+        charge = booked(Budget.of(epsilon, delta))
+        whose = None if unit is None else PrivacyUnit.of(unit)
+        with session(self.path, self._founding) as now:
+            state = now.chain.state()
+        _refuse_other_unit(state.unit, whose or state.unit)
+        _refuse_beyond(self.budget, state.spent, charge)
 
     def record(
-        self, request: str, *, epsilon: Amount, delta: Amount = 0, document: bytes, label: str = ""
+        self,
+        question: str,
+        *,
+        unit: str | PrivacyUnit,
+        epsilon: Amount,
+        delta: Amount = 0,
+        document: bytes,
+        name: str = "",
     ) -> Entry:
         """Record a result and its charge in one durable transaction; deliver what is returned.
 
-        If the request was recorded before, that entry is returned and nothing is charged: its
-        document is the release, not the one given here. An error or an interrupt leaves either
-        the whole entry or nothing; asking again is always safe.
+        If the question was recorded before under this name, that entry is returned and nothing is
+        charged: its document is the release, not the one given here. An error or an interrupt
+        leaves either the whole entry or nothing; asking again is always safe.
 
         Args:
-            request: What the release is known by.
-            epsilon: The charge, as in `create`; 0 is allowed.
+            question: Digest of everything public that decides the release.
+            unit: Whose loss the charge is: a name such as the user column's, or `each row`.
+            epsilon: The charge, as in `create`; 0 is allowed. A fraction whose denominator is
+                above 10^40 is rounded upwards (`shoal.accounting.rounding`).
             delta: The same for delta.
             document: The result, kept byte for byte.
-            label: A name for people.
+            name: What the release is of, such as a period: another name is charged again.
 
         Raises:
-            InputError: An argument is not usable.
+            InputError: An argument is not usable, or the ledger is about another privacy unit.
             BudgetError: The charge does not fit what is left; nothing was recorded.
             LedgerError: The ledger is missing, damaged, locked or cannot be written.
         """
-        charge = Budget.of(epsilon, delta)
-        _text(request, "request")
-        _text(label, "label", empty=True)
+        charge = booked(Budget.of(epsilon, delta))
+        _text(question, "question")
+        _text(name, "name", empty=True)
         _document(document)
-        return self._append(request, charge, document, label)
+        whose = PrivacyUnit.of(unit)
+        return self._append(Draft(question, name, whose, charge, document, digest_of(document)))
 
     def verify(self, head: str | None = None) -> None:
-        """Recompute the whole chain of hashes and the sum of all charges.
+        """Recompute the whole chain of hashes and every running sum of charges.
 
         Any change of the budget, of an entry or of a document, and any entry removed or moved,
-        is found. Newest entries cut off leave a shorter chain that holds: a head noted elsewhere
-        finds that.
+        is found. A file put back to an older state holds: a head noted elsewhere finds that.
 
         Args:
             head: A head noted elsewhere, which must be in the chain.
 
         Raises:
+            InputError: The head is no text.
             LedgerError: The ledger is damaged, was changed, or lacks the head.
         """
+        if head is not None:
+            _text(head, "head")
         with session(self.path, self._founding) as now:
             found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != ("ok",):
-                raise chain.damaged(self.path, "damaged pages")
-            hashes = chain.check_chain(now.connection, self._founding, self.path)
+                raise damaged(self.path, "damaged pages")
+            hashes = now.chain.verify()
         if head is not None and head not in hashes:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} does not contain the head given",
@@ -183,25 +245,22 @@ class Ledger:
                 "look for a newer copy: entries are missing, or this is another ledger",
             )
 
-    def _append(self, request: str, charge: Budget, document: bytes, label: str) -> Entry:
+    def _append(self, draft: Draft) -> Entry:
         """One transaction; see `record`."""
         with session(self.path, self._founding, write=True) as now:
             _at("begun")
-            known = chain.read_request(now.connection, request, self.path)
+            state = now.chain.state()
+            known = now.chain.find(draft.question, draft.name)
+            _refuse_other_unit(state.unit, draft.unit)
             if known is not None:
                 return known
-            count, spent = chain.read_spent(now.connection, self.path)
-            last = chain.read_last(now.connection, self.path)
-            if (last.number if last else 0) != count:
-                raise chain.damaged(self.path, "missing entries")
-            _refuse_beyond(self.budget - spent, charge)
+            _refuse_beyond(self.budget, state.spent, draft.charge)
             _at("checked")
-            previous = last.hash if last else self._founding.hash
-            entry = Entry.make(previous, count + 1, request, label, charge, document, _now())
-            entry.insert(now.connection)
+            entry = draft.after(state.last, self._founding, _now())
+            now.chain.append(entry)
             _at("inserted")
-            if not chain.read_spent(now.connection, self.path)[1].within(self.budget):
-                raise chain.damaged(self.path, "charges beyond its budget")
+            if now.chain.state().head != entry.hash:
+                raise damaged(self.path, "another newest entry than was written")
             _at("before commit")
             now.connection.execute("COMMIT")
             _at("after commit")
@@ -243,24 +302,36 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
         )
 
 
-def _refuse_beyond(left: Budget, charge: Budget) -> None:
-    if not charge.within(left):
+def _refuse_beyond(budget: Budget, spent: Budget, charge: Budget) -> None:
+    if not added(spent, charge).within(budget):
         raise BudgetError(
             f"a charge of {charge.show(up=True)}",
-            f"what is left of the budget, {left.show(up=False)}",
+            f"what is left of the budget, {(budget - spent).show(up=False)}",
             "ask for less, or ask again for a recorded release, which costs nothing",
+        )
+
+
+def _refuse_other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> None:
+    """Losses of a row and of a person who owns many rows must not be added up."""
+    if own not in (None, asked):
+        raise InputError(
+            f"a charge that protects {asked}",
+            f"what this ledger protects: {own}",
+            "use a ledger of its own for this unit, or protect the ledger's",
         )
 
 
 def _text(value: object, name: str, *, empty: bool = False) -> None:
     try:
-        if isinstance(value, str) and (empty or value):
+        if isinstance(value, str) and (empty or value) and len(value) <= _LONGEST_TEXT:
             value.encode()
             return
     except UnicodeEncodeError:
         pass
-    what = "empty or broken text" if isinstance(value, str) else f"a {type(value).__name__}"
-    raise InputError(f"{name} is {what}", "text in Unicode", f"give {name} as text")
+    what = "empty, broken or long text" if isinstance(value, str) else f"a {type(value).__name__}"
+    raise InputError(
+        f"{name} is {what}", f"up to {_LONGEST_TEXT} characters of Unicode", f"give {name} as text"
+    )
 
 
 def _document(value: object) -> None:

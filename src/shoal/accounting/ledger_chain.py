@@ -1,174 +1,194 @@
-"""The rows of a ledger and the chain of hashes that holds them together.
+"""The rows of a ledger, read strictly: what does not fit its hash or its place is an error.
 
-Each hash covers the one before it, so a change of the budget, of an entry or of a document, and
-a missing or moved entry, breaks the chain from there on. The chain has no key: it shows damage
-and careless edits; against someone who rewrites the whole file, note the head elsewhere.
+Recording reads the newest entry, the one before it and the head alone, so a charge costs the same
+in a ledger of a million entries as in an empty one. The newest entry carries the sum of all
+charges within its hash; the head, kept in a table of its own, tells when the newest is gone.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shoal.accounting.budget import Budget, from_text, text
+from shoal.accounting.ledger_entry import Entry, Founding, Link
+from shoal.accounting.rounding import added, booked
+from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import LedgerError, raise_alone
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
-    from fractions import Fraction
     from pathlib import Path
 
-SCHEMA_VERSION = 1
 APPLICATION_ID = 0x53686F61  # "Shoa"
-# The document comes last: sums and searches then never read its pages.
+AnyLink = TypeVar("AnyLink", bound=Link)
+# The document comes last: what does not ask for it never reads its pages.
 TABLES = (
     """CREATE TABLE ledger (
-    id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+    id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
     created_at TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE TABLE head (
+    number INTEGER NOT NULL, hash TEXT NOT NULL)""",
     """CREATE TABLE entry (
-    number INTEGER PRIMARY KEY, request TEXT NOT NULL UNIQUE, label TEXT NOT NULL,
-    epsilon TEXT NOT NULL, delta TEXT NOT NULL, recorded_at TEXT NOT NULL,
-    document_sha256 TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL,
-    document BLOB NOT NULL)""",
+    number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
+    epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
+    spent_delta TEXT NOT NULL, recorded_at TEXT NOT NULL, document_sha256 TEXT NOT NULL,
+    previous TEXT NOT NULL, hash TEXT NOT NULL, document BLOB NOT NULL,
+    UNIQUE (question, name))""",
 )
-_SELECT = (
-    "SELECT number, request, label, epsilon, delta, recorded_at, document_sha256, previous, "
-    "hash, document FROM entry "
+_LINKS = (
+    "SELECT number, question, name, unit, epsilon, delta, spent_epsilon, spent_delta, "
+    "recorded_at, document_sha256, previous, hash FROM entry "
 )
-_ENTRY_TYPES = (int, str, str, str, str, str, str, str, str, bytes)
+_ENTRIES = _LINKS.replace(" FROM ", ", document FROM ")
+_INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_HASH = "SELECT hash FROM entry WHERE number = ?"
+_PREVIOUS = "SELECT previous FROM entry WHERE number = ?"
+_LINK_TYPES = (int, *[str] * 11)
 
 
-@dataclass(frozen=True)
-class Founding:
-    """The creation record of a ledger.
+class State(NamedTuple):
+    """Where a ledger stands.
 
     Attributes:
-        identity: A random name, different for every ledger.
-        budget: All that may ever be spent.
-        created_at: UTC, ISO 8601.
+        last: The newest entry, without its document; None in an empty ledger.
+        spent: Sum of all charges.
+        head: Hash of the newest entry, or of the creation record.
+        unit: Whose losses are added up, once that is known.
     """
 
-    identity: str
-    budget: Budget
-    created_at: str
+    last: Link | None
+    spent: Budget
+    head: str
+    unit: PrivacyUnit | None
 
     @property
-    def hash(self) -> str:
-        """SHA-256 of the record: the first link of the chain."""
-        return _digest(
-            schema=SCHEMA_VERSION,
-            ledger=self.identity,
-            epsilon=text(self.budget.epsilon),
-            delta=text(self.budget.delta),
-            created_at=self.created_at,
+    def entries(self) -> int:
+        """How many there are."""
+        return self.last.number if self.last else 0
+
+
+class Chain:
+    """The entries of one ledger within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, founding: Founding, path: Path) -> None:
+        self._connection, self._founding, self._path = connection, founding, path
+
+    def state(self) -> State:
+        """Where the ledger stands, from its newest two entries and its head.
+
+        Raises:
+            LedgerError: They do not hold together, or exceed the budget.
+        """
+        last, founding = self._last(), self._founding
+        head = last.hash if last else founding.hash
+        if self._execute("SELECT number, hash FROM head").fetchall() != [
+            (last.number if last else 0, head)
+        ]:
+            raise damaged(self._path, "another head than its newest entry")
+        if last is None:
+            return State(None, Budget.of(0), head, founding.unit)
+        self._check_place(last)
+        if not last.spent.within(founding.budget):
+            raise damaged(self._path, "charges beyond its budget")
+        if founding.unit not in (None, last.unit):
+            raise damaged(self._path, "another privacy unit than it was made for")
+        return State(last, last.spent, head, last.unit)
+
+    def find(self, question: str, name: str) -> Entry | None:
+        """The entry of a question and name, checked against its hashes and its place."""
+        row = self._execute(
+            _ENTRIES + "WHERE question = ? AND name = ?",
+            (question, name),
+        ).fetchone()
+        if row is None:
+            return None
+        entry = _entry(row, self._path)
+        if (entry.question, entry.name) != (question, name):
+            raise damaged(self._path, "an index that does not fit its entries")
+        self._check_place(entry)
+        return entry
+
+    def names(self, question: str, most: int) -> list[str]:
+        """Names that a question was recorded under, oldest first."""
+        rows = self._execute(
+            "SELECT name FROM entry WHERE question = ? ORDER BY number LIMIT ?", (question, most)
         )
+        return [_text(name, self._path) for (name,) in rows]
 
-    def insert(self, connection: sqlite3.Connection) -> None:
-        """Write the record into an empty ledger."""
-        epsilon, delta = text(self.budget.epsilon), text(self.budget.delta)
-        row = (self.identity, epsilon, delta, self.created_at, self.hash)
-        connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", row)
+    def entries(self) -> Iterator[Entry]:
+        """All entries in order, each checked against its own hash, one in memory at a time."""
+        for row in self._execute(_ENTRIES + "ORDER BY number"):
+            yield _entry(row, self._path)
 
+    def links(self) -> Iterator[Link]:
+        """All entries in order without documents, each checked against its own hash."""
+        for row in self._execute(_LINKS + "ORDER BY number"):
+            yield _link(row, self._path)
 
-@dataclass(frozen=True)
-class Entry:
-    """One recorded release: its charge and its result.
+    def verify(self) -> set[str]:
+        """Recompute every hash and every sum; return all hashes of the chain.
 
-    Attributes:
-        number: 1 for the first, without gaps.
-        request: What the release is known by; unique in a ledger.
-        label: A name for people.
-        epsilon: Charged privacy loss.
-        delta: Charged delta.
-        document: The result, byte for byte as delivered.
-        document_sha256: Hash of the document, in hexadecimal.
-        previous: Hash of the entry before, or of the ledger's creation record.
-        hash: SHA-256 over all of the above.
-        recorded_at: UTC, ISO 8601.
-    """
+        Raises:
+            LedgerError: A link is broken, a unit differs, or a sum is wrong or beyond the budget.
+        """
+        state, founding = self.state(), self._founding
+        hashes, previous, spent = {founding.hash}, founding.hash, Budget.of(0)
+        number = 0
+        for number, entry in enumerate(self.entries(), start=1):
+            if entry.number != number or entry.previous != previous:
+                raise damaged(self._path, f"a broken chain at entry {number}")
+            spent, previous = added(spent, entry.charge), entry.hash
+            if entry.spent != spent or booked(entry.charge) != entry.charge:
+                raise damaged(self._path, f"a wrong sum of charges at entry {number}")
+            if entry.unit != state.unit:
+                raise damaged(self._path, f"another privacy unit at entry {number}")
+            hashes.add(previous)
+        if number != state.entries:
+            raise damaged(self._path, "missing entries")
+        return hashes
 
-    number: int
-    request: str
-    label: str
-    epsilon: Fraction
-    delta: Fraction
-    document: bytes = field(repr=False)
-    document_sha256: str
-    previous: str
-    hash: str
-    recorded_at: str
-
-    @property
-    def charge(self) -> Budget:
-        """Epsilon and delta as a pair."""
-        return Budget(self.epsilon, self.delta)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the hashes are those of the contents."""
-        return (
-            self.document_sha256 == hashlib.sha256(self.document).hexdigest()
-            and self.hash == self.expected_hash()
+    def append(self, entry: Entry) -> None:
+        """Write an entry and move the head to it."""
+        facts = (
+            *(entry.number, entry.question, entry.name, entry.unit.to_text()),
+            *(text(entry.epsilon), text(entry.delta)),
+            *(text(entry.spent.epsilon), text(entry.spent.delta)),
+            *(entry.recorded_at, entry.document_sha256, entry.previous, entry.hash),
         )
+        self._execute(_INSERT, (*facts, entry.document))
+        self._execute("UPDATE head SET number = ?, hash = ?", (entry.number, entry.hash))
 
-    def expected_hash(self) -> str:
-        """SHA-256 over everything but the hash itself."""
-        return _digest(
-            previous=self.previous,
-            number=self.number,
-            request=self.request,
-            label=self.label,
-            epsilon=text(self.epsilon),
-            delta=text(self.delta),
-            document_sha256=self.document_sha256,
-            recorded_at=self.recorded_at,
-        )
+    def _check_place(self, link: Link) -> None:
+        """Neighbours point where they should; the hashes of both ends are stored twice."""
+        before = self._founding.hash
+        if link.number > 1:
+            before = self._stored(_HASH, link.number - 1)
+        after = self._stored(_PREVIOUS, link.number + 1)
+        if after is None:
+            [after] = self._execute("SELECT hash FROM head").fetchone() or [None]
+        if link.previous != before or link.hash != after:
+            raise damaged(self._path, f"a broken chain at entry {link.number}")
 
-    @classmethod
-    def make(
-        cls,
-        previous: str,
-        number: int,
-        request: str,
-        label: str,
-        charge: Budget,
-        document: bytes,
-        recorded_at: str,
-    ) -> Entry:
-        """An entry with its hashes."""
-        facts: dict[str, Any] = {
-            "number": number,
-            "request": request,
-            "label": label,
-            "epsilon": charge.epsilon,
-            "delta": charge.delta,
-            "document": document,
-            "document_sha256": hashlib.sha256(document).hexdigest(),
-            "previous": previous,
-            "recorded_at": recorded_at,
-        }
-        return cls(**facts, hash=cls(**facts, hash="").expected_hash())
+    def _stored(self, statement: str, number: int) -> Any:  # noqa: ANN401
+        row = self._execute(statement, (number,)).fetchone()
+        return None if row is None else row[0]
 
-    def insert(self, connection: sqlite3.Connection) -> None:
-        """Append the entry."""
-        connection.execute(
-            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self.number,
-                self.request,
-                self.label,
-                text(self.epsilon),
-                text(self.delta),
-                self.recorded_at,
-                self.document_sha256,
-                self.previous,
-                self.hash,
-                self.document,
-            ),
-        )
+    def _last(self) -> Link | None:
+        row = self._execute(_LINKS + "ORDER BY number DESC LIMIT 1").fetchone()
+        return None if row is None else _link(row, self._path)
+
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(statement, values)
+
+
+def insert_founding(connection: sqlite3.Connection, founding: Founding) -> None:
+    """Write the creation record into an empty ledger."""
+    unit = founding.unit.to_text() if founding.unit else ""
+    epsilon, delta = text(founding.budget.epsilon), text(founding.budget.delta)
+    row = (founding.identity, epsilon, delta, unit, founding.created_at, founding.hash)
+    connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO head VALUES (0, ?)", (founding.hash,))
 
 
 def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:
@@ -177,63 +197,17 @@ def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:
     Raises:
         LedgerError: Missing, several, or changed.
     """
-    rows = connection.execute("SELECT id, epsilon, delta, created_at, hash FROM ledger").fetchall()
+    rows = connection.execute(
+        "SELECT id, epsilon, delta, unit, created_at, hash FROM ledger"
+    ).fetchall()
     if len(rows) != 1 or not all(isinstance(part, str) for part in rows[0]):
         raise damaged(path, "not exactly one creation record")
-    identity, epsilon, delta, created_at, stored = rows[0]
-    try:
-        founding = Founding(identity, Budget(from_text(epsilon), from_text(delta)), created_at)
-    except ValueError:
-        raise_alone(damaged(path, "a budget that is no fraction"))
+    identity, epsilon, delta, unit, created_at, stored = rows[0]
+    budget = _budget(epsilon, delta, path)
+    founding = Founding(identity, budget, _unit(unit, path) if unit else None, created_at)
     if founding.hash != stored:
         raise damaged(path, "a creation record that does not fit its hash")
     return founding
-
-
-def read_entries(connection: sqlite3.Connection, path: Path) -> Iterator[Entry]:
-    """All entries in order, each checked against its own hash, one in memory at a time."""
-    for row in connection.execute(_SELECT + "ORDER BY number"):
-        yield _entry(row, path)
-
-
-def read_request(connection: sqlite3.Connection, request: str, path: Path) -> Entry | None:
-    """The entry of a request, checked against its own hash."""
-    row = connection.execute(_SELECT + "WHERE request = ?", (request,)).fetchone()
-    return None if row is None else _entry(row, path)
-
-
-def read_last(connection: sqlite3.Connection, path: Path) -> Entry | None:
-    """The newest entry, checked against its own hash."""
-    row = connection.execute(_SELECT + "ORDER BY number DESC LIMIT 1").fetchone()
-    return None if row is None else _entry(row, path)
-
-
-def read_spent(connection: sqlite3.Connection, path: Path) -> tuple[int, Budget]:
-    """How many entries there are and their exact sum."""
-    # Equal charges are counted by SQLite, so that a long ledger of like releases sums fast.
-    rows = connection.execute("SELECT epsilon, delta, count(*) FROM entry GROUP BY epsilon, delta")
-    count, spent = 0, Budget.of(0)
-    for epsilon, delta, times in rows:
-        spent += _charge(epsilon, delta, path).times(times)
-        count += times
-    return count, spent
-
-
-def check_chain(connection: sqlite3.Connection, founding: Founding, path: Path) -> set[str]:
-    """Recompute every hash and the sum of the charges; return all hashes of the chain.
-
-    Raises:
-        LedgerError: A link is broken or the sum exceeds the budget.
-    """
-    hashes, previous, spent = {founding.hash}, founding.hash, Budget.of(0)
-    for number, entry in enumerate(read_entries(connection, path), start=1):
-        if entry.number != number or entry.previous != previous:
-            raise damaged(path, f"a broken chain at entry {number}")
-        spent, previous = spent + entry.charge, entry.hash
-        hashes.add(previous)
-    if not spent.within(founding.budget):
-        raise damaged(path, "charges beyond its budget")
-    return hashes
 
 
 def damaged(path: Path, what: str) -> LedgerError:
@@ -246,37 +220,62 @@ def damaged(path: Path, what: str) -> LedgerError:
 
 
 def _entry(row: tuple[Any, ...], path: Path) -> Entry:
-    if not all(isinstance(part, kind) for part, kind in zip(row, _ENTRY_TYPES, strict=True)):
+    *parts, document = row
+    if not isinstance(document, bytes):
         raise damaged(path, "an entry with parts of the wrong type")
-    number, request, label, epsilon, delta, recorded_at, sha256, previous, stored, document = row
-    charge = _charge(epsilon, delta, path)
-    entry = Entry(
-        number,
-        request,
-        label,
-        charge.epsilon,
-        charge.delta,
-        document,
-        sha256,
-        previous,
-        stored,
-        recorded_at,
-    )
-    if not entry.holds:
-        raise damaged(path, f"an entry {number} that does not fit its hash")
-    return entry
+    entry = Entry(**_parts(tuple(parts), path), document=document)
+    return _whole(entry, path)
 
 
-def _charge(epsilon: object, delta: object, path: Path) -> Budget:
+def _link(row: tuple[Any, ...], path: Path) -> Link:
+    return _whole(Link(**_parts(row, path)), path)
+
+
+def _whole(link: AnyLink, path: Path) -> AnyLink:
+    if not link.holds:
+        raise damaged(path, f"an entry {link.number} that does not fit its hash")
+    return link
+
+
+def _parts(row: tuple[Any, ...], path: Path) -> dict[str, Any]:
+    if not all(isinstance(part, kind) for part, kind in zip(row, _LINK_TYPES, strict=True)):
+        raise damaged(path, "an entry with parts of the wrong type")
+    number, question, name, unit, epsilon, delta, spent_epsilon, spent_delta, *rest = row
+    charge, spent = _budget(epsilon, delta, path), _budget(spent_epsilon, spent_delta, path)
+    recorded_at, document_sha256, previous, stored = rest
+    return {
+        "number": number,
+        "question": question,
+        "name": name,
+        "unit": _unit(unit, path),
+        "epsilon": charge.epsilon,
+        "delta": charge.delta,
+        "spent": spent,
+        "recorded_at": recorded_at,
+        "document_sha256": document_sha256,
+        "previous": previous,
+        "hash": stored,
+    }
+
+
+def _text(value: object, path: Path) -> str:
+    if not isinstance(value, str):
+        raise damaged(path, "an entry with parts of the wrong type")
+    return value
+
+
+def _unit(stored: str, path: Path) -> PrivacyUnit:
     try:
-        charge = Budget(from_text(str(epsilon)), from_text(str(delta)))
+        return PrivacyUnit.from_text(stored)
+    except (ValueError, TypeError, RecursionError):
+        raise_alone(damaged(path, "a privacy unit that is none"))
+
+
+def _budget(epsilon: str, delta: str, path: Path) -> Budget:
+    try:
+        found = Budget(from_text(epsilon), from_text(delta))
     except ValueError:
-        raise_alone(damaged(path, "a charge that is no fraction"))
-    if not Budget.of(0).within(charge):
+        raise_alone(damaged(path, "a charge or budget that is no fraction"))
+    if not Budget.of(0).within(found):
         raise damaged(path, "a charge below zero")
-    return charge
-
-
-def _digest(**facts: str | int) -> str:
-    canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return found

@@ -9,16 +9,25 @@ import stat
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from shoal.accounting.ledger_chain import APPLICATION_ID, SCHEMA_VERSION, TABLES, read_founding
+from shoal.accounting.ledger_chain import (
+    APPLICATION_ID,
+    TABLES,
+    Chain,
+    damaged,
+    insert_founding,
+    read_founding,
+)
+from shoal.accounting.ledger_entry import SCHEMA_VERSION
+from shoal.accounting.ledger_queue import turn
 from shoal.errors import LedgerError, raise_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from shoal.accounting.ledger_chain import Founding
+    from shoal.accounting.ledger_entry import Founding
 
 _PATIENCE = 60  # seconds to wait for another process
 
@@ -112,7 +121,10 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
     """
     with _GATE, _translated(path):
         _look(path)
-        with closing(_connect(path)) as connection:
+        # What needs no lock is done before the turn: others use the time.
+        with closing(_connect(path)) as connection, _turn(path, write=write):
+            if write:
+                _make_durable(connection, path)
             found = _identify(connection, path)
             if founding is not None and found != founding:
                 raise LedgerError(
@@ -120,11 +132,11 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                     "the same file from opening to recording",
                     "find out who replaced it and open the right one",
                 )
-            if write:
-                _make_durable(connection, path)
             _begin(connection, write=write)
+            if write:
+                _check_size(connection, path)
             try:
-                yield Session(connection, found)
+                yield Session(connection, found, Chain(connection, found, path))
             finally:
                 # Explicit, as a half-read cursor would keep the transaction alive past the close.
                 if connection.in_transaction:
@@ -132,11 +144,21 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                         connection.execute("ROLLBACK")
 
 
-class Session:
-    """An open transaction and the creation record of its ledger."""
+class Session(NamedTuple):
+    """An open transaction: its connection, and the ledger's creation record and entries."""
 
-    def __init__(self, connection: sqlite3.Connection, founding: Founding) -> None:
-        self.connection, self.founding = connection, founding
+    connection: sqlite3.Connection
+    founding: Founding
+    chain: Chain
+
+
+@contextmanager
+def _turn(path: Path, *, write: bool) -> Iterator[None]:
+    if not write:
+        yield
+        return
+    with turn(path, _PATIENCE):
+        yield
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -180,6 +202,15 @@ def _begin(connection: sqlite3.Connection, *, write: bool) -> None:
     connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE}")
 
 
+def _check_size(connection: sqlite3.Connection, path: Path) -> None:
+    """A charge reads few pages; that none was cut off is seen by their number alone."""
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    if path.stat().st_size != pages * size:
+        raise damaged(path, "another length than it should have")
+
+
 def _lay_out(connection: sqlite3.Connection, founding: Founding) -> None:
     # A draft needs no journal: if it is interrupted nobody has seen it.
     connection.execute("PRAGMA journal_mode = OFF")
@@ -187,7 +218,7 @@ def _lay_out(connection: sqlite3.Connection, founding: Founding) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     for table in TABLES:
         connection.execute(table)
-    founding.insert(connection)
+    insert_founding(connection, founding)
 
 
 def _look(path: Path) -> None:
@@ -222,14 +253,21 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
 
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
+    code = sqlite3.SQLITE_OK
     try:
         yield
     except sqlite3.Error as error:
-        # SQLite's own text is left out: it can quote contents.
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
-        reason, allowed, todo = _REASONS.get(code & 0xFF, default)
-        raise_alone(LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo))
+        code = getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_CORRUPT
+    except TimeoutError:
+        code = sqlite3.SQLITE_BUSY
+    except (UnicodeError, MemoryError, OverflowError):  # SQLite met lengths or texts of no ledger
+        code = sqlite3.SQLITE_CORRUPT
+    if code == sqlite3.SQLITE_OK:
+        return
+    # SQLite's own text can quote contents: neither message nor context keeps it.
+    default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
+    reason, allowed, todo = _REASONS.get(code & 0xFF, default)
+    raise_alone(LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo))
 
 
 def _foreign(path: Path, what: str) -> LedgerError:

@@ -47,7 +47,7 @@ def demo(
     book = (
         shoal.Ledger.open(book_path)
         if book_path.exists()
-        else shoal.Ledger.create(book_path, epsilon=_BUDGET)
+        else shoal.Ledger.create(book_path, epsilon=_BUDGET, unit="tailnum")
     )
     with as_file(files("shoal") / "data" / "flights_2013.parquet") as data:
         jobs = _jobs(data)
@@ -124,7 +124,7 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path) -> None:
     import shoal
 
     with working(f"releasing {job.title}"):
-        release = plan.release(job.records, ledger=book)
+        release = plan.release(job.records, ledger=book, name="2013")
         table, manifest, planned = _places(job.slug, folder)
         release.write(table, overwrite=True)
         release.write_manifest(manifest, overwrite=True)

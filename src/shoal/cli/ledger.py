@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli.options import Json, show, show_json
+
+if TYPE_CHECKING:
+    from shoal.accounting.budget import Budget
+    from shoal.accounting.ledger import Ledger
+    from shoal.accounting.ledger_entry import Link
 
 app = typer.Typer(
     help="Create, show and verify the ledger of a data set.",
@@ -22,63 +27,38 @@ def create(
     path: Book,
     epsilon: Annotated[str, typer.Option(help="Total privacy loss the data set may ever have.")],
     delta: Annotated[str, typer.Option(help="Total delta.")] = "0",
+    unit: Annotated[
+        str | None,
+        typer.Option(help="What is protected, such as the user column; the first entry's if not."),
+    ] = None,
 ) -> None:
     """Create a ledger with a budget that never changes.
 
-    Example: shoal ledger create flights.ledger --epsilon 2
+    Example: shoal ledger create flights.ledger --epsilon 2 --unit tailnum
     """
     from shoal.accounting.ledger import Ledger
 
-    Ledger.create(path, epsilon=epsilon, delta=delta)
+    book = Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit)
     more = "" if delta == "0" else f", delta {delta}"
-    show(f"created {path} with epsilon {epsilon}{more}")
+    whose = "" if book.unit is None else f", for {book.unit}"
+    show(f"created {path} with epsilon {epsilon}{more}{whose}")
 
 
 @app.command("show")
 def show_ledger(path: Book, as_json: Json = False) -> None:
-    """Show the budget, what is spent and each recorded release.
+    """Show the unit, the budget, what is spent, and each release's name, charge and running sum.
 
     Example: shoal ledger show flights.ledger
     """
     from shoal.accounting.ledger import Ledger
-    from shoal.accounting.rational import show as shown
 
     book = Ledger.open(path)
-    entries = book.entries()
+    # Read once: another process may record meanwhile.
+    links = book.links()
     if as_json:
-        show_json(
-            {
-                "budget": {"epsilon": str(book.budget.epsilon), "delta": str(book.budget.delta)},
-                "spent": {"epsilon": str(book.spent.epsilon), "delta": str(book.spent.delta)},
-                "head": book.head,
-                "entries": [
-                    {
-                        "number": entry.number,
-                        "label": entry.label,
-                        "request": entry.request,
-                        "epsilon": str(entry.epsilon),
-                        "delta": str(entry.delta),
-                        "recorded_at": entry.recorded_at,
-                        "hash": entry.hash,
-                    }
-                    for entry in entries
-                ],
-            }
-        )
-        return
-    left = f"{float(book.remaining.epsilon):.6g}"
-    show(
-        f"budget epsilon {shown(book.budget.epsilon)}, spent {shown(book.spent.epsilon)}, "
-        f"left {left}; {len(entries)} releases"
-    )
-    if book.budget.delta:
-        show(f"budget delta {shown(book.budget.delta)}, spent {shown(book.spent.delta)}")
-    for entry in entries:
-        show(
-            f"{entry.number:>4}  epsilon {shown(entry.epsilon):<9} {entry.recorded_at}  "
-            f"{entry.request[:12]}  {entry.label}"
-        )
-    show(f"head {book.head}")
+        show_json(_document(book, links))
+    else:
+        show("\n".join(_lines(book, links)))
 
 
 @app.command()
@@ -96,4 +76,56 @@ def verify(
 
     book = Ledger.open(path)
     book.verify(head=head)
-    show(f"yes, {len(book.entries())} releases hold together; head {book.head}")
+    show(f"yes, {len(book.links())} releases hold together; head {book.head}")
+
+
+def _lines(book: Ledger, links: list[Link]) -> list[str]:
+    from shoal.accounting.rational import show as shown
+
+    last, budget = links[-1] if links else None, book.budget
+    unit = last.unit if last else book.unit
+    spent = last.spent if last else budget - budget
+    lines = [
+        f"protects {unit or 'whatever the first release protects'}",
+        (
+            f"budget epsilon {shown(budget.epsilon)}, spent {shown(spent.epsilon)}, "
+            f"left {float(budget.epsilon - spent.epsilon):.6g}; {len(links)} releases"
+        ),
+    ]
+    if budget.delta:
+        lines.append(f"budget delta {shown(budget.delta)}, spent {shown(spent.delta)}")
+    for link in links:
+        delta = f"  delta {shown(link.delta):<9} sum {shown(link.spent.delta):<9}"
+        lines.append(
+            f"{link.number:>4}  epsilon {shown(link.epsilon):<9} sum {shown(link.spent.epsilon):<9}"
+            f"{delta if budget.delta else ''}  {link.recorded_at}  {link.question[:12]}  "
+            f"{link.name or '(no name)'}"
+        )
+    return [*lines, f"head {last.hash if last else book.head}"]
+
+
+def _document(book: Ledger, links: list[Link]) -> dict[str, Any]:
+    last = links[-1] if links else None
+    unit = last.unit if last else book.unit
+    return {
+        "unit": None if unit is None else unit.to_document(),
+        "budget": _pair(book.budget),
+        "spent": _pair(last.spent if last else book.budget - book.budget),
+        "head": last.hash if last else book.head,
+        "entries": [
+            {
+                "number": link.number,
+                "name": link.name,
+                "question": link.question,
+                **_pair(link.charge),
+                "spent": _pair(link.spent),
+                "recorded_at": link.recorded_at,
+                "hash": link.hash,
+            }
+            for link in links
+        ],
+    }
+
+
+def _pair(budget: Budget) -> dict[str, str]:
+    return {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}

@@ -21,6 +21,16 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace outputs that are there; never inputs or ledgers.")
 ]
 
+Name = Annotated[
+    str,
+    typer.Option(
+        help="What the release is of, such as 2013-05; another name draws, and costs, again."
+    ),
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Without a name: deliver the recorded release of this.")
+]
+
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
@@ -46,9 +56,18 @@ def show_json(document: dict[str, Any]) -> None:
 
 def show_entry(entry: Entry | None, ledger: Path, *, again: bool) -> None:
     """Say which entry holds a release, and what it cost, rounded upwards."""
-    if entry is not None:
-        how = "delivered again at no cost" if again else "recorded"
-        show(f"{how}: entry {entry.number} of {ledger}, {entry.charge.show(up=True)}")
+    if entry is None:
+        return
+    where = f"entry {entry.number} of {ledger}"
+    if again:
+        named = f"named {entry.name!r}" if entry.name else "without a name"
+        show(
+            f"delivered again: {where}, recorded {entry.recorded_at}, {named}; "
+            "no value was read and nothing was charged"
+        )
+        return
+    named = f", named {entry.name!r}" if entry.name else ""
+    show(f"recorded: {where}{named}, {entry.charge.show(up=True)}, for {entry.unit}")
 
 
 def settings_of(texts: list[str]) -> dict[str, str | int | float]:

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options import Data, Force, Json, show, show_entry, show_json, working
+from shoal.cli.options import (
+    Again,
+    Data,
+    Force,
+    Json,
+    Name,
+    show,
+    show_entry,
+    show_json,
+    working,
+)
 from shoal.cli.outputs import check_places, deliver
 
 
@@ -16,7 +26,8 @@ def release(
     data: Data,
     plan: Annotated[Path, typer.Argument(help="A plan saved by `shoal plan --output`.")],
     ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
-    name: Annotated[str, typer.Option(help="Another name draws, and costs, again.")] = "",
+    name: Name = "",
+    again: Again = False,
     output: Annotated[
         Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
     ] = None,
@@ -52,7 +63,7 @@ def release(
         )
     records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
-        done = loaded.release(records, ledger=ledger, name=name)
+        done = loaded.release(records, ledger=ledger, name=name, again=again)
     table = partial(done.write, confidence=confidence)
     deliver(done.entry, ledger, (table, output), (done.write_manifest, manifest), force=force)
     if as_json:

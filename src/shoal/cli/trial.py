@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.options import Data, Force, Json, show, show_entry, show_json, working
+from shoal.cli.options import (
+    Again,
+    Data,
+    Force,
+    Json,
+    Name,
+    show,
+    show_entry,
+    show_json,
+    working,
+)
 from shoal.cli.outputs import check_places, deliver
 
 app = typer.Typer(
@@ -145,7 +155,11 @@ def release(
     clustering_epsilon: Annotated[
         str, typer.Option(help="What private clusters cost when they were made.")
     ] = "0",
-    name: Annotated[str, typer.Option(help="Another name draws, and costs, again.")] = "",
+    name: Name = "",
+    again: Again = False,
+    privacy_unit: Annotated[
+        str, typer.Option(help="What a unit is, in a word; the column's name if not given.")
+    ] = "",
     output: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet).")] = None,
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
@@ -182,6 +196,8 @@ def release(
             clustering_epsilon=clustering_epsilon,
             ledger=ledger,
             name=name,
+            again=again,
+            privacy_unit=privacy_unit or unit or "",
             outcome_name=outcome,
         )
     deliver(done.entry, ledger, (done.write, output), (done.write_manifest, manifest), force=force)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.options import Data, Force, Json, show, show_entry, show_json, working
+from shoal.cli.options import (
+    Again,
+    Data,
+    Force,
+    Json,
+    Name,
+    show,
+    show_entry,
+    show_json,
+    working,
+)
 from shoal.cli.outputs import check_places, deliver
 from shoal.cli.unbiased_data import counted, numbers, people, read
 
@@ -158,7 +168,11 @@ def release(
     weights: Weights = Weighing.EQUAL,
     cap: Cap = None,
     missing: Missing = "refuse",
-    name: Annotated[str, typer.Option(help="Another name draws, and costs, again.")] = "",
+    name: Name = "",
+    again: Again = False,
+    privacy_unit: Annotated[
+        str, typer.Option(help="What a user is, in a word; the column's name if not given.")
+    ] = "",
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
     force: Force = False,
@@ -198,6 +212,8 @@ def release(
             who,
             ledger=ledger,
             name=name,
+            again=again,
+            privacy_unit=privacy_unit or user or "",
             confidence=confidence,
             values_name=value,
         )

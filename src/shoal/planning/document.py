@@ -149,11 +149,14 @@ def _close(mine: object, theirs: object) -> bool:
     return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
 
 
-def request_key(plan: PlanFacts, records: Mapping[str, Any], name: str) -> str:
-    """What a ledger knows a release by: plan without claims, records in words, and a name."""
+def question_of(plan: PlanFacts, records: Mapping[str, Any]) -> str:
+    """What a ledger knows a release by, besides its name: plan without claims, records in words.
+
+    The records name the user column, and so the privacy unit.
+    """
     contents = to_document(plan)
     del contents["claims"], contents["prices"]
-    return documents.digest({"plan": contents, "records": dict(records), "name": name})
+    return documents.digest({"plan": contents, "records": dict(records)})
 
 
 def damaged() -> DocumentError:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.accounting.booking import request_of
+from shoal.accounting.unit import PrivacyUnit
 from shoal.mechanisms.mean.ranges import Range
 from shoal.planning import document as plan_document
 from shoal.release.numbers import Numbers
@@ -32,7 +34,7 @@ def make_manifest(
     Args:
         numbers: What was drawn.
         records: Public description of the records.
-        name: The release's name.
+        name: What the release is of.
         simulated: Whether the noise was repeatable.
     """
     plan = numbers.plan
@@ -40,11 +42,11 @@ def make_manifest(
         "schema": SCHEMA,
         "name": name,
         "records": dict(records),
-        "request": plan_document.request_key(plan, records, name),
+        "request": request_of(plan_document.question_of(plan, records), name),
         "simulation": simulated,
         "guarantee": {
             "privacy": _PRIVACY[plan.gaussian],
-            "unit": "user",
+            "unit": PrivacyUnit.of_column(records["user"]).to_document(),
             "neighbours": "values: all values of one user change, the counts are public",
             "epsilon": str(plan.exact_epsilon),
             "epsilon_at_most": plan.epsilon,

@@ -57,27 +57,32 @@ class Plan(PlanFacts):
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
+        again: bool = False,
         noise: Simulated | None = None,
     ) -> Release:
         """Read the values once, add exact noise, record result and charge, deliver.
 
         The ledger commits the noisy numbers and their charge in one transaction before anything
-        is returned. The same plan and name again delivers the recorded bytes at no cost.
+        is returned. The same plan and name again delivers the recorded bytes at no cost, without a
+        look at the values; counts, bounds and columns must still be the plan's.
 
         Args:
             records: What the plan's occupancy was counted from.
             ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
                 is a simulation.
-            name: Tells releases of the same plan apart: another name draws, and costs, again.
+            name: What the release is of, such as a period: another name draws, and costs, again.
+                Needed when the ledger holds a release of this plan.
+            again: Deliver the recorded release although no name is given.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
 
         Raises:
-            InputError: No ledger, or a ledger with simulated noise.
+            InputError: No ledger, a ledger with simulated noise or of another privacy unit, or
+                no name for a question that the ledger holds.
             DataError: The records do not match the plan's bounds or occupancy.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
         """
-        return carry_out(self, records, ledger=ledger, name=name, noise=noise)
+        return carry_out(self, records, ledger=ledger, name=name, again=again, noise=noise)
 
     def compare(
         self,

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal import documents, files, tables
-from shoal.accounting.booking import check_name, deliver
+from shoal.accounting.booking import Booking, check_name, deliver, told_again
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import show
+from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.draw import Drawing
 from shoal.mechanisms.noise import source_of
-from shoal.planning.document import request_key
+from shoal.planning.document import question_of
 from shoal.release import table
 from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
 from shoal.release.numbers import Numbers
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.mechanisms.noise import Noise, Simulated
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
+    from shoal.records.occupancy import Occupancy
     from shoal.records.records import Records
 
 
@@ -42,7 +44,7 @@ class Release:
         plan: What was carried out.
         document: The manifest's bytes, as recorded in the ledger.
         entry: The ledger's entry; None for a simulation.
-        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+        from_ledger: Whether it had been recorded before: no value was read, nothing charged.
     """
 
     plan: PlanFacts
@@ -53,8 +55,10 @@ class Release:
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated release" if self.simulated else "release"
+        again = told_again(self.entry) if self.entry and self.from_ledger else ""
         return (
-            f"<{kind} of {len(self.plan.released)} cells, epsilon {show(self.plan.exact_epsilon)}>"
+            f"<{kind} of {len(self.plan.released)} cells, "
+            f"epsilon {show(self.plan.exact_epsilon)}{again}>"
         )
 
     @cached_property
@@ -157,6 +161,7 @@ def carry_out(
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
+    again: bool,
     noise: Simulated | None,
 ) -> Release:
     """See `Plan.release`."""
@@ -175,13 +180,32 @@ def carry_out(
 
     if ledger is None:
         return Release(plan, draw(), None, from_ledger=False)
-    request = request_key(plan, described, name)
-    charge = Budget(plan.exact_epsilon, plan.exact_delta)
-    done = deliver(ledger, request, charge, draw, name=name)
+    booking = Booking(
+        question_of(plan, described),
+        name,
+        PrivacyUnit.of_column(records.user),
+        Budget(plan.exact_epsilon, plan.exact_delta),
+        again,
+    )
+    done = deliver(ledger, booking, draw, check_shape=lambda: _check_shape(plan, records))
     return Release(plan, done.document, done.entry, from_ledger=done.from_ledger)
 
 
+def _check_shape(plan: PlanFacts, records: Records) -> None:
+    """Counts as planned, without a look at values: a recorded release is about such records."""
+    _check_lattice(plan, records)
+    _check_counts(plan, records.occupancy())
+
+
 def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
+    _check_lattice(plan, records)
+    measures = [each.measure for each in plan.statistics if each.measure is not None]
+    aggregate = records.aggregate(measures)
+    _check_counts(plan, aggregate.occupancy)
+    return aggregate
+
+
+def _check_lattice(plan: PlanFacts, records: Records) -> None:
     if records.lattice != plan.lattice:
         raise DataError(
             f"records with bounds ({records.bounds.lo:g}, {records.bounds.hi:g}) and "
@@ -189,15 +213,15 @@ def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
             f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and {plan.lattice.bits}",
             "make the records or the plan again",
         )
-    measures = [each.measure for each in plan.statistics if each.measure is not None]
-    aggregate = records.aggregate(measures)
-    if aggregate.occupancy.fingerprint != plan.occupancy.fingerprint:
+
+
+def _check_counts(plan: PlanFacts, occupancy: Occupancy) -> None:
+    if occupancy.fingerprint != plan.occupancy.fingerprint:
         raise DataError(
             "records whose occupancy is not the plan's",
             "the records that the plan's occupancy was counted from",
             "make a new plan from records.occupancy()",
         )
-    return aggregate
 
 
 def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from shoal.release.verify_losses import Losses
 from shoal.release.verify_ranges import ranges_hold, room_holds
 from shoal.release.verify_results import results_hold
 from shoal.release.verify_statistics import SHARINGS
-from shoal.strict import real, whole
+from shoal.strict import real, release_name, unit, whole
 from shoal.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
@@ -64,11 +64,8 @@ _NUMBERS = {
     *("statistics", "joint", "noise", "lattice_bits", "cell", "weight", "relative_scale"),
 }
 _RESULT = {"cell", "key", "statistic", "steps", "range", "unclamped", "value", "interval"}
-_GUARANTEE = {
-    "unit": "user",
-    "neighbours": "values: all values of one user change, the counts are public",
-}
-_STATED = {*_GUARANTEE, "privacy", "delta", "epsilon", "epsilon_at_most"}
+_NEIGHBOURS = "values: all values of one user change, the counts are public"
+_STATED = {"unit", "neighbours", "privacy", "delta", "epsilon", "epsilon_at_most"}
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
@@ -146,7 +143,8 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
     shown = Fraction(real(guarantee["epsilon_at_most"]))
     delta = plan["request"]["delta"] if facts.gaussian else "0"
     holds = (
-        {name: guarantee[name] for name in _GUARANTEE} == _GUARANTEE
+        guarantee["neighbours"] == _NEIGHBOURS
+        and unit(guarantee["unit"]) == f"all values of one {manifest['records']['user']}"
         and guarantee["privacy"] == _PRIVACY[facts.gaussian]
         and guarantee["delta"] == plan["claims"]["delta"] == delta
         and stated <= shown <= stated * (1 + Fraction(1, 2**50))
@@ -155,7 +153,7 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
         and plan["occupancy"]["schema"] == "shoal.occupancy/1"
         and plan["neighbours"] == "values"
     )
-    found = f"{guarantee['privacy']}, {guarantee['unit']}, epsilon {float(shown):.6g}"
+    found = f"{guarantee['privacy']}, {unit(guarantee['unit'])}, epsilon {float(shown):.6g}"
     return holds, f"{found}, delta {float(Fraction(delta)):.6g}"
 
 
@@ -199,11 +197,12 @@ def _fingerprint(facts: Facts, occupancy: documents.Document) -> tuple[bool, str
 
 def _request(manifest: documents.Document) -> tuple[bool, str]:
     contents = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
-    about, name = manifest["records"], manifest["name"]
+    about = manifest["records"]
     if manifest["plan"]["source"] not in (None, about):
         return False, "other records than the plan's"
-    key = documents.digest({"plan": contents, "records": about, "name": name})
-    return key == manifest["request"], key[:16]
+    question = documents.digest({"plan": contents, "records": about})
+    key = documents.digest({"question": question, "name": manifest["name"]})
+    return release_name(manifest["name"]) and key == manifest["request"], key[:16]
 
 
 def _least(errors: Errors, epsilon: Fraction, claimed: object) -> tuple[bool, str]:

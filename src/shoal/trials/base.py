@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from shoal.accounting.budget import Budget
+from shoal.accounting.unit import unit_of
 from shoal.errors import InputError
 from shoal.trials.charge import clustering_of
 from shoal.trials.delivery import deliver_trial
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.accounting.budget import Amount
     from shoal.accounting.ledger import Ledger
+    from shoal.accounting.unit import PrivacyUnit
     from shoal.mechanisms.noise import Randomness, Simulated
     from shoal.trials.assignment import Assignment
     from shoal.trials.question import Units
@@ -34,7 +36,11 @@ class Options(TypedDict, total=False):
         single_arm: `refuse`, or `drop`, clusters where an arm has nobody.
         clustering_epsilon: What private clusters cost when they were made; it is charged too.
         ledger: Records result and charge before anything is delivered.
-        name: Another name draws, and costs, again.
+        name: What the release is of, such as a period: another name draws, and costs, again.
+            Needed when the ledger holds a release of this question.
+        again: Deliver the recorded release although no name is given.
+        privacy_unit: What a unit is, in a word such as "person"; needed with a ledger and `unit`.
+            Without it each row is protected by itself. A ledger adds up losses of one unit.
         noise: `shoal.Simulated(seed)` for studies; marked and not private.
         outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
             units are two questions.
@@ -47,6 +53,8 @@ class Options(TypedDict, total=False):
     clustering_epsilon: Amount
     ledger: str | os.PathLike[str] | Ledger | None
     name: str
+    again: bool
+    privacy_unit: str
     noise: Simulated | None
     outcome_name: str
 
@@ -114,12 +122,7 @@ def _privatize(
     space: Space,
     options: Options,
 ) -> PrivateTrial:
-    if options.get("ledger") is not None and not options.get("outcome_name"):
-        raise InputError(
-            "a ledger without the outcome's name",
-            "outcome_name, which tells outcomes of the same units apart",
-            'give for example outcome_name="bought"',
-        )
+    whose = _whose(options)
     units = take_in(
         outcomes,
         treatment,
@@ -140,11 +143,26 @@ def _privatize(
         charge=Budget(prepared.epsilon + clusters, prepared.delta),
         clustering_epsilon=clusters,
         name=options.get("name", ""),
+        unit=whose,
         about=units.about,
     )
     return deliver_trial(
         question,
         lambda noise: prepared.draw(units, noise),
         ledger=options.get("ledger"),
+        again=options.get("again", False),
         noise=options.get("noise"),
     )
+
+
+def _whose(options: Options) -> PrivacyUnit:
+    """The privacy unit; a ledger needs to know it, and the outcome's name."""
+    recorded = options.get("ledger") is not None
+    if recorded and not options.get("outcome_name"):
+        raise InputError(
+            "a ledger without the outcome's name",
+            "outcome_name, which tells outcomes of the same units apart",
+            'give for example outcome_name="bought"',
+        )
+    named = options.get("unit") is not None
+    return unit_of(options.get("privacy_unit", ""), named=named, recorded=recorded)

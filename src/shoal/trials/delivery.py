@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.accounting.booking import check_name, deliver
+from shoal.accounting.booking import Booking, check_name, deliver
 from shoal.mechanisms.noise import source_of
 from shoal.trials.manifest import make_manifest
 from shoal.trials.result import PrivateTrial
@@ -25,18 +25,21 @@ def deliver_trial(
     draw: Callable[[Randomness], Released],
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
+    again: bool,
     noise: Simulated | None,
 ) -> PrivateTrial:
     """Deliver what the ledger recorded for a question, or draw, record and deliver.
 
     Args:
-        question: All public facts; its request is what the ledger knows the release by.
+        question: All public facts; its key is what the ledger knows the release by.
         draw: Reads the outcomes and gives what leaves the mechanism.
         ledger: Where result and charge are recorded; without one nothing is.
+        again: Deliver what was recorded although the question has no name.
         noise: A marked simulation, which touches no ledger.
 
     Raises:
-        InputError: A ledger with simulated noise, an unknown noise, or an unusable name.
+        InputError: A ledger with simulated noise or of another privacy unit, an unknown noise, an
+            unusable name, or none for a question that the ledger holds.
         BudgetError: The charge does not fit what is left.
         LedgerError: The ledger cannot be read or written.
     """
@@ -49,5 +52,7 @@ def deliver_trial(
 
     if ledger is None:
         return PrivateTrial(make())
-    done = deliver(ledger, question.request, question.charge, make, name=question.name)
+    booking = Booking(question.key, question.name, question.unit, question.charge, again)
+    # The question holds the whole assignment: other units are another question.
+    done = deliver(ledger, booking, make)
     return PrivateTrial(done.document, done.entry, done.from_ledger)

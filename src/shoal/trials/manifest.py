@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from shoal.accounting.booking import request_of
 from shoal.accounting.rational import round_up
 from shoal.trials.effects import key_text
 
@@ -32,12 +33,12 @@ def make_manifest(question: Question, released: Released, *, simulated: bool) ->
     kind = "approximate" if charge.delta else "pure"
     return {
         "schema": SCHEMA,
-        "request": question.request,
+        "request": request_of(question.key, question.name),
         "question": question.to_document(),
         "simulation": simulated,
         "guarantee": {
             "privacy": f"{kind} label differential privacy",
-            "unit": "the outcome of one unit",
+            "unit": question.unit.to_document(),
             "neighbours": "one unit's outcome changes; its cluster and treatment are public",
             "epsilon": str(charge.epsilon),
             "epsilon_at_most": round_up(charge.epsilon),

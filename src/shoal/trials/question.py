@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.accounting.budget import Budget
+    from shoal.accounting.unit import PrivacyUnit
     from shoal.trials.assignment import Assignment
     from shoal.trials.space import Space
 
@@ -38,7 +39,8 @@ class Question:
         mechanism: The mechanism as a JSON object: name and whole numbers.
         charge: Exact epsilon and delta of one outcome, with what the clusters cost.
         clustering_epsilon: What the clusters cost, within the charge; 0 if they are public.
-        name: Tells releases of the same question apart.
+        name: What the release is of; tells releases of the same question apart.
+        unit: Whose loss the charge is.
         about: The outcome's name, rules for missing outcomes and single-armed clusters.
     """
 
@@ -48,6 +50,7 @@ class Question:
     charge: Budget
     clustering_epsilon: Fraction
     name: str
+    unit: PrivacyUnit
     about: Mapping[str, Any]
 
     def to_document(self) -> documents.Document:
@@ -60,23 +63,24 @@ class Question:
             "delta": str(self.charge.delta),
             "clustering_epsilon": str(self.clustering_epsilon),
             "name": self.name,
+            "unit": self.unit.to_document(),
             "about": dict(self.about),
         }
 
     @property
-    def request(self) -> str:
-        """What the ledger knows the release by: all that was asked, and nothing that follows.
+    def key(self) -> str:
+        """What the ledger knows the release by, besides its name: all that was asked.
 
         Parameters, their loss and the reason for them follow from what was asked. Another version
         may choose or word them otherwise; that does not make a new question.
         """
-        return request_of(self.to_document())
+        return key_of(self.to_document())
 
 
-def request_of(question: documents.Document) -> str:
-    """SHA-256 of what was asked."""
+def key_of(question: documents.Document) -> str:
+    """SHA-256 of what was asked, without the release's name."""
     mechanism = {k: v for k, v in question["mechanism"].items() if k in ASKED}
-    asked = {k: v for k, v in question.items() if k != "epsilon"}
+    asked = {k: v for k, v in question.items() if k not in {"epsilon", "name"}}
     return documents.digest({**asked, "mechanism": mechanism})
 
 

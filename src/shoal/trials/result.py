@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from shoal import documents, files, tables
+from shoal.accounting.booking import told_again
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
 from shoal.checks import check_confidence
@@ -39,7 +40,7 @@ class PrivateTrial:
     Attributes:
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry, or None.
-        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+        from_ledger: Whether it had been recorded before: no outcome was used, nothing charged.
     """
 
     document: bytes
@@ -194,8 +195,10 @@ class PrivateTrial:
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated trial" if self.simulated else "trial"
+        again = told_again(self.entry) if self.entry and self.from_ledger else ""
         return (
-            f"<{kind} of {self.assignment.n} units, {self.mechanism}, epsilon {show(self.epsilon)}>"
+            f"<{kind} of {self.assignment.n} units, {self.mechanism}, "
+            f"epsilon {show(self.epsilon)}{again}>"
         )
 
     def _read(self, part: Callable[[documents.Document], T]) -> T:

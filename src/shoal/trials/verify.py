@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.strict import real, text, whole
+from shoal.strict import real, release_name, text, unit, whole
 from shoal.trials import verify_aggregates, verify_effects, verify_responses
 from shoal.trials.verify_aggregates import Aggregate, Histogram
 from shoal.trials.verify_facts import Facts, rational
@@ -33,14 +33,16 @@ _PARTS = {
     *("effects", "versions"),
 }
 _QUESTION = {
-    *("space", "assignment", "mechanism", "epsilon", "delta", "clustering_epsilon", "name"),
+    *("space", "assignment", "mechanism", "epsilon", "delta", "clustering_epsilon", "name", "unit"),
     "about",
 }
 _GUARANTEE = {
-    "unit": "the outcome of one unit",
     "neighbours": "one unit's outcome changes; its cluster and treatment are public",
 }
-_STATED = {*_GUARANTEE, "privacy", "epsilon", "epsilon_at_most", "delta", "clustering_epsilon"}
+_STATED = {
+    *(*_GUARANTEE, "unit", "privacy"),
+    *("epsilon", "epsilon_at_most", "delta", "clustering_epsilon"),
+}
 _PRIVACY = {
     False: "pure label differential privacy",
     True: "approximate label differential privacy",
@@ -140,13 +142,19 @@ def _guarantee(manifest: documents.Document, facts: Facts) -> tuple[bool, str]:
     stated, shown = rational(guarantee["epsilon"]), real(guarantee["epsilon_at_most"])
     holds = (
         {name: guarantee[name] for name in _GUARANTEE} == _GUARANTEE
+        and guarantee["unit"] == question["unit"]
+        and unit(guarantee["unit"]) != ""
         and guarantee["privacy"] == _PRIVACY[facts.delta > 0]
         and facts.delta < 1
         and all(guarantee[x] == question[x] for x in ("epsilon", "delta", "clustering_epsilon"))
         # The least floating-point number that does not understate the loss.
         and Fraction(math.nextafter(shown, -math.inf)) < stated <= Fraction(shown)
     )
-    return holds, f"{guarantee['privacy']}, epsilon {shown:.6g}, delta {float(facts.delta):.6g}"
+    whose = unit(guarantee["unit"])
+    return (
+        holds,
+        f"{guarantee['privacy']}, {whose}, epsilon {shown:.6g}, delta {float(facts.delta):.6g}",
+    )
 
 
 def _genuine(manifest: documents.Document) -> tuple[bool, str]:
@@ -157,10 +165,10 @@ def _genuine(manifest: documents.Document) -> tuple[bool, str]:
 def _request(manifest: documents.Document) -> tuple[bool, str]:
     question = manifest["question"]
     mechanism = {k: v for k, v in question["mechanism"].items() if k in _ASKED}
-    asked = {k: v for k, v in question.items() if k != "epsilon"}
+    asked = {k: v for k, v in question.items() if k not in {"epsilon", "name"}}
     key = documents.digest({**asked, "mechanism": mechanism})
-    named = len(text(question["name"])) <= _LONGEST_NAME
-    return named and key == manifest["request"], key[:16]
+    key = documents.digest({"question": key, "name": question["name"]})
+    return release_name(question["name"]) and key == manifest["request"], key[:16]
 
 
 def _within(facts: Facts, question: documents.Document) -> tuple[bool, str]:

@@ -30,10 +30,12 @@ class Options(TypedDict, total=False):
         cap: Largest weight with `counts`.
         source: Public description of the records, kept in plan and manifest.
         ledger: The data set's ledger, or its path; without one nobody keeps the books.
-        name: Tells releases of the same plan apart.
+        name: What the release is of, such as a period; tells releases of the same plan apart.
+        again: Deliver the recorded release although no name is given.
         noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
         confidence: Of the interval; 0.95 unless given.
         values_name: What the values are called; needed with a ledger.
+        privacy_unit: What a user is, such as "person"; needed with a ledger and `users`.
     """
 
     weights: str
@@ -41,9 +43,11 @@ class Options(TypedDict, total=False):
     source: Mapping[str, Any] | None
     ledger: str | os.PathLike[str] | Ledger | None
     name: str
+    again: bool
     noise: Simulated | None
     confidence: float
     values_name: str
+    privacy_unit: str
 
 
 _PLANNED = {"weights", "cap", "source"}

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal import documents, files
+from shoal.accounting.booking import told_again
 from shoal.accounting.rational import round_up
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class UnbiasedEstimate:
         estimator: What drew it.
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry; None without a ledger.
-        from_ledger: Whether it had been recorded before, so that this delivery cost nothing.
+        from_ledger: Whether it had been recorded before: no value was used, nothing charged.
         confidence: Of `interval`.
     """
 
@@ -121,3 +122,8 @@ class UnbiasedEstimate:
             f"({self.confidence:.0%}), standard error at most {self.standard_error:.3g}, "
             f"bias at most {self.bias_bound:.3g}, {losses}{failed}"
         )
+
+    def __repr__(self) -> str:
+        """One line, and whether it was recorded before."""
+        again = told_again(self.entry) if self.entry and self.from_ledger else ""
+        return f"<{self}{again}>"

@@ -101,9 +101,11 @@ class UnbiasedPlan:
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
+        again: bool = False,
         noise: Simulated | None = None,
         confidence: float = 0.95,
         values_name: str = "",
+        privacy_unit: str = "",
     ) -> UnbiasedEstimate:
         """Read the values once, draw, record result and charge, deliver.
 
@@ -114,14 +116,19 @@ class UnbiasedPlan:
             values: One number a record. Private.
             users: Whose record it is; by default each record is a user's only one.
             ledger: The data set's ledger, or its path.
-            name: Tells releases of the same plan apart: another name draws, and costs, again.
+            name: What the release is of, such as a period: another name draws, and costs, again.
+                Needed when the ledger holds a release of this plan.
+            again: Deliver the recorded release although no name is given.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval.
             values_name: What the values are called, needed with a ledger: two kinds of values of
                 the same users are two questions.
+            privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
+                `users`. Without it each row is protected by itself.
 
         Raises:
-            InputError: An argument that is not usable, or a ledger with simulated noise.
+            InputError: An argument that is not usable, a ledger with simulated noise or of another
+                privacy unit, or no name for a question that the ledger holds.
             DataError: The values are not finite numbers or do not have the plan's counts.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
@@ -132,9 +139,11 @@ class UnbiasedPlan:
             users,
             ledger=ledger,
             name=name,
+            again=again,
             noise=noise,
             confidence=confidence,
             values_name=values_name,
+            privacy_unit=privacy_unit,
         )
 
     def to_document(self) -> documents.Document:

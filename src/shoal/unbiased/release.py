@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.accounting.booking import check_name, deliver
+from shoal.accounting.booking import Booking, check_name, deliver, request_of
 from shoal.accounting.budget import text
 from shoal.accounting.rational import round_up
+from shoal.accounting.unit import unit_of
 from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.noise import source_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from shoal.accounting.ledger import Ledger
+    from shoal.accounting.unit import PrivacyUnit
     from shoal.mechanisms.noise import Randomness, Simulated
     from shoal.mechanisms.unbiased.base import Drawn
     from shoal.unbiased.people import Users
@@ -41,9 +43,11 @@ def carry_out(
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
+    again: bool,
     noise: Simulated | None,
     confidence: float,
     values_name: str,
+    privacy_unit: str,
 ) -> UnbiasedEstimate:
     """As `UnbiasedPlan.release` says."""
     check_confidence(confidence)
@@ -56,6 +60,7 @@ def carry_out(
             'give for example values_name="height"',
         )
     source = source_of(noise, recorded=ledger is not None)
+    unit = unit_of(privacy_unit, named=users is not None, recorded=ledger is not None)
     people = People.of(values, users)
     if not np.array_equal(people.count, plan.request.counts):
         raise DataError(
@@ -66,14 +71,15 @@ def carry_out(
 
     def draw() -> bytes:
         drawn = plan.estimator.release(people.value, source)
-        return _manifest(plan, drawn, source, name, values_name)
+        return _manifest(plan, drawn, source, name, values_name, unit)
 
     if ledger is None:
         return UnbiasedEstimate(
             plan.estimator, draw(), None, from_ledger=False, confidence=confidence
         )
-    request = request_key(plan, name, values_name)
-    found = deliver(ledger, request, plan.estimator.loss, draw, name=name)
+    question = question_of(plan, values_name, unit)
+    # The counts, all that is public of the records, are part of the plan and checked above.
+    found = deliver(ledger, Booking(question, name, unit, plan.estimator.loss, again), draw)
     return UnbiasedEstimate(
         plan.estimator,
         found.document,
@@ -83,15 +89,20 @@ def carry_out(
     )
 
 
-def request_key(plan: UnbiasedPlan, name: str, values_name: str) -> str:
-    """What a ledger knows a release by: the plan without its claims, the values, and a name."""
+def question_of(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> str:
+    """What a ledger knows a release by, besides its name: the plan without claims, values, unit."""
     contents = plan.to_document()
     del contents["claims"]
-    return documents.digest({"plan": contents, "values": values_name, "name": name})
+    return documents.digest({"plan": contents, "values": values_name, "unit": unit.to_document()})
 
 
 def _manifest(
-    plan: UnbiasedPlan, drawn: Drawn, source: Randomness, name: str, values_name: str
+    plan: UnbiasedPlan,
+    drawn: Drawn,
+    source: Randomness,
+    name: str,
+    values_name: str,
+    unit: PrivacyUnit,
 ) -> bytes:
     value, half = float(drawn.value), plan.estimator.half_interval(CONFIDENCE)
     return documents.canonical_bytes(
@@ -99,11 +110,11 @@ def _manifest(
             "schema": SCHEMA,
             "name": name,
             "values": values_name,
-            "request": request_key(plan, name, values_name),
+            "request": request_of(question_of(plan, values_name, unit), name),
             "simulation": source.simulated,
             "guarantee": {
                 "privacy": _words(plan),
-                "unit": "user",
+                "unit": unit.to_document(),
                 "neighbours": "values: all values of one user change, the counts are public",
                 "publishes_values": plan.method in PUBLISHING or bool(drawn.failed),
                 "epsilon": text(plan.exact_epsilon),

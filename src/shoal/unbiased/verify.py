@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.strict import real, text
+from shoal.strict import real, release_name, text, unit
 from shoal.unbiased.verify_bounds import Bounds, tick_of
 from shoal.unbiased.verify_facts import (
     CLIPPED,
@@ -44,12 +44,9 @@ _WISHES = {
 _CLAIMS = {"epsilon", "delta", "bias_bound", "standard_error", "rmse_bound", "noise_scale"}
 _RESULT = {"value", "interval", "confidence", "coarse_failed"}
 _VERSIONS = {"shoal", "opendp", "python"}
-_GUARANTEE = {
-    "unit": "user",
-    "neighbours": "values: all values of one user change, the counts are public",
-}
+_NEIGHBOURS = "values: all values of one user change, the counts are public"
 _STATED = {
-    *(*_GUARANTEE, "privacy", "publishes_values"),
+    *("unit", "neighbours", "privacy", "publishes_values"),
     *("epsilon", "epsilon_at_most", "delta", "delta_at_most"),
 }
 _PURE = "pure differential privacy"
@@ -58,7 +55,6 @@ _APPROXIMATE = {
     **dict.fromkeys(PUBLISHING, f"approximate differential privacy; {_SAMPLED}"),
     SYMMETRIC: f"approximate differential privacy; should the coarse step fail, {_SAMPLED}",
 }
-_LONGEST_NAME = 200
 # Bounds are floating-point numbers of another machine's logarithms.
 _CLOSE = 1e-9
 
@@ -122,14 +118,19 @@ def _guarantee(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     delta = rational(stated["delta"])
     words = _PURE if delta == 0 else _APPROXIMATE.get(facts.method, "")
     holds = (
-        {name: stated[name] for name in _GUARANTEE} == _GUARANTEE
+        stated["neighbours"] == _NEIGHBOURS
+        and unit(stated["unit"]) != ""
         and stated["privacy"] == words
         and stated["publishes_values"] is publishes
         and all(stated[name] == claims[name] for name in ("epsilon", "delta"))
         and all(_rounded_up(stated, name) for name in ("epsilon", "delta"))
         and delta < 1
     )
-    return holds, f"{words}, {'values are published' if publishes else 'no value is published'}"
+    whose = unit(stated["unit"])
+    return (
+        holds,
+        f"{words}, {whose}, {'values are published' if publishes else 'no value is published'}",
+    )
 
 
 def _rounded_up(stated: documents.Document, name: str) -> bool:
@@ -157,10 +158,10 @@ def _genuine(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
 
 def _request(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
     contents = {part: found for part, found in manifest["plan"].items() if part != "claims"}
-    name = text(manifest["name"])
-    key = documents.digest({"plan": contents, "values": text(manifest["values"]), "name": name})
-    named = name.isprintable() and len(name) <= _LONGEST_NAME
-    return named and key == manifest["request"], key[:16]
+    question = {"plan": contents, "values": text(manifest["values"])}
+    asked = documents.digest({**question, "unit": manifest["guarantee"]["unit"]})
+    key = documents.digest({"question": asked, "name": manifest["name"]})
+    return release_name(manifest["name"]) and key == manifest["request"], key[:16]
 
 
 def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:

@@ -1,0 +1,142 @@
+"""The privacy unit: whose values a charge protects. Charges of different units never add up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import InputError
+
+EACH_ROW = "each row"
+RELATION = "values"
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """What one privacy loss is about: all values of one person, vehicle, device, or row.
+
+    Neighbouring data sets differ in the values of one unit; how many records it has, and where,
+    is public. Losses add up only if they are about the same unit: a person who owns 100 rows
+    loses up to 100 times what each row loses.
+
+    Attributes:
+        name: What is protected, in a word: usually the column that tells units apart. `each row`
+            means that every record is a unit of its own.
+        relation: What neighbours differ in: `values`.
+
+    Example:
+        >>> str(PrivacyUnit("person")), str(PrivacyUnit("each row"))
+        ('all values of one person', 'the values of one row')
+    """
+
+    name: str
+    relation: str = RELATION
+
+    def __post_init__(self) -> None:
+        """Refuse names that cannot be printed, and relations that nothing here protects."""
+        name = self.name
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
+            raise InputError(
+                "a privacy unit without a name",
+                f"1 to {_LONGEST} printable characters, or {EACH_ROW!r}",
+                'give for example "person"',
+            )
+        if self.relation != RELATION:
+            raise InputError(
+                f"a relation of neighbours {str(self.relation)[:40]!r}",
+                repr(RELATION),
+                "leave it out",
+            )
+
+    @property
+    def records(self) -> str:
+        """Which records are a unit's: `all` that carry its name, or `one`."""
+        return "one" if self.name == EACH_ROW else "all"
+
+    @classmethod
+    def of(cls, unit: str | PrivacyUnit) -> PrivacyUnit:
+        """A unit from its name.
+
+        Raises:
+            InputError: Not a name.
+        """
+        return unit if isinstance(unit, cls) else cls(unit)  # type: ignore[arg-type]
+
+    @classmethod
+    def of_column(cls, column: str) -> PrivacyUnit:
+        """The unit that a column tells apart.
+
+        Raises:
+            InputError: A name that means something else.
+        """
+        if column == EACH_ROW:
+            raise InputError(
+                f"a column of units named {EACH_ROW!r}",
+                "another name: this one says that every record is a unit of its own",
+                "rename the column",
+            )
+        return cls(column)
+
+    def to_document(self) -> dict[str, Any]:
+        """The unit as a JSON object, as manifests hold it.
+
+        Example:
+            >>> PrivacyUnit("person").to_document()
+            {'name': 'person', 'relation': 'values', 'records': 'all'}
+        """
+        return {"name": self.name, "relation": self.relation, "records": self.records}
+
+    def to_text(self) -> str:
+        """The one text of a unit, as stored and hashed."""
+        return json.dumps(self.to_document(), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, stored: str) -> PrivacyUnit:
+        """The inverse of `to_text`.
+
+        Raises:
+            ValueError: Another text; the caller knows which file it is from.
+        """
+        document = json.loads(stored)
+        if not isinstance(document, dict) or not {"name", "relation"} <= document.keys():
+            raise ValueError
+        found = cls(document["name"], document["relation"])
+        if found.to_text() != stored:
+            raise ValueError
+        return found
+
+    def __str__(self) -> str:
+        """In words."""
+        return (
+            "the values of one row" if self.records == "one" else f"all values of one {self.name}"
+        )
+
+
+def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> PrivacyUnit:
+    """The unit of values in memory, where arrays have no names.
+
+    Args:
+        privacy_unit: What a unit is, in a word; empty if the caller does not say.
+        named: Whether a column tells units apart; else every row is one.
+        recorded: Whether a ledger adds the losses up.
+
+    Raises:
+        InputError: Not said, although a ledger needs to know.
+
+    Example:
+        >>> unit_of("", named=False, recorded=True).name
+        'each row'
+    """
+    if privacy_unit == "" and named and recorded:
+        raise InputError(
+            "a ledger without the name of what is protected",
+            "privacy_unit, which says what a unit is: losses of one unit are added up",
+            'give for example privacy_unit="person"',
+        )
+    if privacy_unit == "":
+        return PrivacyUnit("user" if named else EACH_ROW)
+    if named and privacy_unit == EACH_ROW:
+        return PrivacyUnit.of_column(EACH_ROW)
+    return PrivacyUnit.of(privacy_unit)  # type: ignore[arg-type]
