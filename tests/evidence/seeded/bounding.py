@@ -31,7 +31,7 @@ FAULTS = (
         "statistics/variance.py",
         "variance.mass_bias(bounding.missing, bounding.distance)",
         "variance.mass_bias(1.0 + 0 * bounding.missing, bounding.distance)",
-        ("tests/release/test_variance_release.py", "tests/mechanisms/test_moments.py"),
+        _ACCOUNT,
     ),
     Fault(
         "rounding to ticks moves a variance by half of its bound",
