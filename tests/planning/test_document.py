@@ -77,7 +77,7 @@ def _claim(name: str, factor: float) -> Change:
         lambda d: d.update(extra="thing"),
         lambda d: d["request"].update(epsilon="1e99999999"),
         lambda d: d["request"].update(epsilon="1/3"),
-        lambda d: d["request"].update(epsilon="999/1000"),
+        lambda d: d["request"].update(epsilon="2999/1000"),
         lambda d: d.update(tick_bits=10**10),
         lambda d: d["numbers"].update(lattice_bits=60),
     ],
