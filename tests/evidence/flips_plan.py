@@ -1,0 +1,106 @@
+"""Single bits of plan files flipped, of every method of cells and of unbiased means.
+
+Loading must refuse the file with an error of shoal. What is loaded nevertheless must be harmless,
+by the field that was hit: a plan of other records, which refuses the true ones and charges nothing;
+or a plan with the same loss whose claims all hold, for another question, with other prices, or with
+numbers that differ in their last digits.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import shoal
+from shoal import unbiased
+from shoal.errors import ShoalError
+from tests.evidence import specimens
+from tests.evidence.finding import Outcome
+from tests.support import methods
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.evidence.finding import Progress
+
+NAME = "bit flips of plans"
+PROMISES = ("G-TAMPER",)
+UNIT = "flips"
+FULL, REDUCED, PARTS = 10_000, 300, 4
+
+
+# Of which records a plan is.
+_RECORDS = ("source", "occupancy", "counts")
+
+
+def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
+    """Flip a bit of each plan in turn, load, and carry out what can be loaded."""
+    every, rng = list(specimens.plans().items()), np.random.default_rng(seed)
+    failures, counts = [], {"refused": 0}
+    for number in range(size):
+        name, whole = every[number % len(every)]
+        bit = int(rng.integers(8 * len(whole)))
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        found = _judge(name, whole, bytes(flipped), folder)
+        if found.startswith(("refused", "harmless")):
+            counts[found] = counts.get(found, 0) + 1
+        else:
+            failures.append(f"{name}, bit {bit}: {found}")
+        progress(1)
+    return Outcome(size, tuple(failures), counts=counts)
+
+
+def _judge(name: str, whole: bytes, flipped: bytes, folder: Path) -> str:
+    """`refused`, `harmless: field`, or what is wrong."""
+    path = folder / "plan.json"
+    path.write_bytes(flipped)
+    loader = shoal.Plan if name.startswith("cells") else unbiased.UnbiasedPlan
+    try:
+        plan = loader.load(path)
+    except ShoalError:
+        return "refused"
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__} instead of an error of shoal"
+    paths = specimens.changed_paths(json.loads(whole), json.loads(flipped))
+    if any(each.startswith(_RECORDS) for each in paths):
+        return _carried_out(plan, folder, ", ".join(paths))
+    path.write_bytes(whole)
+    true = loader.load(path)
+    fields = ", ".join(paths)
+    same_loss = (plan.exact_epsilon, plan.exact_delta) == (true.exact_epsilon, true.exact_delta)
+    if not same_loss or not all(_harmless(each) for each in paths):
+        return f"loaded with another {fields}"
+    return f"harmless: {fields}"
+
+
+def _harmless(path: str) -> bool:
+    """Whether a field changes neither loss nor noise, and every claim still holds.
+
+    What was asked for is another question then, which the same plan answers; any prices prove the
+    gap that they prove; what follows by floating-point arithmetic may differ in its last digits.
+    """
+    asked = path.startswith(("request.", "wishes."))
+    return asked or path.startswith("prices.price") or path.endswith(specimens.ROUNDING)
+
+
+def _carried_out(
+    plan: shoal.Plan | unbiased.UnbiasedPlan, folder: Path, fields: str
+) -> str:
+    """A release of the true records with a plan of other ones must be refused for nothing."""
+    book = shoal.Ledger.create(folder / "own.ledger", epsilon=100, delta="0.5")
+    try:
+        if isinstance(plan, shoal.Plan):
+            table = methods.tied(3, specimens._USERS, specimens._CELLS)
+            plan.release(methods.records(table), ledger=book)
+        else:
+            values, who = specimens.values()
+            plan.release(values, who, ledger=book, values_name="height")
+    except ShoalError:
+        charged = book.spent.epsilon
+        return "a refusal was charged" if charged else f"harmless, no records fit: {fields}"
+    finally:
+        book.path.unlink()
+    return f"carried out on the true records with another {fields}"
