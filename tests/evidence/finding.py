@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ATTACKS: tuple[str, ...] = (
     "replay",
     "orders",
+    "flips_plan",
     "draws",
     "selections",
     "responses",

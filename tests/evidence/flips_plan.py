@@ -86,9 +86,7 @@ def _harmless(path: str) -> bool:
     return asked or path.startswith("prices.price") or path.endswith(specimens.ROUNDING)
 
 
-def _carried_out(
-    plan: shoal.Plan | unbiased.UnbiasedPlan, folder: Path, fields: str
-) -> str:
+def _carried_out(plan: shoal.Plan | unbiased.UnbiasedPlan, folder: Path, fields: str) -> str:
     """A release of the true records with a plan of other ones must be refused for nothing."""
     book = shoal.Ledger.create(folder / "own.ledger", epsilon=100, delta="0.5")
     try:

@@ -123,3 +123,43 @@ def test_prices_of_nothing_prove_nothing(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError, match="damaged"):
         shoal.Plan.load(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("method", "parameter"),
+    [
+        ("levy", "radius"),
+        ("levy", "bins"),
+        ("quantile", "high_rank"),
+        ("array_averaging", "cap"),
+        ("worst_case_optimal", "threshold"),
+        ("clip_user", "cap"),
+    ],
+)
+def test_parameters_of_another_request_are_refused(
+    tmp_path: Path, method: str, parameter: str
+) -> None:
+    """G-TAMPER: a changed radius, rank, cap or threshold is not carried out."""
+    path = tmp_path / "plan.json"
+    made = shoal.plan(
+        occupancies.sparse(5), bounds=(-5, 50), epsilon=30, method=method, worthless="keep"
+    )
+    made.save(path)
+    assert shoal.Plan.load(path).epsilon == made.epsilon
+    document = made.to_document()
+    found = document["mechanism"]["parameters"][parameter]
+    found[0] += 1 if found[0] == 1 else -1
+    path.write_bytes(documents.canonical_bytes(document))
+    with pytest.raises(DocumentError):
+        shoal.Plan.load(path)
+
+
+def test_a_type_of_keys_has_one_spelling(tmp_path: Path) -> None:
+    """G-TAMPER: a type in other letters is another document."""
+    document = plan().to_document()
+    column = document["occupancy"]["cells"]["columns"][0]
+    column["type"] = column["type"].upper()
+    path = tmp_path / "plan.json"
+    path.write_bytes(documents.canonical_bytes(document))
+    with pytest.raises(DocumentError):
+        shoal.Plan.load(path)

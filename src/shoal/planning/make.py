@@ -59,6 +59,38 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
         status[cells[_to_leave_out(facts)]] = "worthless"
 
 
+def follows(facts: PlanFacts) -> bool:
+    """Whether a plan's parameters are those that its request gives for its counts and cells.
+
+    Loss and errors are computed from a plan's own numbers, but a cap, rank or radius that another
+    request would give changes what is drawn. Weights by linear programming are proved by prices.
+
+    Args:
+        facts: A plan that was read.
+
+    Raises:
+        InputError: The request gives no plan at all.
+    """
+    if facts.method == "optimal":
+        return True
+    status = np.array(facts.status, dtype=object)
+    own = _solve(facts.occupancy, facts.lattice, facts.request, status)
+    return (
+        own.parameters.keys() == facts.parameters.keys()
+        and all(
+            np.array_equal(own.parameters[name], facts.parameters[name]) for name in own.parameters
+        )
+        and own.lattice_bits == facts.lattice_bits
+        and _close(own.selection_scale, facts.selection_scale)
+        and _close(own.relative_scale, facts.relative_scale)
+    )
+
+
+def _close(mine: NDArray[np.float64], theirs: NDArray[np.float64]) -> bool:
+    """Equal but for what the arithmetic of another machine may differ by."""
+    return mine.shape == theirs.shape and bool(np.allclose(mine, theirs, rtol=1e-8, atol=0))
+
+
 def _solve(
     occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
 ) -> PlanFacts:

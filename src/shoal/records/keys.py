@@ -173,6 +173,8 @@ def from_document(document: Document) -> pa.Table:
 
 def _revive(values: list[Any], kind: str) -> pa.Array[Any]:
     target = _type_named(kind)
+    if str(target) != kind:
+        raise ValueError
     if pa.types.is_timestamp(target):
         values = [datetime.fromisoformat(value) for value in values]
     elif pa.types.is_date(target):
