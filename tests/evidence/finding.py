@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 ATTACKS: tuple[str, ...] = (
     "replay",
     "orders",
+    "kills",
+    "capacity",
+    "flips_ledger",
     "flips_plan",
     "draws",
     "selections",
