@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.evidence.seeded import (
     accounting,
+    books,
     bounding,
     documents,
     means,
@@ -23,6 +24,7 @@ LAYERS = (
     noise,
     planning,
     accounting,
+    books,
     records,
     documents,
     trials,
