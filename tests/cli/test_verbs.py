@@ -102,7 +102,10 @@ def test_intervals_can_be_wider(shell: Shell) -> None:
     shell.good(*RELEASE, "--output", "b.json", "--confidence", "0.5")
     a, b = (json.loads((shell.folder / f"{n}.json").read_text()) for n in "ab")
     assert all(x["value"] == y["value"] for x, y in zip(a, b, strict=True))
-    assert all(x["low"] <= y["low"] <= y["high"] <= x["high"] for x, y in zip(a, b, strict=True))
+    # An interval that misses the bounds altogether says nothing: it becomes all of them.
+    told = [(x, y) for x, y in zip(a, b, strict=True) if y["high"] - y["low"] < 700]
+    assert told
+    assert all(x["low"] <= y["low"] <= y["high"] <= x["high"] for x, y in told)
 
 
 def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
