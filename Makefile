@@ -67,6 +67,10 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,pandas,pictures,polars,spark,trials]' --group dev
 	touch $@ $(VENV)/.demo
 
+.PHONY: guarantees
+guarantees: $(VENV)/.dev
+	$(BIN)/python -m tests.repository.guarantee_table
+
 .PHONY: cli-page
 cli-page: $(VENV)/.dev
 	$(BIN)/python -m tests.repository.cli_reference docs/cli.md

@@ -1,0 +1,29 @@
+"""The table of guarantees says which tests and attacks there are."""
+
+from __future__ import annotations
+
+from tests.repository.guarantee_table import PAGE, table
+
+
+def rows(page: str) -> dict[str, tuple[set[str], set[str]]]:
+    """Tests and attacks of each guarantee, as a page lists them."""
+    found = {}
+    for line in page.splitlines():
+        if line.startswith("| G-"):
+            name, *_, tests, attacks = (part.strip() for part in line.strip("|").split("|"))
+            found[name] = set(tests.split(", ")), set(attacks.split("; ")) - {""}
+    return found
+
+
+def test_what_the_table_of_guarantees_lists_is_there() -> None:
+    """Every listed test names the guarantee, every listed attack is on it; none is without test.
+
+    `make guarantees` renews the table; what is newer than it is no fault.
+    """
+    page = PAGE.read_text(encoding="utf-8")
+    listed, true = rows(page), rows(table(page))
+    assert listed.keys() == true.keys()
+    for name, (tests, attacks) in listed.items():
+        assert tests & true[name][0], name
+        assert tests - {""} <= true[name][0], name
+        assert attacks <= true[name][1], name
