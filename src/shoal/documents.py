@@ -9,10 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from contextlib import suppress
 
-from shoal.errors import DocumentError
+from shoal import checks
+from shoal.errors import DocumentError, InputError
 from shoal.packed import pack_integers, unpack_integers
 from shoal.plain_json import MOST_BYTES, Document, canonical_bytes, plain, strict
+
+# Of a path in a message.
+_LONGEST = 300
 
 __all__ = [
     "Document",
@@ -65,7 +70,7 @@ def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str)
         DocumentError: Missing, unreadable, or not of the schema.
     """
     data = read_bytes(path, what)
-    return parse(data, schema, f"{what} {os.fspath(path)!r}")
+    return parse(data, schema, f"{what} {checks.shown(os.fspath(path), _LONGEST)}")
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
@@ -74,25 +79,23 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
     Raises:
         DocumentError: Missing, unreadable, no regular file, or too large.
     """
-    try:
-        name = os.fspath(path)
-    except TypeError:
-        name = f"<{type(path).__name__}>"
-    try:
-        return _contents(path)
-    except OSError as error:
-        why = error.strerror
-    except (TypeError, ValueError):
-        why = "no usable path"
+    why, name = "no usable path", checks.shown(path, _LONGEST)
+    with suppress(InputError):
+        place = checks.path(path)
+        name = checks.shown(place, _LONGEST)
+        try:
+            return _contents(place)
+        except OSError as error:
+            why = str(error.strerror)
     raise DocumentError(
-        f"{what} {name!r} cannot be read ({why})", "a readable regular file", "check the path"
+        f"{what} {name} cannot be read ({why})", "a readable regular file", "check the path"
     )
 
 
-def _contents(path: str | os.PathLike[str]) -> bytes:
+def _contents(path: str) -> bytes:
     # Opening a pipe for reading waits for a writer unless it is told not to.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(os.fspath(path), flags)
+    handle = os.open(path, flags)
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
         os.close(handle)

@@ -9,10 +9,13 @@ import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
-from shoal.errors import DocumentError
+from shoal import checks
+from shoal.errors import DocumentError, InputError
 
 # What SQLite keeps beside a database: a file that is called so may be taken for a part of it.
 _BESIDE_LEDGERS = ("-journal", "-wal", "-shm")
+# Of a name: file systems take 255 bytes, and a draft has a longer one.
+_LONGEST = 230
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -70,10 +73,10 @@ def place_of(path: str | os.PathLike[str]) -> Path:
         DocumentError: No path, or the name of a part of a ledger.
     """
     try:
-        target = Path(path)
-    except TypeError:
+        target = Path(checks.path(path))
+    except InputError:
         target = None
-    if target is None or "\0" in str(target):
+    if target is None or max(map(len, target.parts), default=0) > _LONGEST:
         raise DocumentError(
             f"a place to write to of type {type(path).__name__} that is no path",
             "a text or a path",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
-import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal import files
+from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
 
 if TYPE_CHECKING:
+    import os
+
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -43,10 +44,11 @@ def check_ending(path: str | os.PathLike[str]) -> str:
         >>> check_ending("speeds.CSV")
         '.csv'
     """
-    ending = Path(path).suffix.lower()
+    place = checks.path(path)
+    ending = Path(place).suffix.lower()
     if ending not in _ENCODE:
         raise InputError(
-            f"an output named {os.fspath(path)!r}",
+            f"an output named {checks.shown(place, 300)}",
             "a name that ends in .csv, .parquet or .json",
             "choose one of these",
         )

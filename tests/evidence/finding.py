@@ -41,6 +41,8 @@ ATTACKS: tuple[str, ...] = (
     "responses",
     "accounting",
     "faults",
+    "fuzz_api",
+    "tiny",
 )
 _MOST_SHOWN = 50
 

@@ -47,7 +47,7 @@ def changed(**columns: Any) -> pa.Table:  # noqa: ANN401
         ({"cell": []}, "at least one cell rule"),
         ({"cell": 3}, "cell rule of type int"),
         ({"cell": "nonsense(place)"}, "the cell rule 'nonsense\\(place\\)'"),
-        ({"cell": "hexagon(a,b,99)"}, "hexagon resolution of 99"),
+        ({"cell": "hexagon(a,b,99)"}, "hexagon resolution is 99"),
         ({"cell": "timeslot(place,1y)"}, "timeslot of '1y'"),
         ({"cell": "timeslot(place,1h)"}, "'place' holds string; allowed: times or dates"),
         ({"cell": "hexagon(place,speed2,3)"}, "no column 'speed2'"),
@@ -56,7 +56,7 @@ def changed(**columns: Any) -> pa.Table:  # noqa: ANN401
         ({"user": "speed"}, "the value column 'speed' as user"),
         ({"value": "place", "cell": "who", "user": "who"}, "'place' holds string; allowed: numb"),
         ({"bounds": (10, 0)}, "bounds are"),
-        ({"bounds": (0, float("nan"))}, "bounds are"),
+        ({"bounds": (0, float("nan"))}, "the upper bound is nan"),
         ({"missing": "maybe"}, "missing is 'maybe'; allowed: one of refuse, public"),
     ],
 )

@@ -187,7 +187,7 @@ def test_vectors_in_a_box_are_numbers_one_by_one() -> None:
         ({"values": [["secret", 1]] * len(USERS)}, "no real numbers"),
         ({"values": np.ones((3, 2))}, "one user a record"),
         ({"bounds": (1, 2)}, "ball"),
-        ({"domain": "sphere"}, "ball or box"),
+        ({"domain": "sphere"}, "ball, box"),
         ({"confidence": 0}, "confidence"),
         ({"epsilon": 0}, "epsilon"),
     ],

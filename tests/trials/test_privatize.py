@@ -24,6 +24,7 @@ from shoal.trials import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 N = 600
@@ -201,30 +202,30 @@ def test_bad_input_costs_nothing(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "mechanism",
+    "make",
     [
-        ClusterDP(0),
-        ClusterDP(-1),
-        ClusterDP("much"),
-        ClusterDP(1, 1),
-        ClusterDP(1, levels="some"),
-        ClusterDP(1, levels=9),
-        ClusterDP(1, levels=1),
-        ClusterDP(1, floor=0.9),
-        ClusterDP(1, floor=0.1, histogram_scale=1),
-        ClusterDP(1, histogram_scale=float("nan")),
-        ClusterFree(1, floor=-1.0),
-        UniformPrior(float("inf")),
-        NoisyHorvitzThompson(0),
-        NoisyHorvitzThompson(1, 2),
-        NoisyHistogram("1e-30"),
+        lambda: ClusterDP(0),
+        lambda: ClusterDP(-1),
+        lambda: ClusterDP("much"),
+        lambda: ClusterDP(1, 1),
+        lambda: ClusterDP(1, levels="some"),
+        lambda: ClusterDP(1, levels=9),
+        lambda: ClusterDP(1, levels=1),
+        lambda: ClusterDP(1, floor=0.9),
+        lambda: ClusterDP(1, floor=0.1, histogram_scale=1),
+        lambda: ClusterDP(1, histogram_scale=float("nan")),
+        lambda: ClusterFree(1, floor=-1.0),
+        lambda: UniformPrior(float("inf")),
+        lambda: NoisyHorvitzThompson(0),
+        lambda: NoisyHorvitzThompson(1, 2),
+        lambda: NoisyHistogram("1e-30"),
     ],
 )
-def test_unusable_mechanisms_are_refused(mechanism: ClusterDP, tmp_path: Path) -> None:
+def test_unusable_mechanisms_are_refused(make: Callable[[], ClusterDP], tmp_path: Path) -> None:
     """Before any outcome is drawn for."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5)
     with pytest.raises(InputError, match="allowed:"):
-        mechanism.privatize(**columns(), space=Space.counts(0, 4), ledger=ledger)
+        make().privatize(**columns(), space=Space.counts(0, 4), ledger=ledger)
     assert ledger.entries() == []
 
 

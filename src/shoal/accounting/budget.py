@@ -6,18 +6,13 @@ import re
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from numbers import Rational, Real
 
-from shoal.errors import InputError, raise_alone
+from shoal import checks
+from shoal.amounts import amount
+from shoal.errors import InputError
 
 Amount = Fraction | float | int | str
 
-# Python turns integers of up to 4300 digits into text and back.
-_MOST_DIGITS = 4000
-_LIMIT = 10**_MOST_DIGITS
-_CLIP = 40
-# "1e999999999" is short to write and has a billion digits.
-_LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
 _STORED = re.compile(r"(-?[0-9]+)/([0-9]+)")
 
 
@@ -49,7 +44,7 @@ class Budget:
         Raises:
             InputError: Not a number, not finite, below zero, or of more than 4000 digits.
         """
-        return cls(_amount(epsilon, "epsilon"), _amount(delta, "delta"))
+        return cls(amount(epsilon, "epsilon"), amount(delta, "delta"))
 
     @classmethod
     def total(cls, epsilon: Amount, delta: Amount = 0) -> Budget:
@@ -67,7 +62,7 @@ class Budget:
         if budget.epsilon == 0:
             raise _bad("epsilon", "0", "a finite number above 0", "1")
         if budget.delta >= 1:
-            raise _bad("delta", _clip(delta), "a number from 0 to below 1", "0")
+            raise _bad("delta", checks.shown(delta), "a number from 0 to below 1", "0")
         return budget
 
     def __add__(self, other: Budget) -> Budget:
@@ -122,38 +117,8 @@ def from_text(stored: str) -> Fraction:
     return found
 
 
-def _amount(value: object, name: str) -> Fraction:
-    allowed = "a finite number, 0 or more, of at most 4000 digits"
-    try:
-        number = _fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise_alone(_bad(name, _clip(value), allowed, "0.1"))
-    if number < 0 or number.numerator >= _LIMIT or number.denominator >= _LIMIT:
-        raise _bad(name, _clip(value), allowed, "0.1")
-    return number
-
-
-def _fraction(value: object) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (str, Real, Decimal)):
-        raise TypeError
-    if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    written = str(value)
-    if len(written) > 2 * _MOST_DIGITS or _LONG_EXPONENT.search(written):
-        raise ValueError
-    return Fraction(written)
-
-
 def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
     return InputError(f"{name} is {value}", allowed, f"give for example {name}={example}")
-
-
-def _clip(value: object) -> str:
-    try:
-        written = repr(value)
-    except ValueError:  # an integer with more digits than Python prints
-        return "a number of thousands of digits"
-    return written if len(written) <= _CLIP else f"{written[:_CLIP]} ..."
 
 
 def _show(value: Fraction, *, up: bool) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from shoal import checks
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 LARGEST_STEPS = 2**61
 MOST_BITS = 61
 _CHUNK = 20_000
+_MOST_SEED = 2**128
 _WORDS = 1 << 20
 # What a simulation draws, so that no two vectors of one seed are alike.
 _NUMBERS, _BITS, _SELECTIONS = 1, 2, 3
@@ -148,10 +150,7 @@ class Simulated:
     seed: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(
-                f"a seed of {str(self.seed)[:40]!r}", "a whole number from 0", "give for example 1"
-            )
+        object.__setattr__(self, "seed", checks.whole(self.seed, "seed", most=_MOST_SEED))
 
     @property
     def simulated(self) -> bool:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from shoal import checks
 from shoal.accounting.budget import Amount, Budget
 from shoal.errors import InputError
 from shoal.mechanisms.mean.catalogue import (
     BOUNDINGS,
     MECHANISMS,
-    check_setting,
+    checked_setting,
     settings_allowed,
 )
 from shoal.statistics.catalogue import statistics as statistics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shoal.statistics.base import Statistic
 
@@ -34,8 +33,6 @@ STATISTICS = ("mean",)
 _MOST_DELTA = Fraction(1, 100)
 MOST_WEIGHT = 1e6
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
-
-Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True)
@@ -99,31 +96,27 @@ def make_request(
         got = "neither epsilon nor error" if epsilon is None else "both epsilon and error"
         raise InputError(got, "exactly one of them", "give for example epsilon=1.0")
     wanted = statistics_of(statistics)
-    for name, rule in (("min_users", min_users), ("min_records", min_records)):
-        if isinstance(rule, bool) or not isinstance(rule, int) or rule < 1:
-            raise InputError(f"{name} is {rule!r}", "a whole number from 1", f"give {name}=1")
-    chosen = _choice(method, METHODS, "method")
-    for name, wish in (("weights", weights), ("settings", settings)):
-        if wish is not None and not isinstance(wish, Mapping):
-            raise InputError(
-                f"{name} of type {type(wish).__name__}", "a mapping by name", f"leave {name} out"
-            )
-    if weights and chosen in ("equalised", "uniform"):
+    users = checks.whole(min_users, "min_users", least=1)
+    records = checks.whole(min_records, "min_records", least=1)
+    chosen = checks.choice(method, METHODS, "method")
+    heavy = {} if weights is None else _weights(checks.mapping(weights, "weights"))
+    if heavy and chosen in ("equalised", "uniform"):
         raise InputError(
             f"weights with the method {chosen}", "weights with balanced", "leave them out"
         )
-    exact_delta, own = _delta(delta), _settings(chosen, settings or {})
-    _check_together(chosen, error, wanted, exact_delta, own)
+    exact_delta, own = _delta(delta), checked_settings(chosen, settings)
+    limit = checks.optional(error, checks.number, "error", above=0, example=5)
+    _check_together(chosen, limit, wanted, exact_delta, own)
     return Request(
         method=chosen,
         epsilon=None if epsilon is None else check_epsilon(epsilon),
-        error=None if error is None else _error(error),
+        error=limit,
         statistics=wanted,
         delta=exact_delta,
-        worthless=_choice(worthless, WORTHLESS, "worthless"),
-        min_users=min_users,
-        min_records=min_records,
-        weights=_weights(weights or {}),
+        worthless=checks.choice(worthless, WORTHLESS, "worthless"),
+        min_users=users,
+        min_records=records,
+        weights=heavy,
         settings=own,
     )
 
@@ -166,7 +159,7 @@ def _delta(delta: Amount) -> Fraction:
     exact = Budget.of(0, delta).delta
     if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
         raise InputError(
-            f"delta is {str(delta)[:20]}",
+            f"delta is {checks.shown(delta)}",
             f"0, or 1e-100 to {float(_MOST_DELTA):g}",
             "give far less than one over the number of users, such as 1e-9",
         )
@@ -182,20 +175,11 @@ def check_epsilon(epsilon: Amount) -> Fraction:
     exact = Budget.total(epsilon).epsilon
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InputError(
-            f"epsilon is {str(epsilon)[:20]}",
+            f"epsilon is {checks.shown(epsilon)}",
             f"{float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}",
             "1 is a common choice; far larger ones protect nobody, far smaller ones say nothing",
         )
     return exact
-
-
-def _error(error: float) -> float:
-    number = isinstance(error, int | float) and not isinstance(error, bool)
-    if not number or not math.isfinite(error) or error <= 0:
-        raise InputError(
-            f"error is {error!r}", "a finite number above 0", "give it in the value's unit"
-        )
-    return float(error)
 
 
 def mean_request(
@@ -219,33 +203,31 @@ def mean_request(
     )
 
 
-def _settings(method: str, settings: Mapping[str, object]) -> dict[str, str | int | float]:
+def checked_settings(method: str, settings: object) -> dict[str, str | int | float]:
+    """Settings of a method, checked, sorted by name.
+
+    Raises:
+        InputError: One that the method does not have, or an unusable value.
+
+    Example:
+        >>> checked_settings("levy", {"gamma": 0.1})
+        {'gamma': 0.1}
+    """
+    given = {} if settings is None else checks.mapping(settings, "settings")
     allowed = () if method in SHARINGS else settings_allowed(method)
-    for name, value in settings.items():
+    for name in given:
         if name not in allowed:
             raise InputError(
-                f"the setting {name!r} of {method}",
+                f"the setting {checks.shown(name)} of {method}",
                 ", ".join(allowed) or "no settings",
                 "leave it out",
             )
-        check_setting(name, value)
-    return {name: settings[name] for name in sorted(settings)}  # type: ignore[misc]
+    return {name: checked_setting(name, given[name]) for name in sorted(given)}
 
 
-def _choice(value: object, options: tuple[Name, ...], name: str) -> Name:
-    for option in options:
-        if option == value:
-            return option
-    raise InputError(f"{name} is {value!r}", f"one of {', '.join(options)}", f"give another {name}")
-
-
-def _weights(weights: Mapping[str, float]) -> dict[str, float]:
-    for label, weight in weights.items():
-        number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not number or not 1 / MOST_WEIGHT <= weight <= MOST_WEIGHT:
-            raise InputError(
-                f"the weight of cell {label!r} is {weight!r}",
-                f"numbers from {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}",
-                "give 1 to a cell of ordinary importance",
-            )
-    return {str(label): float(weight) for label, weight in sorted(weights.items())}
+def _weights(weights: Mapping[str, object]) -> dict[str, float]:
+    ends: dict[str, Any] = {"least": 1 / MOST_WEIGHT, "most": MOST_WEIGHT}
+    return {
+        label: checks.number(weights[label], f"the weight of cell {checks.shown(label)}", **ends)
+        for label in sorted(weights)
+    }

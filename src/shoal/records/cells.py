@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
+from shoal import checks
 from shoal.errors import DataError, InputError, MissingPartError
 from shoal.records.source import engine_call, engine_name
 
@@ -112,7 +113,7 @@ class Timeslot:
         found = _WIDTH.fullmatch(self.width)
         if found is None:
             raise InputError(
-                f"a timeslot of {self.width!r}",
+                f"a timeslot of {checks.shown(self.width)}",
                 "a whole number of s, min, h or d, such as 15min or 1h",
                 "give for example timeslot(column, '1h')",
             )
@@ -234,7 +235,7 @@ def timeslot(column: str, width: str) -> Timeslot:
         >>> timeslot("time_hour", "15min").name
         'time_hour_15min'
     """
-    rule = Timeslot(column, width)
+    rule = Timeslot(checks.text(column, "column"), checks.text(width, "width"))
     _ = rule.seconds
     return rule
 
@@ -246,7 +247,7 @@ def hour_of_day(column: str) -> HourOfDay:
         >>> hour_of_day("time_hour").name
         'time_hour_hour'
     """
-    return HourOfDay(column)
+    return HourOfDay(checks.text(column, "column"))
 
 
 def hexagon(lat: str, lon: str, resolution: int) -> Hexagon:
@@ -264,14 +265,8 @@ def hexagon(lat: str, lon: str, resolution: int) -> Hexagon:
         >>> hexagon("lat", "lon", 7).name
         'hexagon_7'
     """
-    whole = isinstance(resolution, int) and not isinstance(resolution, bool)
-    if not whole or not 0 <= resolution <= _FINEST:
-        raise InputError(
-            f"a hexagon resolution of {resolution!r}",
-            f"0 to {_FINEST}",
-            "7 makes hexagons of about 5 square kilometres",
-        )
-    return Hexagon(lat, lon, resolution)
+    fineness = checks.whole(resolution, "a hexagon resolution", most=_FINEST, example=7)
+    return Hexagon(checks.text(lat, "lat"), checks.text(lon, "lon"), fineness)
 
 
 def parse(text: str) -> CellRule:

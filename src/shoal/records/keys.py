@@ -28,10 +28,9 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
     Raises:
         DataError: Not a flat column of text, integers, booleans, dates or times, or a null in it.
     """
-    try:
-        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _to_arrow(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise_alone(_bad_type(name, "mixed or nested values"))
+    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _to_arrow(values)
+    if array is None:
+        raise _bad_type(name, "mixed or nested values")
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.DictionaryArray):
@@ -126,8 +125,17 @@ def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
 
-def _to_arrow(values: Any) -> pa.Array[Any]:  # noqa: ANN401
-    found: pa.Array[Any] = pa.array(values)
+def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # noqa: ANN401
+    """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
+    try:
+        # Arrow would read what is behind a mask.
+        if isinstance(values, Mapping | str | bytes) or np.ma.is_masked(values):
+            return None
+        found: pa.Array[Any] = pa.array(values)
+        # Not every text that Arrow takes can be written down.
+        found.validate(full=True)
+    except Exception:  # noqa: BLE001
+        return None
     return found
 
 

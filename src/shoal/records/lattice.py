@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import InputError, raise_alone
+from shoal import checks
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,14 +40,8 @@ class Bounds:
     hi: float
 
     def __post_init__(self) -> None:
-        numbers = all(
-            isinstance(side, int | float | np.number) and not isinstance(side, bool)
-            for side in (self.lo, self.hi)
-        )
-        if not numbers or not all(math.isfinite(side) for side in (self.lo, self.hi)):
-            raise _bad_bounds(f"bounds are ({self.lo!r}, {self.hi!r})")
-        object.__setattr__(self, "lo", float(self.lo))
-        object.__setattr__(self, "hi", float(self.hi))
+        object.__setattr__(self, "lo", checks.number(self.lo, "the lower bound"))
+        object.__setattr__(self, "hi", checks.number(self.hi, "the upper bound"))
         if not self.lo < self.hi or not self.hi - self.lo < _WIDEST:
             raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
 
@@ -55,10 +50,7 @@ class Bounds:
         """Bounds from a pair, or bounds as they are."""
         if isinstance(bounds, Bounds):
             return bounds
-        try:
-            lo, hi = bounds
-        except (TypeError, ValueError):
-            raise_alone(_bad_bounds("bounds are not a pair"))
+        lo, hi = checks.items(bounds, "bounds", least=2, most=2)
         return cls(lo, hi)
 
     @property
@@ -86,18 +78,13 @@ class Lattice:
     bits: int = 20
 
     def __post_init__(self) -> None:
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int):
-            raise InputError(
-                f"tick bits are {self.bits!r}", "a whole number", "leave it out to use 20"
-            )
+        bits = checks.whole(self.bits, "tick bits", least=1, most=MOST_BITS, example=20)
+        object.__setattr__(self, "bits", bits)
         spacing = math.ulp(max(abs(self.bounds.lo), abs(self.bounds.hi), _SMALLEST))
-        if (
-            not 1 <= self.bits <= MOST_BITS
-            or self.bounds.width / 2**self.bits < _SPACINGS * spacing
-        ):
+        if self.bounds.width / 2**self.bits < _SPACINGS * spacing:
             raise InputError(
                 f"{self.bits} tick bits for bounds ({self.bounds.lo:g}, {self.bounds.hi:g})",
-                f"1 to {MOST_BITS} bits and ticks far coarser than the numbers near the bounds",
+                "ticks far coarser than the numbers near the bounds",
                 "widen the bounds or subtract a public constant from the values",
             )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from shoal import documents, files
+from shoal import checks, documents, files
 from shoal.errors import DataError, DocumentError, raise_alone
 from shoal.records import keys
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
+# Sums of counts, and of their products with ticks, stay within 64 bits.
+_MOST_RECORDS = 2**40
 _PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
 
 
@@ -81,13 +83,18 @@ class Occupancy:
         Raises:
             DataError: Lengths differ, a null, a count below 1, a user twice in a cell, or no rows.
         """
-        number = np.asarray(counts)
-        if number.size == 0:
+        number = checks.array(counts)
+        if number is not None and number.size == 0:
             raise _no_records()
         table = keys.as_table(cells)
-        if number.ndim != 1 or number.dtype.kind not in "iu":
+        if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
+            kind = "mixed type" if number is None else f"type {number.dtype}"
+            raise DataError(f"counts are of {kind}", "whole numbers", "give one integer per row")
+        if float(number.astype(float).sum()) > _MOST_RECORDS:
             raise DataError(
-                f"counts are of type {number.dtype}", "whole numbers", "give one integer per row"
+                "counts of more records than any table holds",
+                f"at most {_MOST_RECORDS:,} in all",
+                "check the counts",
             )
         who = keys.as_array(users, "user")
         if not len(who) == table.num_rows == len(number):

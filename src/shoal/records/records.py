@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from shoal import checks
 from shoal.errors import DataError, InputError
 from shoal.records import cells as cell_rules
 from shoal.records import occupancy as occupancies
@@ -77,12 +78,7 @@ class Records:
         missing: str = "refuse",
         tick_bits: int = 20,
     ) -> None:
-        if missing not in ("refuse", "public"):
-            raise InputError(
-                f"missing is {missing!r}",
-                "one of refuse, public",
-                "declare public only if whether a value is present may be known",
-            )
+        checks.choice(missing, ("refuse", "public"), "missing")
         rules = cell_rules.rules_of(cell)
         _check_names(user, value, rules)
         for name, setting in (

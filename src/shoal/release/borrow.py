@@ -64,7 +64,7 @@ def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
         InputError: No means, fewer than three cells, Gaussian noise, or confidence is no
             probability strictly between 0 and 1.
     """
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     plan = numbers.plan
     if Mean() not in plan.statistics or plan.gaussian:
         raise InputError(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
+from shoal import checks
 from shoal.accounting.rational import show
 from shoal.errors import InputError
-from shoal.planning.request import METHODS, SHARINGS, check_epsilon
+from shoal.planning.request import METHODS, SHARINGS, check_epsilon, checked_settings
 from shoal.release.frontier import Frontier
 from shoal.release.frontier_errors import LeftOut, Point
 from shoal.release.plan import plan as make_plan
@@ -60,9 +61,12 @@ def compare_plans(
         >>> found.table()["worst"].to_numpy().round(2).tolist()
         [0.5, 0.25, 0.31, 0.16, 0.25, 0.12]
     """
-    wishes = (
-        default_methods(base) if methods is None else tuple(_wish(one) for one in _list(methods))
-    )
+    if methods is None:
+        wishes = default_methods(base)
+    else:
+        wishes = tuple(_wish(one) for one in checks.items(methods, "methods"))
+    if progress is not None:
+        checks.function(progress, "progress", "leave it out")
     losses = default_epsilons(base) if epsilons is None else _losses(epsilons)
     asks = [(wish, epsilon) for wish in dict.fromkeys(map(label, wishes)) for epsilon in losses]
     named = {label(wish): wish for wish in wishes}
@@ -158,26 +162,13 @@ def _delta(request: Request, method: str) -> Fraction:
     return request.delta if method in SHARINGS else Fraction(0)
 
 
-def _list(methods: Sequence[str | Wish]) -> Sequence[str | Wish]:
-    if isinstance(methods, str) or not methods:
-        raise InputError(
-            f"methods are {methods!r}", "a list of names", 'give for example ["balanced"]'
-        )
-    return methods
+def _wish(method: object) -> Wish:
+    found = (method, {}) if isinstance(method, str) else checks.items(method, "a method", most=2)
+    if len(found) == 1:
+        found = [*found, {}]
+    name = checks.choice(found[0], METHODS, "method")
+    return name, checked_settings(name, checks.mapping(found[1], "settings"))
 
 
-def _wish(method: str | Wish) -> Wish:
-    name, settings = (method, {}) if isinstance(method, str) else method
-    if name not in METHODS:
-        raise InputError(
-            f"a method {str(name)[:40]!r}", f"some of {', '.join(METHODS)}", "check the spelling"
-        )
-    return name, settings
-
-
-def _losses(epsilons: Sequence[Amount]) -> tuple[Fraction, ...]:
-    if isinstance(epsilons, str) or len(epsilons) == 0:
-        raise InputError(
-            f"epsilons are {str(epsilons)[:20]!r}", "a list of losses", "give for example [0.5, 1]"
-        )
-    return tuple(sorted({check_epsilon(each) for each in epsilons}))
+def _losses(epsilons: object) -> tuple[Fraction, ...]:
+    return tuple(sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")}))

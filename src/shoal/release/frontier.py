@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from shoal import checks
 from shoal.accounting.rational import round_up, show
 from shoal.errors import InputError
 from shoal.planning.request import check_epsilon
@@ -85,7 +86,8 @@ class Frontier:
 
     def of(self, method: str) -> tuple[Point, ...]:
         """The points of one method, losses rising."""
-        return tuple(each for each in self.points if each.method == method)
+        wanted = checks.text(method, "method")
+        return tuple(each for each in self.points if each.method == wanted)
 
     def plan(self, method: str, epsilon: Amount) -> Plan:
         """The plan of a method at one of the losses, to be looked at, saved or released.
@@ -98,7 +100,7 @@ class Frontier:
             if each.epsilon == exact:
                 return each.plan
         raise InputError(
-            f"no plan {method!r} at epsilon {str(epsilon)[:20]}",
+            f"no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
             f"{', '.join(self.methods)} at {', '.join(show(each) for each in self.epsilons)}",
             "choose one of these",
         )

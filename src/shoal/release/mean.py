@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 import numpy as np
 import pyarrow as pa
 
+from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import DataError
 from shoal.mechanisms.noise import Simulated, source_of
@@ -257,7 +258,7 @@ def _one(
     tick_bits: int = 20,
     noise: Simulated | None = None,
 ) -> Estimate:
-    check_confidence(confidence)
+    wanted = check_confidence(confidence)
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     request = mean_request(method, epsilon, settings)
     source = source_of(noise)
@@ -265,8 +266,8 @@ def _one(
     plan = decide(aggregate.occupancy, lattice, request)
     drawn = drawing_of(plan).draw(aggregate, source)
     numbers = Numbers(plan, drawn.steps, drawn.chosen)
-    low, high = numbers.intervals(confidence)
-    typical_low, typical_high = numbers.typical_intervals(confidence)
+    low, high = numbers.intervals(wanted)
+    typical_low, typical_high = numbers.typical_intervals(wanted)
     return Estimate(
         value=float(numbers.value[0]),
         interval=(float(low[0]), float(high[0])),
@@ -274,7 +275,7 @@ def _one(
         noise_scale=float(numbers.noise_scale[0]),
         bias_bound=float(numbers.bias_bound[0]),
         epsilon=plan.epsilon,
-        confidence=confidence,
+        confidence=wanted,
         range=numbers.clipped_to(0),
         mechanism=plan.mechanism.name,
         parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
@@ -295,12 +296,7 @@ def numbers_of(values: ArrayLike) -> NDArray[np.float64]:
             "a number in every row",
             "drop such records beforehand if whether a value is present is public",
         )
-    try:
-        found = np.asarray(values)
-        numbers = found.astype(np.float64) if found.dtype.kind in "biuf" else None
-    except (TypeError, ValueError, OverflowError):
-        # The text of NumPy's error may hold a value.
-        numbers = None
+    numbers = checks.numbers(values)
     if numbers is None:
         raise DataError("values that are no real numbers", "one number a record", "convert them")
     return numbers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal import checks
 from shoal.accounting.rational import round_up
 from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
@@ -98,19 +99,17 @@ def vector(
         >>> len(found.value), round(found.noise_scale, 5)
         (3, 0.0002)
     """
-    check_confidence(confidence)
+    wanted = check_confidence(confidence)
     check_arrays({"value": values}, {"user": users})
     points = _points(values)
     limits = Bounds.of(bounds)
-    if domain == "box":
-        return _box(points, users, limits, epsilon, confidence, tick_bits, noise)
-    if domain != "ball":
-        raise InputError(f"a domain of {domain!r}", "ball or box", "choose one")
+    if checks.choice(domain, ("ball", "box"), "domain") == "box":
+        return _box(points, users, limits, epsilon, wanted, tick_bits, noise)
     if limits.lo != 0:
         raise InputError(
             f"a ball with the lower bound {limits.lo:g}", "bounds of (0, U)", "shift the values"
         )
-    return _ball(points, users, limits, epsilon, confidence, tick_bits, noise)
+    return _ball(points, users, limits, epsilon, wanted, tick_bits, noise)
 
 
 def _points(values: ArrayLike) -> NDArray[np.float64]:

@@ -117,7 +117,7 @@ class Numbers:
         Raises:
             InputError: confidence is not a probability strictly between 0 and 1.
         """
-        check_confidence(confidence)
+        confidence = check_confidence(confidence)
         return self.bias_bound + self.noise_scale * self._quantile(1 - confidence)
 
     def intervals(self, confidence: float) -> Ends:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import documents, files
+from shoal import checks, documents, files
 from shoal.accounting.events import event_of
 from shoal.errors import InputError, raise_alone
 from shoal.planning import document as plan_document
@@ -213,12 +213,8 @@ def plan(
     Raises:
         InputError: A wish is not usable or no cell is left.
     """
-    if not isinstance(occupancy, Occupancy):
-        raise InputError(
-            f"an occupancy of type {type(occupancy).__name__}",
-            "a shoal.Occupancy",
-            "call records.occupancy() or Occupancy.from_counts(...)",
-        )
+    todo = "call records.occupancy() or Occupancy.from_counts(...)"
+    checks.instance(occupancy, Occupancy, "an occupancy", todo)
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     request = make_request(
         method=method,
@@ -232,6 +228,7 @@ def plan(
         settings=settings,
         delta=delta,
     )
+    about = checks.optional(source, checks.public_facts, "source")
     facts = decide(occupancy, lattice, request)
     return Plan(
         occupancy=occupancy,
@@ -241,7 +238,7 @@ def plan(
         relative_scale=facts.relative_scale,
         lattice_bits=facts.lattice_bits,
         prices=facts.prices,
-        source=source,
+        source=about,
         parameters=facts.parameters,
         selection_scale=facts.selection_scale,
         targets=facts.targets,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal import documents, files, tables
+from shoal import checks, documents, files, tables
 from shoal.accounting.booking import Booking, check_name, deliver, told_again
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import show
@@ -15,6 +15,7 @@ from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.draw import Drawing
 from shoal.mechanisms.noise import source_of
 from shoal.planning.document import question_of
+from shoal.records.records import Records
 from shoal.release import table
 from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
 from shoal.release.numbers import Numbers
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
     from shoal.records.occupancy import Occupancy
-    from shoal.records.records import Records
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +173,7 @@ def carry_out(
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
     check_name(name)
+    checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     described = _described(plan, records)
 
     def draw() -> bytes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.release.borrow import borrow
 from shoal.statistics.variance import Variance
@@ -99,16 +101,16 @@ def _group(numbers: Numbers, within: object) -> NDArray[np.int64] | None:
     cells = numbers.plan.occupancy.cells
     if within is None:
         return None
-    names = [within] if isinstance(within, str) else within
-    if isinstance(names, list | tuple) and set(names) <= set(cells.column_names):
-        labels: list[object] = [
-            tuple(row.values()) for row in cells.select(list(names)).to_pylist()
-        ]
-    elif isinstance(names, list | tuple | np.ndarray | pa.Array) and len(names) == len(cells):
+    given = within.to_pylist() if isinstance(within, pa.Array) else within
+    names = checks.items([given] if isinstance(given, str) else given, "within", most=10**9)
+    plain = all(isinstance(name, str | int | date) for name in names)
+    if plain and set(names) <= set(cells.column_names):
+        labels: list[object] = [tuple(row.values()) for row in cells.select(names).to_pylist()]
+    elif plain and len(names) == len(cells):
         labels = [str(label) for label in names]
     else:
         raise InputError(
-            f"groups {str(within)[:60]!r}",
+            f"groups that are {checks.shown(within)}",
             f"key columns ({', '.join(cells.column_names)}), or one label for each of the "
             f"{len(cells)} cells",
             'give for example within="origin"',

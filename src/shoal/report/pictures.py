@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import files
+from shoal import checks, files
 from shoal.accounting.rational import show
 from shoal.errors import InputError, MissingPartError
 from shoal.planning.facts import PlanFacts
@@ -49,7 +49,7 @@ def picture(
         DocumentError: There is a file already, or the place cannot be written.
         MissingPartError: Matplotlib is not installed.
     """
-    check_picture(path)
+    path = check_picture(path)
     if isinstance(subject, Occupancy):
         figure = _occupancy(subject)
     elif isinstance(subject, PlanFacts):
@@ -73,7 +73,7 @@ def picture(
     files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
 
 
-def check_picture(path: str | os.PathLike[str]) -> None:
+def check_picture(path: str | os.PathLike[str]) -> str:
     """Refuse a picture before the work that it takes, not after it.
 
     Args:
@@ -83,15 +83,16 @@ def check_picture(path: str | os.PathLike[str]) -> None:
         InputError: Another ending, or no such folder.
         MissingPartError: Matplotlib is not installed.
     """
+    path = checks.path(path)
     if Path(path).suffix.lower() not in _ENDINGS:
         raise InputError(
-            f"a picture named {os.fspath(path)!r}",
+            f"a picture named {checks.shown(path, 300)}",
             f"a name that ends in {', '.join(_ENDINGS)}",
             "choose one of these",
         )
-    if not Path(path).parent.is_dir():
+    if not os.path.isdir(Path(path).parent):  # noqa: PTH112
         raise InputError(
-            f"a picture in {os.fspath(Path(path).parent)!r}, which cannot be written",
+            f"a picture in {checks.shown(str(Path(path).parent), 300)}, which cannot be written",
             "a folder that is there",
             "make it, or choose another",
         )
@@ -99,6 +100,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
         raise MissingPartError(
             "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
         )
+    return path
 
 
 def _new(title: str, columns: int) -> tuple[Figure, list[Axes]]:

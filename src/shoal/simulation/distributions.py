@@ -6,11 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from shoal.errors import InputError
+from shoal import checks
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# Sums and products of values this large are numbers.
+_LARGEST = 1e280
 
 
 class Distribution(Protocol):
@@ -56,18 +59,14 @@ class Normal:
     cells: float = 0.0
 
     def __post_init__(self) -> None:
-        parts = (self.mean, self.deviation, self.between, self.cells)
-        sound = all(
-            isinstance(part, int | float) and not isinstance(part, bool) and math.isfinite(part)
-            for part in parts
-        )
-        if not sound or min(self.deviation, self.cells) < 0 or not 0 <= self.between <= 1:
-            raise InputError(
-                f"normal values with mean {self.mean!r}, deviation {self.deviation!r}, "
-                f"{self.between!r} of the variance between users, {self.cells!r} between cells",
-                "deviations from 0 and a part of 0 to 1",
-                "give for example deviation=10, between=0.3",
-            )
+        for name, least, most in (
+            ("mean", -_LARGEST, _LARGEST),
+            ("deviation", 0, _LARGEST),
+            ("between", 0, 1),
+            ("cells", 0, _LARGEST),
+        ):
+            found = checks.number(getattr(self, name), name, least=least, most=most)
+            object.__setattr__(self, name, found)
 
     def __call__(
         self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]

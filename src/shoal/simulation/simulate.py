@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.mechanisms.mean.draw import spans
 from shoal.mechanisms.mean.ranges import Contributions
@@ -20,7 +22,7 @@ from shoal.records.occupancy import Occupancy
 from shoal.theory import laplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +42,7 @@ METHODS = (
 )
 Settings = dict[str, str | int | float]
 _STRIDE = 2**32
+_MOST_SEED, _MOST_TURNS, _MOST_METHODS = 2**64, 100_000, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,48 +141,32 @@ def simulate(
         >>> [round(row.mean_error, 3) for row in found.rows]
         [2.0]
     """
-    _check(occupancy, distribution, methods, repetitions, seed)
+    check_occupancy(occupancy)
+    checks.function(distribution, "distribution", "give for example shoal.Normal(50, 10)")
+    wishes = [_wish(each) for each in checks.items(methods, "methods", most=_MOST_METHODS)]
+    turns = checks.whole(repetitions, "repetitions", least=1, most=_MOST_TURNS)
+    start = checks.whole(seed, "seed", most=_MOST_SEED)
+    checks.function(progress, "progress", "leave it out")
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     trials = [
         _Trial(method, each, _plan(occupancy, lattice, method, each, settings))
         for each in _several(epsilon)
-        for method, settings in (m if isinstance(m, tuple) else (m, {}) for m in methods)
+        for method, settings in wishes
     ]
     user = np.repeat(occupancy.user, occupancy.count)
     cell = np.repeat(occupancy.cell, occupancy.count)
-    for turn in progress(range(repetitions)):
-        values = distribution(np.random.default_rng([seed, turn]), user, cell)
+    for turn in progress(range(turns)):
+        values = distribution(np.random.default_rng([start, turn]), user, cell)
         aggregate = made_up(occupancy, lattice, values)
         for trial in trials:
-            trial.run(aggregate, Simulated(seed * _STRIDE + turn))
-    return Simulation(tuple(trial.measured() for trial in trials), repetitions)
+            trial.run(aggregate, Simulated(start * _STRIDE + turn))
+    return Simulation(tuple(trial.measured() for trial in trials), turns)
 
 
 def _several(epsilon: Amount | Sequence[Amount]) -> Sequence[Amount]:
-    return epsilon if isinstance(epsilon, list | tuple) else [epsilon]  # type: ignore[list-item]
-
-
-def _check(
-    occupancy: object, distribution: object, methods: object, repetitions: object, seed: object
-) -> None:
-    check_occupancy(occupancy)
-    if not callable(distribution):
-        raise InputError(
-            f"a distribution of type {type(distribution).__name__}",
-            "a function of (rng, user, cell), such as shoal.Normal(...)",
-            "give one",
-        )
-    if not isinstance(methods, list | tuple) or not methods or not all(map(_is_method, methods)):
-        raise InputError(
-            f"methods {str(methods)[:60]!r}",
-            "a list of names, or of pairs of a name and its settings",
-            f"leave it out for {len(METHODS)} of them",
-        )
-    for name, number, least in (("repetitions", repetitions, 1), ("seed", seed, 0)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < least:
-            raise InputError(
-                f"{name} of {number!r}", f"a whole number from {least}", f"give {name}={least + 1}"
-            )
+    if isinstance(epsilon, list | tuple | np.ndarray):
+        return checks.items(epsilon, "epsilon", most=_MOST_METHODS)
+    return [epsilon]  # type: ignore[list-item]
 
 
 def check_occupancy(occupancy: object) -> None:
@@ -188,21 +175,22 @@ def check_occupancy(occupancy: object) -> None:
     Raises:
         InputError: It is not.
     """
-    if not isinstance(occupancy, Occupancy):
-        raise InputError(
-            f"an occupancy of type {type(occupancy).__name__}",
-            "a shoal.Occupancy",
-            "call records.occupancy() or Occupancy.from_counts(...)",
-        )
+    todo = "call records.occupancy() or Occupancy.from_counts(...)"
+    checks.instance(occupancy, Occupancy, "an occupancy", todo)
 
 
-def _is_method(method: object) -> bool:
+def _wish(method: object) -> tuple[str, Settings]:
+    """A name with its settings, from a name alone or a pair."""
+    if isinstance(method, str):
+        return method, {}
     match method:
-        case str():
-            return True
-        case (str(), settings):
-            return isinstance(settings, dict)
-    return False
+        case (str() as name, Mapping() as settings):
+            return name, dict(settings)
+    raise InputError(
+        f"a method {checks.shown(method)}",
+        "a name, or a pair of a name and its settings",
+        f"leave methods out for {len(METHODS)} of them",
+    )
 
 
 @dataclass(eq=False)

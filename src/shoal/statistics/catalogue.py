@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.statistics.mean import Mean
 from shoal.statistics.share import ShareAbove
@@ -32,10 +33,13 @@ def statistic(name: str) -> Statistic:
         'share_above(-2.5)'
     """
     known = {"mean": Mean(), "variance": Variance()}
-    found = known.get(name) or ShareAbove.parse(name)
+    text = checks.text(name, "a statistic")
+    found = known.get(text) or ShareAbove.parse(text)
     if found is None:
         raise InputError(
-            f"a statistic {name[:40]!r}", f"{', '.join(NAMES)} or another threshold", "choose one"
+            f"a statistic {checks.shown(text)}",
+            f"{', '.join(NAMES)} or another threshold",
+            "choose one",
         )
     return found
 
@@ -46,14 +50,7 @@ def statistics(names: Sequence[str]) -> tuple[Statistic, ...]:
     Raises:
         InputError: No text, a text twice, too many, or an unknown one.
     """
-    texts = isinstance(names, list | tuple) and all(isinstance(each, str) for each in names)
-    if not texts or not 1 <= len(names) <= _MOST:
-        raise InputError(
-            f"statistics are {str(names)[:60]}",
-            f"a list of 1 to {_MOST} of {', '.join(NAMES)}",
-            'give for example statistics=["mean", "variance"]',
-        )
-    found = tuple(statistic(each) for each in names)
+    found = tuple(statistic(each) for each in checks.items(names, "statistics", most=_MOST))
     if len({each.name for each in found}) < len(found):
         raise InputError("a statistic twice", "different statistics", "name each once")
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
-from shoal.errors import InputError
+from shoal import checks
 from shoal.statistics.base import Linear
 
 if TYPE_CHECKING:
@@ -37,14 +37,8 @@ class ShareAbove(Linear):
     power = 0
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise InputError(
-                f"a threshold of {self.threshold!r}",
-                "a finite number",
-                "give one inside the bounds",
-            )
         # Minus zero is zero.
-        object.__setattr__(self, "threshold", float(self.threshold) + 0.0)
+        object.__setattr__(self, "threshold", checks.number(self.threshold, "a threshold") + 0.0)
 
     @classmethod
     def parse(cls, text: str) -> Self | None:

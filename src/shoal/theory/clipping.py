@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal import checks
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,12 +49,8 @@ class Moment:
             ("order", _LEAST_ORDER, _MOST_ORDER),
             ("size", _SMALLEST, _LARGEST),
         ):
-            found: object = getattr(self, name)
-            if isinstance(found, bool) or not isinstance(found, int | float):
-                raise _bad(name, type(found).__name__)
-            if not low <= found <= high:
-                raise _bad(name, f"{found!r:.40}")
-            object.__setattr__(self, name, float(found))
+            found = checks.number(getattr(self, name), f"a moment's {name}", least=low, most=high)
+            object.__setattr__(self, name, found)
 
 
 Moments = tuple[Moment, ...]
@@ -249,11 +246,3 @@ def _power(size: float, margin: float, exponent: float) -> float:
         return math.inf
     log = exponent * (math.log(size) - math.log(margin))
     return math.exp(log) if log < _LARGEST_LOG else math.inf
-
-
-def _bad(name: str, got: str) -> InputError:
-    return InputError(
-        f"a moment's {name} of {got}",
-        "an order from 2 to 1000 and a size from 2^-300 to 2^300",
-        "give for example Moment(2, 1.5)",
-    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal import checks
 from shoal.theory.setting import Setting
 
 if TYPE_CHECKING:
@@ -98,9 +98,8 @@ def regime(
         >>> regime(10_000, 0.001, 0.01, 0, (2, 1.0)).name
         'sampled_mean'
     """
-    if releases < 1:
-        raise InputError(f"{releases} releases", "1 or more", "give releases=1")
-    return regime_of(Setting.of(n, epsilon, delta, bias, moment, width), releases)
+    averaged = checks.whole(releases, "releases", least=1)
+    return regime_of(Setting.of(n, epsilon, delta, bias, moment, width), averaged)
 
 
 def regime_of(setting: Setting, releases: int = 1) -> Regime:

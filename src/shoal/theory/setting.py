@@ -6,13 +6,19 @@ Everything is checked once and put in units of the moment's size.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
-from shoal.errors import InputError, raise_alone
+from shoal import checks
+from shoal.amounts import amount as exact_amount
+from shoal.errors import InputError
 
-_LEAST_ORDER = 2
+_PAIR = 2
+# Beyond these floating-point numbers end; no problem that anyone has is near.
+_MOST_ORDER, _MOST_USERS, _MOST_LOSS = 1000, 10**18, 10**15
+_LENGTH: dict[str, Any] = {"least": 1e-100, "most": 1e100}
 # Smaller losses count as this one, so that their squares do not vanish.
 _LEAST_EPSILON = 1e-100
 
@@ -86,18 +92,10 @@ class Setting:
             >>> round(Setting.of(1000, "0.1", 0, 0.5, (2, 10.0)).bias, 9)
             0.05
         """
-        order, size = moment if isinstance(moment, tuple) else (moment.order, moment.size)
-        reach = size if width is None else width
-        _check(f"{n} users", "1 or more", "count the users", holds=n >= 1)
-        _check(
-            f"a moment of order {order}",
-            "2 or more",
-            "give for example moment=(2, size)",
-            holds=_LEAST_ORDER <= order < math.inf,
-        )
-        for name, length in (("moment of size", size), ("width of", reach)):
-            _check(f"a {name} {length}", "above 0, finite", "give one", holds=0 < length < math.inf)
-        _check(f"a bias of {bias}", "0 or more", "give bias=0 for unbiased", holds=bias >= 0)
+        users = checks.whole(n, "n", least=1, most=_MOST_USERS, example=1000)
+        order, size = _moment(moment)
+        reach = size if width is None else checks.number(width, "width", **_LENGTH)
+        bias = checks.number(bias, "bias", least=0, infinite=True, example=0)
         loss, chance = _upwards(epsilon, "epsilon"), _upwards(delta, "delta")
         _check(f"delta {chance}", "from 0 to below 1", "give for example 1e-6", holds=chance < 1)
         _check(
@@ -109,7 +107,7 @@ class Setting:
         # The bias is promised: a larger one makes every bound weaker, so it is rounded upwards.
         share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
         loss = max(loss, _LEAST_EPSILON) if loss > 0 else loss
-        return cls(int(n), loss, chance, share, float(order), float(size), reach / size)
+        return cls(users, loss, chance, share, float(order), float(size), reach / size)
 
 
 def downwards(bound: float) -> float:
@@ -117,18 +115,30 @@ def downwards(bound: float) -> float:
     return bound * (1 - 2.0**-40)
 
 
+def _moment(moment: object) -> tuple[float, float]:
+    """Order and size, from a pair or an object with these."""
+    found = moment if isinstance(moment, tuple) else ()
+    if not isinstance(moment, tuple):
+        with suppress(Exception):
+            found = (moment.order, moment.size)  # type: ignore[attr-defined]
+    if len(found) != _PAIR:
+        raise InputError(
+            f"moment is {checks.shown(moment)}", "(order, size)", "give for example moment=(2, 1.5)"
+        )
+    order = checks.number(found[0], "a moment's order", least=2, most=_MOST_ORDER, example=2)
+    return order, checks.number(found[1], "a moment's size", **_LENGTH)
+
+
 def _upwards(amount: Amount, name: str) -> float:
     """The least float that is not below: more loss makes every lower bound weaker."""
-    try:
-        exact = Fraction(amount)
-        nearest = float(exact)
-    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
-        raise_alone(
-            InputError(
-                f"{name} is {str(amount)[:40]}", "a finite number", f"give for example {name}=0.5"
-            )
-        )
-    _check(f"{name} is {nearest}", "0 or more", f"give for example {name}=0.5", holds=exact >= 0)
+    exact = exact_amount(amount, name)
+    _check(
+        f"{name} is {checks.shown(amount)}",
+        f"at most {_MOST_LOSS:g}",
+        f"give for example {name}=0.5",
+        holds=exact <= _MOST_LOSS,
+    )
+    nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.theory import classical, paths
 from shoal.theory.setting import Amount, Moment, Setting, downwards
@@ -70,14 +71,15 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
     loss, chance = checked.epsilon, checked.delta
     if loss == 0:
         raise InputError("epsilon is 0", "above 0", "nothing is lost that could be amplified")
-    least = least_added(blocks, loss)
-    if not least <= added <= 1:
+    least = least_added(checked.n, loss)
+    share = checks.number(added, "added", least=0, most=1)
+    if share < least:
         raise InputError(
-            f"added={added} for {blocks} blocks at epsilon {loss}",
+            f"added={share} for {checked.n} blocks at epsilon {loss}",
             f"from {least:.3g} to 1",
             "take more blocks, a smaller epsilon, or a larger added",
         )
-    total, chance_of_all = amplified(blocks, loss, chance, added)
+    total, chance_of_all = amplified(checked.n, loss, chance, share)
     return Shuffled(total, chance_of_all)
 
 

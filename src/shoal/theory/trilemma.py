@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.theory import classical, paths
 from shoal.theory.regimes import Regime, regime_of
@@ -160,14 +161,16 @@ def distance_to_bound(rmse: float, bound: Trilemma) -> float:
         >>> round(distance_to_bound(0.0749, found), 1)
         1.5
     """
-    if not 0 < rmse < math.inf or bound.rmse == math.inf:
+    checks.instance(bound, Trilemma, "bound", "give what `trilemma` returns")
+    error = checks.number(rmse, "rmse", above=0)
+    if bound.rmse == math.inf:
         raise InputError(
-            f"an error of {rmse} against a bound of {bound.rmse}",
-            "finite numbers above 0",
+            "an infinite bound",
+            "a finite one",
             "allow some bias or delta: without both the error of every private estimator is "
             "infinite on such a class",
         )
-    return rmse / bound.rmse
+    return error / bound.rmse
 
 
 def _printed(setting: Setting) -> Term:

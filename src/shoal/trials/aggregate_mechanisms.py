@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal.accounting.budget import Budget
+from shoal import checks
+from shoal.amounts import amount
+from shoal.errors import InputError
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import draw_aggregate
 from shoal.trials.base import Mechanism
@@ -84,10 +86,19 @@ class NoisyHorvitzThompson(Mechanism):
 
     name: ClassVar[str] = "noisy_horvitz_thompson"
 
+    def __post_init__(self) -> None:
+        charge_of(self.epsilon)
+        if self.spread_share is not None and amount(self.spread_share, "spread_share") >= 1:
+            raise InputError(
+                f"a spread_share of {checks.shown(self.spread_share)}",
+                "0 or more and below 1",
+                "leave it out",
+            )
+
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
         """All public numbers, from public facts alone."""
         epsilon = charge_of(self.epsilon).epsilon
-        share = None if self.spread_share is None else Budget.of(self.spread_share).epsilon
+        share = None if self.spread_share is None else amount(self.spread_share, "spread_share")
         made = horvitz_thompson.NoisyHorvitzThompson.plan(
             assignment.sizes, space.levels, epsilon, share
         )
@@ -119,6 +130,9 @@ class NoisyHistogram(Mechanism):
     epsilon: Amount
 
     name: ClassVar[str] = "noisy_histogram"
+
+    def __post_init__(self) -> None:
+        charge_of(self.epsilon)
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
         """All public numbers, from public facts alone."""

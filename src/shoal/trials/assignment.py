@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal import documents
+from shoal import checks, documents
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.records import keys
 
@@ -155,8 +155,7 @@ def enrol(
         >>> found.assignment.sizes.tolist(), found.rows.tolist()
         ([[1, 1], [1, 1]], [3, 2, 0, 1])
     """
-    if single_arm not in ("refuse", "drop"):
-        raise InputError(f"single_arm {single_arm!r}", "refuse or drop", "leave it out to refuse")
+    checks.choice(single_arm, ("refuse", "drop"), "single_arm")
     arms = _column(treatment, "treatment")
     clusters = pa.array(["all"] * len(arms)) if cluster is None else _column(cluster, "cluster")
     names = None if unit is None else _column(unit, "unit")
@@ -242,7 +241,7 @@ def _control_first(
         )
     if control not in values:
         raise InputError(
-            f"a control arm {str(control)[:40]!r}",
+            f"a control arm {checks.shown(control)}",
             f"one of {', '.join(str(value) for value in values[:10])}",
             "name an arm of the treatment column",
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
+from shoal import checks
+from shoal.accounting.booking import check_name
 from shoal.accounting.budget import Budget
 from shoal.accounting.unit import unit_of
 from shoal.errors import InputError
@@ -122,6 +124,7 @@ def _privatize(
     space: Space,
     options: Options,
 ) -> PrivateTrial:
+    _check_options(options)
     whose = _whose(options)
     units = take_in(
         outcomes,
@@ -153,6 +156,17 @@ def _privatize(
         again=options.get("again", False),
         noise=options.get("noise"),
     )
+
+
+def _check_options(options: Options) -> None:
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        raise InputError(
+            f"an option {checks.shown(min(unknown))}",
+            ", ".join(Options.__annotations__),
+            "check the spelling",
+        )
+    check_name(options.get("outcome_name", ""))
 
 
 def _whose(options: Options) -> PrivacyUnit:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal import checks
 from shoal.errors import InputError
-from shoal.trials.expected import family, number_of
+from shoal.trials.expected import check_expected, family
 from shoal.trials.predicted import Scene, represent
 from shoal.trials.search import Found, Search, is_uniform
+from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, check_space
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _LEVELS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 32, 64, 128, 256)
 _FEWEST_ARMS = 2
+# More units than any memory holds.
+_MOST = 2.0**48
 
 
 @dataclass(frozen=True)
@@ -111,13 +115,11 @@ def choose(
         >>> found.parameters.levels, found.parameters.weight, found.ratio < 0.5
         (3, 0, True)
     """
-    sizes = checked_sizes(sizes)
+    sizes, space, expected = checked_sizes(sizes), check_space(space), check_expected(expected)
     if floor is not None and is_uniform(sigma):
         raise InputError(
             "a floor without a histogram", "a floor or infinite noise", "leave one of them out"
         )
-    if sigma is not None and not is_uniform(sigma):
-        number_of(sigma, "sigma")
     groups = represent(sizes, pooled=pooled)
     members = (expected,) if expected is not None else family(space)
     scenes = [Scene(groups, space, member) for member in members]
@@ -128,15 +130,14 @@ def choose(
     return _choice(Search(scenes, options, epsilon, delta).found(floor, sigma), scenes)
 
 
-def checked_sizes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def checked_sizes(sizes: object) -> NDArray[np.int64]:
     """Units of each group as whole numbers, clusters x arms.
 
     Raises:
         InputError: Another shape, fewer than two arms, or groups without units.
     """
-    found = np.asarray(sizes)
-    table = found.ndim == _FEWEST_ARMS and found.shape[1] >= _FEWEST_ARMS and len(found) > 0
-    if not table or found.dtype.kind not in "iu" or found.min() < 1:
+    found = checks.array(sizes)
+    if found is None or not _is_table(found) or float(found.astype(float).sum()) > _MOST:
         raise InputError(
             "sizes of another kind",
             "whole numbers above 0, clusters x arms, control first, at least two arms",
@@ -145,17 +146,34 @@ def checked_sizes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
+def _is_table(found: NDArray[Any]) -> bool:
+    table = found.ndim == _FEWEST_ARMS and found.shape[1] >= _FEWEST_ARMS and len(found) > 0
+    return table and found.dtype.kind in "iu" and int(found.min()) >= 1
+
+
 def _options(space: Space, levels: int | str) -> list[tuple[int, ...]]:
+    check_levels(levels)
     if levels == "auto":
         numbers = sorted({*(n for n in _LEVELS if n < space.size), space.size})
         return [space.coarse(number) for number in numbers]
     if levels == "all":
         return [space.coarse(space.size)]
-    if not isinstance(levels, int) or isinstance(levels, bool):
-        raise InputError(
-            f"levels {str(levels)[:40]!r}", "a whole number, all or auto", "leave it out to choose"
-        )
-    return [space.coarse(levels)]
+    return [space.coarse(int(levels))]
+
+
+def check_levels(levels: object) -> int | str:
+    """How many levels to use: a whole number, `all` or `auto`.
+
+    Raises:
+        InputError: Something else.
+
+    Example:
+        >>> check_levels("all"), check_levels(np.int8(3))
+        ('all', 3)
+    """
+    if isinstance(levels, str):
+        return checks.choice(levels, ("all", "auto"), "levels")
+    return checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
 
 
 def _choice(found: Found, scenes: list[Scene]) -> Choice:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal import checks
 from shoal.errors import InputError
+from shoal.trials.space import check_space
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +22,7 @@ SHAPES = ("normal", "binary")
 # Five kinds of clusters match the first nine moments of normal cluster means.
 _KINDS = 5
 _BINARY_LEVELS = 2
+_LARGEST = 1e50
 # Spreads and places, as parts of the space's width, and shares between clusters, of a family that
 # stands for not knowing anything.
 _SPREADS, _PLACES, _BETWEEN = (0.05, 0.15, 0.3), (0.25, 0.5, 0.75), (0.0, 0.5, 0.9)
@@ -55,12 +58,10 @@ class Expected:
     shape: str = "normal"
 
     def __post_init__(self) -> None:
-        if self.shape not in SHAPES:
-            raise InputError(
-                f"shape {str(self.shape)[:40]!r}", " or ".join(SHAPES), 'leave it out for "normal"'
-            )
+        checks.choice(self.shape, SHAPES, "shape")
         for name in ("mean", "sd", "between"):
-            object.__setattr__(self, name, number_of(getattr(self, name), name))
+            found = checks.number(getattr(self, name), name, least=-_LARGEST, most=_LARGEST)
+            object.__setattr__(self, name, found)
         rate = self.shape != "binary" or 0 < self.mean < 1
         if not (self.sd > 0 and 0 <= self.between <= 1 and rate):
             raise InputError(
@@ -77,13 +78,7 @@ class Expected:
             rate: Share of outcomes on the upper level, above 0 and below 1.
             between: Share of the variance rate (1 - rate) that is between clusters.
         """
-        share = number_of(rate, "rate")
-        if not 0 < share < 1:
-            raise InputError(
-                f"a rate of {share:g}",
-                "above 0 and below 1",
-                "give for example Expected.binary(0.2)",
-            )
+        share = checks.number(rate, "rate", above=0, below=1, example=0.2)
         return cls(share, math.sqrt(share * (1 - share)), between, "binary")
 
     def kinds(self, space: Space) -> Kinds:
@@ -96,6 +91,7 @@ class Expected:
         Raises:
             InputError: A mean outside the space, or a rate for more than two levels.
         """
+        check_space(space)
         if self.shape == "binary":
             return self._two(space)
         levels = space.array
@@ -172,19 +168,14 @@ def family(space: Space) -> tuple[Expected, ...]:
     )
 
 
-def number_of(value: object, name: str) -> float:
-    """A finite number.
+def check_expected(expected: object) -> Expected | None:
+    """What is expected, or None.
 
     Raises:
-        InputError: Another thing.
+        InputError: Something else.
 
     Example:
-        >>> number_of(2, "sd")
-        2.0
+        >>> check_expected(None)
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(float(str(value))):
-        raise InputError(
-            f"{name} {str(value)[:40]!r}", "a finite number", "give what is publicly known"
-        )
-    return float(str(value))
+    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
+    return checks.optional(expected, checks.instance, Expected, "expected", todo)

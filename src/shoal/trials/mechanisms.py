@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal import checks
 from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
-from shoal.trials.choose import choose
+from shoal.trials.choose import check_levels, choose
+from shoal.trials.expected import check_expected
 from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
@@ -77,6 +79,9 @@ class _UnitMechanism(Mechanism):
     name: ClassVar[str]
     pooled: ClassVar[bool]
 
+    def __post_init__(self) -> None:
+        charge_of(self.epsilon, self.delta)
+
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
         """The parameters for groups of public sizes, and why; no outcome is read.
 
@@ -115,6 +120,17 @@ class _WithPrior(_UnitMechanism):
     histogram_scale: float | None = None
     levels: int | str = "auto"
     expected: Expected | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        floor = checks.optional(self.floor, checks.number, "floor", above=0, most=1, example=0.1)
+        scale = checks.optional(
+            self.histogram_scale, checks.number, "histogram_scale", above=0, infinite=True
+        )
+        object.__setattr__(self, "floor", floor)
+        object.__setattr__(self, "histogram_scale", scale)
+        object.__setattr__(self, "levels", check_levels(self.levels))
+        check_expected(self.expected)
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
         """The parameters for groups of public sizes, and why; no outcome is read."""
@@ -188,6 +204,11 @@ class UniformPrior(_UnitMechanism):
 
     name: ClassVar[str] = "uniform_prior"
     pooled: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "levels", check_levels(self.levels))
+        check_expected(self.expected)
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
         """The parameters for groups of public sizes, and why; no outcome is read."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.theory.label_privacy import replacement_for, response_epsilon
 
@@ -176,9 +177,4 @@ def calibrate(
 
 
 def _finite(value: object, name: str) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < float(str(value)) < math.inf:
-        raise InputError(
-            f"{name} {str(value)[:40]!r}", "a number above 0", "leave it out to have it chosen"
-        )
-    return float(str(value))
+    return checks.number(value, name, above=0)

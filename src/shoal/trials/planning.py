@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal import checks
 from shoal.accounting.rational import round_up
 from shoal.errors import InputError
 from shoal.trials import student
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import checked_sizes
+from shoal.trials.expected import check_expected
 from shoal.trials.outlooks import NAMES, UNITS, Outlook, outlooks_of
 from shoal.trials.plan_text import describe
 from shoal.trials.search import TOLERANCE
+from shoal.trials.space import check_space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from shoal.trials.space import Space
 
 _SHARES = (0.5, 0.5)
+_TINY, _LARGEST = 1e-9, 1e50
+_MOST_ARMS, _MOST_UNITS, _MOST_CLUSTERS = 64, 2**48, 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +82,8 @@ class TrialPlan:
         Raises:
             InputError: No such mechanism.
         """
-        for each in self.outlooks:
-            if each.mechanism == mechanism:
-                return each
-        raise InputError(
-            f"mechanism {str(mechanism)[:40]!r}", f"one of {', '.join(NAMES)}", "give one of them"
-        )
+        known = {each.mechanism: each for each in self.outlooks}
+        return known[checks.choice(mechanism, tuple(known), "mechanism")]
 
     @property
     def recommended(self) -> Outlook:
@@ -149,7 +151,9 @@ class TrialPlan:
         shares = self.sizes.sum(axis=0) / self.n
         plans = []
         for units, groups, loss in itertools.product(
-            n or [self.n], clusters or [len(self.sizes)], epsilon or [self.charge.epsilon]
+            [self.n] if n is None else checks.items(n, "n"),
+            [len(self.sizes)] if clusters is None else checks.items(clusters, "clusters"),
+            [self.charge.epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
             plans.append(self._with(sizes, charge_of(loss, self.charge.delta)))
@@ -225,8 +229,13 @@ def plan(
         >>> found.recommended.mechanism, round(found.detectable("uniform_prior"), 3)
         ('uniform_prior', 0.078)
     """
-    if isinstance(sizes, int) and not isinstance(sizes, bool):
-        table = even(sizes, 1 if clusters is None else clusters, shares or _SHARES)
+    check_space(space)
+    check_expected(expected)
+    confidence, power = checks.check_confidence(confidence), student.check_power(power)
+    effect = checks.optional(effect, checks.number, "effect", least=-_LARGEST, most=_LARGEST)
+    if isinstance(sizes, Integral | bool):
+        parts = _SHARES if shares is None else shares
+        table = even(sizes, 1 if clusters is None else clusters, parts)
     elif clusters is not None or shares is not None:
         raise InputError(
             "clusters or shares beside sizes of groups",
@@ -234,7 +243,7 @@ def plan(
             "give either a table of sizes, or units, clusters and shares",
         )
     else:
-        table = checked_sizes(np.asarray(sizes))
+        table = checked_sizes(sizes)
     charge = charge_of(epsilon, delta)
     found = outlooks_of(table, space, charge, expected)
     made = TrialPlan(table, space, charge, expected, effect, confidence, power, found)
@@ -259,10 +268,11 @@ def even(n: int, clusters: int, shares: Sequence[float]) -> NDArray[np.int64]:
         >>> even(11, 2, [0.5, 0.5]).tolist()
         [[3, 3], [2, 3]]
     """
-    part = np.asarray(shares, dtype=np.float64)
-    whole = all(isinstance(each, int) and each > 0 for each in (n, clusters))
-    fits = part.ndim == 1 and len(part) > 1 and bool(np.isfinite(part).all() and part.min() > 0)
-    if whole and fits and n >= clusters:
+    given = checks.items(shares, "shares", least=2, most=_MOST_ARMS)
+    part = np.array([checks.number(each, "a share", least=_TINY, most=1 / _TINY) for each in given])
+    n = checks.whole(n, "units", least=1, most=_MOST_UNITS, example=6000)
+    clusters = checks.whole(clusters, "clusters", least=1, most=_MOST_CLUSTERS, example=3)
+    if n >= clusters:
         units = n // clusters + (np.arange(clusters) < n % clusters)
         ends = np.rint(units[:, None] * (np.cumsum(part) / part.sum())).astype(np.int64)
         sizes = np.diff(ends, axis=1, prepend=0)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal import documents
+from shoal import checks, documents
 from shoal.accounting.booking import check_name
-from shoal.errors import DataError, InputError
+from shoal.errors import DataError
+from shoal.records import keys
 from shoal.roles import check_arrays
 from shoal.trials.assignment import enrol
+from shoal.trials.space import check_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,12 +129,8 @@ def take_in(
         DataError: Columns that are not usable.
         InputError: Unknown rules, or the outcome in a public role.
     """
-    if missing not in MISSING:
-        raise InputError(
-            f"missing is {missing!r}",
-            f"one of {', '.join(MISSING)}",
-            "declare public only if whether an outcome is present may be known",
-        )
+    checks.choice(missing, MISSING, "missing")
+    check_space(space)
     check_name(outcome_name)
     check_arrays({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
     numbers = space.numbers(outcomes)
@@ -146,17 +144,14 @@ def take_in(
             "it is public which they are",
         )
     kept = present if missing == "public" else None
-    try:
-        size = len(treatment)
-    except TypeError:
-        size = -1
-    if size != len(numbers):
+    arms = keys.as_array(treatment, "treatment")
+    if len(arms) != len(numbers):
         raise DataError(
             "outcomes and treatments of different length",
             "one outcome and one treatment for each unit",
             "give columns of the same length",
         )
-    found = enrol(treatment, cluster, unit=unit, control=control, single_arm=single_arm, kept=kept)
+    found = enrol(arms, cluster, unit=unit, control=control, single_arm=single_arm, kept=kept)
     about = {
         "outcome": outcome_name,
         "missing": missing,

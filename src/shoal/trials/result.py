@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from shoal import documents, files, tables
+import numpy as np
+
+from shoal import checks, documents, files, tables
 from shoal.accounting.booking import told_again
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
@@ -149,10 +152,12 @@ class PrivateTrial:
         found = self.effects(confidence)
         if arm is None and len(found) == 1:
             return found[0]
-        named = [each for each in found if each.arm == arm]
+        wanted = arm.item() if isinstance(arm, np.generic) else arm
+        plain = isinstance(wanted, str | int | date)
+        named = [each for each in found if plain and each.arm == wanted]
         if not named:
             raise InputError(
-                "several arms and none named" if arm is None else f"an arm {str(arm)[:40]!r}",
+                "several arms and none named" if arm is None else f"an arm {checks.shown(arm)}",
                 f"one of {', '.join(str(each.arm) for each in found)}",
                 "give arm=",
             )
@@ -164,8 +169,8 @@ class PrivateTrial:
         Raises:
             InputError: An unusable confidence.
         """
-        check_confidence(confidence)
-        return self._read(lambda _: self.released.effects(confidence))
+        wanted = check_confidence(confidence)
+        return self._read(lambda _: self.released.effects(wanted))
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import DataError, InputError, raise_alone
+from shoal import checks
+from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,7 @@ ROUNDINGS = ("random", "nearest")
 _LARGEST, _SMALLEST, _NARROWEST = 1e50, 1e-50, 1e-9
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
+_MOST_COUNT = 2**53
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,14 @@ class Space:
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        try:
-            # Zero has one sign: the same levels are the same question.
-            levels = tuple(float(level) + 0.0 for level in self.levels)
-        except (TypeError, ValueError, OverflowError):
-            raise_alone(_bad_levels("levels that are no numbers"))
-        if not FEWEST_LEVELS <= len(levels) <= MOST_LEVELS:
-            raise _bad_levels(f"{len(levels)} levels")
+        given = checks.items(self.levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        # Zero has one sign: the same levels are the same question.
+        levels = tuple(checks.number(each, "levels") + 0.0 for each in given)
         rising = all(a < b for a, b in itertools.pairwise(levels))
         if not all(map(math.isfinite, levels)) or not rising:
             raise _bad_levels("levels that do not rise")
         _check_width(levels)
-        if self.rounding not in ROUNDINGS:
-            raise InputError(
-                f"rounding {self.rounding!r}", " or ".join(ROUNDINGS), 'leave it out for "random"'
-            )
+        checks.choice(self.rounding, ROUNDINGS, "rounding")
         object.__setattr__(self, "levels", levels)
         self._check_labels()
 
@@ -84,11 +78,11 @@ class Space:
         Raises:
             InputError: Not two whole numbers, or not 2 to 256 levels.
         """
-        if not (isinstance(least, Integral) and isinstance(most, Integral)):
-            raise _bad_levels("counts from or to no whole number")
-        if not FEWEST_LEVELS <= most - least + 1 <= MOST_LEVELS:
+        ends = {"least": -_MOST_COUNT, "most": _MOST_COUNT}
+        low, high = (checks.whole(each, "levels end", **ends) for each in (least, most))
+        if not FEWEST_LEVELS <= high - low + 1 <= MOST_LEVELS:
             raise _bad_levels("another number of levels")
-        return cls(tuple(float(level) for level in range(int(least), int(most) + 1)))
+        return cls(tuple(float(level) for level in range(low, high + 1)))
 
     @classmethod
     def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
@@ -98,8 +92,9 @@ class Space:
             >>> Space.ordinal(["no", "perhaps", "yes"]).levels
             (0.0, 1.0, 2.0)
         """
-        numbers = range(len(labels)) if scores is None else scores
-        return cls(tuple(float(score) for score in numbers), labels=tuple(labels))
+        named = checks.items(labels, "labels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        numbers = range(len(named)) if scores is None else scores
+        return cls(tuple(checks.items(numbers, "scores")), labels=tuple(named))
 
     @classmethod
     def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
@@ -108,11 +103,9 @@ class Space:
         Raises:
             InputError: Bounds that do not rise, or fewer than two levels.
         """
-        whole = isinstance(number, int) and not isinstance(number, bool)
-        if not whole or not FEWEST_LEVELS <= number <= MOST_LEVELS:
-            raise _bad_levels(f"{str(number)[:20]} levels")
+        size = checks.whole(number, "number", least=FEWEST_LEVELS, most=MOST_LEVELS)
         low, high = cls((lo, hi)).levels
-        return cls(tuple(np.linspace(low, high, number).tolist()), rounding)
+        return cls(tuple(np.linspace(low, high, size).tolist()), rounding)
 
     @property
     def size(self) -> int:
@@ -141,13 +134,8 @@ class Space:
             >>> Space.counts(0, 10).coarse(3)
             (0, 5, 10)
         """
-        if not FEWEST_LEVELS <= number <= self.size:
-            raise InputError(
-                f"{number} of {self.size} levels",
-                f"{FEWEST_LEVELS} to {self.size}",
-                "or leave it out",
-            )
-        return tuple(np.linspace(0, self.size - 1, number).round().astype(int).tolist())
+        many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
+        return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
 
     def numbers(self, outcomes: Any) -> NDArray[np.float64]:  # noqa: ANN401
         """Outcomes as numbers, NaN where one is missing. Private.
@@ -170,9 +158,12 @@ class Space:
             if pa.types.is_boolean(array.type):
                 array = pc.cast(array, pa.uint8())
             found = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            found = np.array(found, dtype=np.float64)
+        except Exception:  # noqa: BLE001
             # The text of the engine's error may hold an outcome.
-            raise_alone(_bad_outcomes(self.labels is not None))
+            found = None
+        if found is None or found.ndim != 1:
+            raise _bad_outcomes(self.labels is not None)
         return np.array(found, dtype=np.float64)
 
     def encode(
@@ -222,16 +213,32 @@ class Space:
         return np.asarray(np.append(self.array, np.nan)[codes])
 
     def _check_labels(self) -> None:
-        labels = self.labels
-        if labels is None:
+        if self.labels is None:
             return
-        texts = all(isinstance(label, str) and label for label in labels)
-        if not texts or len(set(labels)) != len(labels) or len(labels) != len(self.levels):
+        labels = [
+            checks.text(each, "a label")
+            for each in checks.items(self.labels, "labels", most=MOST_LEVELS)
+        ]
+        object.__setattr__(self, "labels", tuple(labels))
+        if len(set(labels)) != len(labels) or len(labels) != len(self.levels):
             raise InputError(
                 "labels that are not one text for each level",
                 "different, non-empty texts, as many as levels",
                 'give for example Space.ordinal(["no", "yes"])',
             )
+
+
+def check_space(space: object) -> Space:
+    """A space, or an error that says what one is.
+
+    Raises:
+        InputError: Something else.
+
+    Example:
+        >>> check_space(Space.binary()).size
+        2
+    """
+    return checks.instance(space, Space, "space", "give for example trials.Space.binary()")
 
 
 def _check_width(levels: tuple[float, ...]) -> None:

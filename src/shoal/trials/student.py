@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import InputError
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 # Beyond it a normal variable has 1e-18 of its mass; nodes of each piece of an integral.
 _REACH, _NODES = 9.0, 60
+_FAR = 1e9
+# Below, quantiles are beyond floating-point numbers.
+_LEAST_DEGREES = 0.1
+# A confidence or power nearer to 1 leaves nothing of a difference from 1.
+_MOST_POWER = 1 - 1e-12
 
 
 def quantile(degrees: float, confidence: float) -> float:
@@ -34,8 +40,7 @@ def quantile(degrees: float, confidence: float) -> float:
     """
     from scipy.special import ndtri, stdtrit
 
-    check_confidence(confidence)
-    _check_degrees(degrees)
+    confidence, degrees = check_confidence(confidence), _degrees(degrees)
     if math.isinf(degrees):
         return -float(ndtri((1 - confidence) / 2))
     return -float(stdtrit(degrees, (1 - confidence) / 2))
@@ -65,11 +70,12 @@ def power(
         >>> round(power(2.8, 1.0), 2), round(power(2.8, 1.0, degrees_of_freedom=10.0), 2)
         (0.8, 0.71)
     """
-    _check_error(standard_error)
-    if not math.isfinite(effect):
-        raise InputError(f"an effect of {effect}", "a finite number", "give for example 0.5")
-    limit = quantile(degrees_of_freedom, confidence)
-    return _power(abs(effect) / standard_error, limit, degrees_of_freedom)
+    error, size = _error(standard_error), abs(checks.number(effect, "effect", example=0.5))
+    degrees = _degrees(degrees_of_freedom)
+    limit = quantile(degrees, confidence)
+    # Beyond this many standard errors the power is 1 to the last place.
+    centre = _FAR if size > _FAR * error else size / error
+    return _power(centre, limit, degrees)
 
 
 def detectable(
@@ -95,24 +101,23 @@ def detectable(
     """
     from scipy.optimize import brentq
 
-    _check_error(standard_error)
-    _check_power(power)
-    limit = quantile(degrees_of_freedom, confidence)
-    if power <= 1 - confidence:
+    error, wanted = _error(standard_error), check_power(power)
+    degrees, alone = _degrees(degrees_of_freedom), 1 - check_confidence(confidence)
+    limit = quantile(degrees, confidence)
+    if wanted <= alone:
         raise InputError(
-            f"a power of {power:.6g}",
-            f"above {1 - confidence:.6g}, which an effect of 0 has",
+            f"a power of {wanted:.6g}",
+            f"above {alone:.6g}, which an effect of 0 has",
             "give for example 0.8",
         )
-    wanted = power
 
     def short(centre: float) -> float:
-        return _power(centre, limit, degrees_of_freedom) - wanted
+        return _power(centre, limit, degrees) - wanted
 
     high = limit
     while short(high) < 0:
         high *= 2
-    return standard_error * float(brentq(short, 0.0, high, xtol=1e-12))
+    return error * float(brentq(short, 0.0, high, xtol=1e-12))
 
 
 def _power(centre: float, limit: float, degrees: float) -> float:
@@ -144,20 +149,24 @@ def _legendre() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return node, weight
 
 
-def _check_power(power: float) -> None:
-    if not 0 < power < 1:
-        raise InputError(f"a power of {power}", "above 0 and below 1", "give for example 0.8")
+def check_power(power: object) -> float:
+    """A probability of telling an effect from 0.
+
+    Raises:
+        InputError: Not above 0 and below 1.
+
+    Example:
+        >>> check_power(0.8)
+        0.8
+    """
+    return checks.number(power, "power", above=0, most=_MOST_POWER, example=0.8)
 
 
-def _check_degrees(degrees: float) -> None:
-    if not degrees > 0:
-        raise InputError(
-            f"{degrees} degrees of freedom", "above 0, or infinite", "leave them out for normal"
-        )
+def _degrees(degrees: object) -> float:
+    return checks.number(
+        degrees, "degrees_of_freedom", least=_LEAST_DEGREES, infinite=True, example=10
+    )
 
 
-def _check_error(standard_error: float) -> None:
-    if not 0 < standard_error < math.inf:
-        raise InputError(
-            f"a standard error of {standard_error}", "finite, above 0", "give for example 0.1"
-        )
+def _error(standard_error: object) -> float:
+    return checks.number(standard_error, "standard_error", least=1e-100, most=1e100, example=0.1)

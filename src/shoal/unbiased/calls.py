@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.unbiased.people import People
 from shoal.unbiased.plan import plan
@@ -226,7 +227,7 @@ def _one(
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise InputError(
-            f"an option {min(unknown)[:40]!r}",
+            f"an option {checks.shown(min(unknown))}",
             ", ".join(Options.__annotations__),
             "check the spelling",
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from shoal import checks
 from shoal.errors import DataError
 from shoal.mechanisms.unbiased.grid import saturated
 from shoal.records import keys
@@ -102,23 +103,23 @@ def _means(ordered: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        found = np.asarray(values)
-        numbers = found.astype(np.float64) if found.dtype.kind in "biuf" else None
-    except (TypeError, ValueError, OverflowError):
-        # The text of NumPy's error may hold a value.
-        numbers = None
+    if np.ma.is_masked(values):
+        raise _missing()
+    numbers = checks.numbers(values)
     if numbers is None or numbers.ndim != 1:
         raise DataError(
             "values that are no column of real numbers", "one number a record", "convert them"
         )
     if numbers.size == 0:
         raise DataError("no records", "at least one record", "give a value for each user")
-    # NumPy reads what is behind a mask.
-    if np.ma.is_masked(values) or not np.isfinite(numbers).all():
-        raise DataError(
-            "missing or infinite values",
-            "finite numbers",
-            "drop such records beforehand if whether a value is present is public",
-        )
+    if not np.isfinite(numbers).all():
+        raise _missing()
     return numbers
+
+
+def _missing() -> DataError:
+    return DataError(
+        "missing or infinite values",
+        "finite numbers",
+        "drop such records beforehand if whether a value is present is public",
+    )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import documents, files
+from shoal import checks, documents, files
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
-from shoal.errors import InputError
 from shoal.theory.clipping import moments_of
 from shoal.unbiased import document as plan_document
 from shoal.unbiased.release import carry_out
@@ -249,8 +248,7 @@ def plan(
         bias at most 0.01, root mean squared error at most 0.01587, noise scale 0.005098
         for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, as good ...
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"method {str(method)[:40]!r}", ", ".join(METHODS), "choose one of these")
+    checks.choice(method, METHODS, "method")
     refuse_publishing(method, publish_values=publish_values)
     request = Request(
         method,
@@ -258,10 +256,11 @@ def plan(
         moments_of(moment),
         Budget.of(epsilon, delta),
         interval=interval,
-        bias=bias,
+        bias=checks.optional(bias, checks.number, "bias"),
         weights=weights,
-        cap=cap,
-        reuse=reuse,
-        farthest=farthest,
+        cap=checks.optional(cap, checks.whole, "cap", least=1, example=10),
+        reuse=checks.optional(reuse, checks.truth, "reuse"),
+        farthest=checks.optional(farthest, checks.number, "farthest"),
     )
-    return UnbiasedPlan(request, request.estimator(), source)
+    about = checks.optional(source, checks.public_facts, "source")
+    return UnbiasedPlan(request, request.estimator(), about)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal import checks
 from shoal.accounting.budget import Budget, text
 from shoal.errors import InputError
 from shoal.mechanisms.unbiased.clipped import check_interval
@@ -79,7 +80,8 @@ class Recommendation:
         return f"{words}, if the distribution is symmetric; if it may be skewed, {instead}."
 
     def __getitem__(self, method: str) -> Option:
-        return next(option for option in self.options if option.method == method)
+        known = {option.method: option for option in self.options}
+        return known[checks.choice(method, tuple(known), "method")]
 
     def table(self) -> pa.Table:
         """One row an estimator, the least total error first."""
@@ -169,7 +171,7 @@ def recommend(
     """
     counts, moments = counts_of(n), clipping.moments_of(moment)
     budget = Budget.of(epsilon, delta)
-    _check(budget, bias, releases)
+    _check(budget, bias, releases, publish_values)
     ends = None if interval is None else check_interval(interval)
     wish: dict[str, Any] = {"counts": counts, "moment": moments}
     parts: dict[str, dict[str, Any]] = {
@@ -309,17 +311,11 @@ def _row(option: Option) -> tuple[str, ...]:
     return option.method, *shown
 
 
-def _check(budget: Budget, bias: object, releases: object) -> None:
+def _check(budget: Budget, bias: object, releases: object, allowed: object) -> None:
     if budget.delta >= 1:
         raise InputError("delta is 1 or more", "from 0 to below 1", "give for example delta=1e-6")
     if budget.epsilon == 0 and budget.delta == 0:
         raise InputError("no budget at all", "epsilon or delta above 0", "give epsilon=1")
-    if type(releases) is not int or not 1 <= releases <= _MOST_RELEASES:
-        raise InputError(
-            f"{str(releases)[:40]} releases", f"from 1 to {_MOST_RELEASES}", "give releases=1"
-        )
-    number = isinstance(bias, int | float) and not isinstance(bias, bool)
-    if bias is not None and (not number or not 0 <= bias < 2.0**300):  # type: ignore[operator]
-        raise InputError(
-            "a most bias that is not usable", "a number from 0, or nothing", "give bias=0.1"
-        )
+    checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
+    checks.optional(bias, checks.number, "bias", least=0, below=2.0**300, example=0.1)
+    checks.truth(allowed, "publish_values")

@@ -50,7 +50,7 @@ def carry_out(
     privacy_unit: str,
 ) -> UnbiasedEstimate:
     """As `UnbiasedPlan.release` says."""
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     check_name(name)
     check_name(values_name)
     if ledger is not None and not values_name:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal import checks
 from shoal.errors import InputError
 from shoal.mechanisms.unbiased.clipped import Clipped, check_interval
 from shoal.mechanisms.unbiased.residual import Residual
 from shoal.mechanisms.unbiased.sampled import Chance, Sampled
 from shoal.mechanisms.unbiased.search import Wish, best
 from shoal.mechanisms.unbiased.symmetric import Symmetric
-from shoal.mechanisms.unbiased.weights import Weights
+from shoal.mechanisms.unbiased.weights import MOST_WEIGHT, Weights
 from shoal.theory import clipping
 
 if TYPE_CHECKING:
@@ -89,10 +91,7 @@ class Request:
         Raises:
             InputError: Too many or too heavy users, or an unknown way to weigh them.
         """
-        if self.weights not in WEIGHTS:
-            raise InputError(
-                f"weights {str(self.weights)[:40]!r}", " or ".join(WEIGHTS), 'say weights="equal"'
-            )
+        checks.choice(self.weights, WEIGHTS, "weights")
         if self.cap is not None and (type(self.cap) is not int or self.cap < 1):
             raise InputError("a cap that is no whole number from 1", "1, 2, ...", "give cap=10")
         if self.weights == "equal":
@@ -138,13 +137,15 @@ def counts_of(counts: object) -> NDArray[np.int64]:
         >>> counts_of(3).tolist(), counts_of([2, 1]).tolist()
         ([1, 1, 1], [1, 2])
     """
-    if isinstance(counts, int) and not isinstance(counts, bool):
-        return Weights.equal(counts).number
-    try:
-        found = np.asarray(counts)
-    except (TypeError, ValueError, OverflowError):
-        found = np.zeros(0)
-    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu" or found.min() < 1:
+    if isinstance(counts, Integral) and not isinstance(counts, bool):
+        users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
+        return Weights.equal(users).number
+    found = checks.array(counts)
+    if (
+        found is None
+        or (found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu")
+        or (found.min() < 1 or found.max() > MOST_WEIGHT)
+    ):
         raise InputError(
             "counts that are not usable",
             "the number of users, or whole numbers from 1, one a user",
@@ -167,24 +168,14 @@ def _check_losses(method: str, budget: Budget) -> None:
 
 
 def _check_bias(bias: object) -> None:
-    number = isinstance(bias, int | float) and not isinstance(bias, bool)
-    if not number or not 0 < bias < _MOST_FARTHEST:  # type: ignore[operator]
-        raise InputError(
-            "a bias budget that is not usable", "a number above 0", "give for example bias=0.1"
-        )
+    checks.number(bias, "bias", above=0, below=_MOST_FARTHEST, example=0.1)
 
 
 def _check_farthest(farthest: object, size: float) -> None:
     if farthest is None:
         return
-    number = isinstance(farthest, int | float) and not isinstance(farthest, bool)
     # No bin is below half a size, and values are cut off at 2^61 bins.
-    if not number or not 0 <= farthest <= 2.0**59 * size:  # type: ignore[operator]
-        raise InputError(
-            "a farthest mean that is not usable",
-            "a number from 0 to 2^59 sizes of the moment",
-            "leave it out",
-        )
+    checks.number(farthest, "farthest", least=0, most=2.0**59 * size)
 
 
 def pure(method: str) -> InputError:

@@ -237,7 +237,12 @@ def _count(halvings: int) -> int:
 
 
 def _needed(weight: float, halvings: int) -> float:
-    """Part of the budget at which the best of the candidates stands out from an empty one."""
+    """Part of the budget at which the best of the candidates stands out from an empty one.
+
+    Where nobody counts, as in an optimal plan of a cell of two users, none ever does.
+    """
+    if weight == 0:
+        return math.inf
     return 2 * (math.log(_count(halvings)) + _MARGIN) / ((1 - _REWARD) * weight)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from shoal import checks
 from shoal.bounding import caps
-from shoal.errors import InputError
 from shoal.mechanisms.mean.adaptive import Adaptive
 from shoal.mechanisms.mean.akmv import Akmv
 from shoal.mechanisms.mean.array_averaging import ArrayAveraging, OptArrayAveraging
@@ -72,23 +72,20 @@ def settings_allowed(name: str) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind) if each.name != "lattice")
 
 
-def check_setting(name: str, value: object) -> None:
-    """Refuse a value that a setting cannot have.
+def checked_setting(name: str, value: object) -> str | int | float:
+    """The value of a setting, as a Python object that a plan can hold.
 
     Raises:
-        InputError: Another value.
+        InputError: A value that the setting cannot have.
+
+    Example:
+        >>> checked_setting("cap", 3), checked_setting("gamma", 0.2)
+        (3, 0.2)
     """
-    if name in _CHOICES and not (isinstance(value, str) and value in _CHOICES[name]):
-        choices = ", ".join(_CHOICES[name])
-        raise InputError(f"{name} is {str(value)[:40]!r}", f"one of {choices}", "choose one")
-    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < MOST_RECORDS
-    if name == "cap" and not whole and not (isinstance(value, str) and value in caps.NAMES):
-        raise InputError(
-            f"cap is {str(value)[:40]!r}",
-            f"{', '.join(caps.NAMES)}, or a whole number from 1",
-            'give for example cap="median"',
-        )
-    if name == "gamma" and not (isinstance(value, float) and 0 < value < 1):
-        raise InputError(
-            f"gamma is {str(value)[:40]!r}", "a number strictly between 0 and 1", "give gamma=0.2"
-        )
+    if name in _CHOICES:
+        return checks.choice(value, _CHOICES[name], name)
+    if name == "gamma":
+        return checks.number(value, name, above=0, below=1, example=0.2)
+    if isinstance(value, str):
+        return checks.choice(value, caps.NAMES, name)
+    return checks.whole(value, name, least=1, most=MOST_RECORDS - 1)

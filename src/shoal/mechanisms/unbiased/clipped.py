@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from shoal import checks
 from shoal.accounting.budget import Budget
 from shoal.errors import InputError
 from shoal.mechanisms.unbiased.base import OUTWARD, Drawn, Estimator
@@ -177,7 +178,7 @@ def check_interval(interval: object) -> Interval:
         InputError: It is none.
     """
     if isinstance(interval, tuple | list) and len(interval) == _ENDS:
-        numbers = [x for x in interval if isinstance(x, int | float) and not isinstance(x, bool)]
+        numbers = [x for x in interval if checks.is_number(x)]
         if len(numbers) == len(interval) and _usable(*numbers):
             return float(numbers[0]), float(numbers[1])
     raise InputError(

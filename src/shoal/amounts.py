@@ -1,0 +1,58 @@
+"""Amounts of privacy loss as callers give them, made exact."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+
+import numpy as np
+
+from shoal.checks import shown
+from shoal.errors import InputError
+
+# Python turns integers of up to 4300 digits into text and back.
+MOST_DIGITS = 4000
+# "1e999999999" is short to write and has a billion digits.
+_LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
+
+
+def amount(value: object, name: str) -> Fraction:
+    """An exact amount of privacy loss, 0 or more; a float counts as its shortest decimal.
+
+    Args:
+        value: A fraction, number, or text such as "0.1" or "1/3".
+        name: What it is called.
+
+    Raises:
+        InputError: Not a number, not finite, below zero, or of more than 4000 digits.
+
+    Example:
+        >>> amount(0.1, "epsilon"), amount("1/3", "epsilon")
+        (Fraction(1, 10), Fraction(1, 3))
+    """
+    found = None
+    with suppress(TypeError, ValueError, ArithmeticError):
+        found = _fraction(value)
+    limit = 10**MOST_DIGITS
+    if found is None or found < 0 or found.numerator >= limit or found.denominator >= limit:
+        raise InputError(
+            f"{name} is {shown(value)}",
+            f"a finite number, 0 or more, of at most {MOST_DIGITS} digits",
+            f"give for example {name}=0.1",
+        )
+    return found
+
+
+def _fraction(value: object) -> Fraction:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, str | Real | Decimal):
+        raise TypeError
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    # NumPy writes some of its numbers with their type.
+    written = value if isinstance(value, str) else str(value)
+    if len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written):
+        raise ValueError
+    return Fraction(written)

@@ -1,0 +1,187 @@
+"""Hostile arguments to everything that is public: only errors of shoal's own, and nothing spent.
+
+python -m tests.evidence.fuzz_api 1000 --seed 7          # a run
+python -m tests.evidence.fuzz_api --case 123 --seed 7    # one case again
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import shoal
+from tests.evidence.finding import Outcome
+from tests.evidence.fuzz_kit import Kit
+from tests.evidence.fuzz_targets import PRIVATE, TARGETS, touch
+from tests.evidence.fuzz_values import CANARIES, pool
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from tests.evidence.finding import Progress
+    from tests.evidence.fuzz_targets import Target
+
+NAME = "hostile arguments to the Python interface"
+PROMISES = ("G-FUZZ", "G-REFUSE", "G-CANARY")
+UNIT = "calls"
+FULL, REDUCED = 100_000, 2_000
+PARTS = 20
+_SECONDS = 30
+_MEMORY = 6 * 2**30
+_LONGEST = 1200
+_LEDGER = 0.3
+_VALUES = pool()
+
+
+class TooSlowError(BaseException):
+    """A call took longer than any of these may."""
+
+
+def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
+    """That many calls with one to three hostile arguments each."""
+    kit = Kit(folder)
+    home = Path.cwd()
+    # Odd texts are names of files, too.
+    os.chdir(folder)
+    old = resource.getrlimit(resource.RLIMIT_DATA)
+    before = signal.signal(signal.SIGALRM, _late)
+    failures = []
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, old[1]))
+    try:
+        for number in range(size):
+            found = case(kit, seed, number)
+            if found:
+                failures.append(f"seed {seed} case {number}: {found}")
+            progress(1)
+    finally:
+        os.chdir(home)
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        resource.setrlimit(resource.RLIMIT_DATA, old)
+    return Outcome(size, tuple(failures))
+
+
+def case(kit: Kit, seed: int, number: int) -> str:
+    """One call; what it broke, or nothing."""
+    dice = random.Random(f"{seed} {number}")  # noqa: S311
+    target = dice.choice(TARGETS)
+    arguments, words, ledger = _spoiled(target, kit, dice)
+    # What is public may be shown, whatever it holds.
+    public = {word.split("=")[0] for word in words.split(", ")} - set(PRIVATE)
+    spent = None if ledger is None else shoal.Ledger.open(ledger).spent
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        wrong = _call(target, kit, arguments, secret=not public)
+    if wrong == "refused" and ledger is not None and shoal.Ledger.open(ledger).spent != spent:
+        wrong = "a refusal that spent budget"
+    elif wrong in ("", "refused"):
+        wrong = f"a warning: {heard[0].category.__name__}: {heard[0].message}" if heard else ""
+    return f"{target.name}({words}): {wrong}" if wrong else ""
+
+
+def _spoiled(
+    target: Target, kit: Kit, dice: random.Random
+) -> tuple[dict[str, Any], str, str | None]:
+    arguments = target.arguments(kit)
+    for name, value in target.optional(kit).items():
+        if dice.random() < 0.5:
+            arguments[name] = value
+    names = [*arguments, *(set(target.optional(kit)) - set(arguments))]
+    names.sort()
+    ledger = kit.ledger if target.takes_ledger and dice.random() < _LEDGER else None
+    if ledger is not None:
+        arguments["ledger"] = ledger
+        for name in ("outcome_name", "values_name"):
+            if name in names:
+                arguments[name] = "public"
+    words = []
+    for name in dice.sample(names, min(len(names), dice.choice((1, 1, 2, 3)))):
+        value = dice.choice(list(_VALUES))
+        arguments[name] = _VALUES[value](kit.folder)
+        words.append(f"{name}={value}")
+    return arguments, ", ".join(words), ledger
+
+
+def _call(target: Target, kit: Kit, arguments: dict[str, Any], *, secret: bool) -> str:
+    """Nothing if it went well, `refused`, or what went wrong."""
+    signal.alarm(_SECONDS)
+    try:
+        try:
+            touch(target.find(kit)(**arguments))
+        finally:
+            signal.alarm(0)
+    except shoal.ShoalError as error:
+        return _unclean(error, secret=secret) or "refused"
+    except TooSlowError:
+        return f"took longer than {_SECONDS} s"
+    except Exception as error:  # noqa: BLE001
+        place = traceback.extract_tb(error.__traceback__)
+        own = [each for each in place if "/shoal/" in each.filename] or place[-1:]
+        at = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+        return f"{type(error).__name__} at {at}"
+    return ""
+
+
+def _unclean(error: BaseException, *, secret: bool) -> str:
+    text = str(error)
+    if "\n" in text or len(text) > _LONGEST or not text.isprintable():
+        return f"a message of {len(text)} characters that is not one short line"
+    link: BaseException | None = error if secret else None
+    seen = set()
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        try:
+            shown = "".join(traceback.format_exception_only(link))
+        except Exception:  # noqa: BLE001
+            shown = ""
+        if any(word in shown for word in CANARIES):
+            return f"a private value in {'the message' if link is error else 'its context'}"
+        link = link.__cause__ or link.__context__
+    return ""
+
+
+def _late(_: int, __: FrameType | None) -> None:
+    raise TooSlowError
+
+
+def main() -> None:
+    """Run from the command line, and count what was found by kind."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("size", type=int, nargs="?", default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", type=int)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        if asked.case is not None:
+            signal.signal(signal.SIGALRM, _late)
+            kit = Kit(Path(place))
+            dice = random.Random(f"{asked.seed} {asked.case}")  # noqa: S311
+            target = dice.choice(TARGETS)
+            arguments, words, _ = _spoiled(target, kit, dice)
+            sys.stdout.write(f"{target.name}({words})\n")
+            sys.stdout.flush()
+            target.find(kit)(**arguments)
+            return
+        found = run(asked.size, seed=asked.seed, folder=Path(place), progress=lambda _: None)
+    sys.stdout.write("\n".join(found.failures) + "\n")
+    kinds = Counter(
+        f"{line.split(': ', 1)[1].split('(')[0]} {line.rsplit(': ', 1)[-1]}"
+        for line in found.failures
+    )
+    for kind, often in kinds.most_common(60):
+        sys.stdout.write(f"{often:6d} {kind}\n")
+    sys.stdout.write(f"{len(found.failures)} of {found.tried}\n")
+
+
+if __name__ == "__main__":
+    main()

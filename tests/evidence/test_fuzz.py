@@ -1,0 +1,65 @@
+"""The fuzzers see what they look for, and start from sound calls."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import shoal
+from tests.evidence import fuzz_api, tiny
+from tests.evidence.fuzz_kit import Kit
+from tests.evidence.fuzz_targets import TARGETS, Target, missing, touch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_every_public_call_is_fuzzed() -> None:
+    """G-FUZZ: a public function or class without a target is found."""
+    assert missing() == []
+
+
+def test_what_calls_start_from_is_sound(tmp_path: Path) -> None:
+    """Sound arguments are taken: what the fuzzer spoils is not refused for another reason."""
+    kit = Kit(tmp_path)
+    unsound = []
+    for target in random.Random(3).sample(TARGETS, len(TARGETS)):  # noqa: S311
+        try:
+            touch(target.find(kit)(**target.arguments(kit)))
+        except shoal.ShoalError as error:
+            unsound.append((target.name, str(error)))
+    # These read what others write.
+    assert {name for name, _ in unsound} <= {
+        "Plan.load", "Occupancy.load", "UnbiasedPlan.load", "PrivateTrial.load",
+    }, unsound  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        lambda **_: 1 / 0,
+        lambda **_: int("a"),
+        lambda **_: (_ for _ in ()).throw(shoal.ShoalError("a\n" * 2000, "b", "c" * 2000)),
+    ],
+)
+def test_a_wrong_error_is_seen(tmp_path: Path, failing: object) -> None:
+    """The fuzzer itself: what is not ours, and what is too long, is a failure."""
+    kit = Kit(tmp_path)
+    target = Target("x", lambda _: failing)  # type: ignore[arg-type,return-value]
+    assert fuzz_api._call(target, kit, {}, secret=True) not in ("", "refused")
+
+
+@pytest.mark.parametrize("users", [1, 2, 3])
+@pytest.mark.parametrize("targets", ["equal", "balanced"])
+@pytest.mark.parametrize("epsilon", ["1/1000", 1, 50])
+def test_optimal_plans_of_few_users_in_a_selected_range(
+    tmp_path: Path, users: int, targets: str, epsilon: str | int
+) -> None:
+    """G-FUZZ: where nobody counts no range is found, and the plan is carried out all the same."""
+    wish = {
+        "method": "optimal", "epsilon": epsilon, "worthless": "keep",
+        "settings": {"range": "selected", "targets": targets},
+    }  # fmt: skip
+    assert tiny.attempt(((1, 2),) * users, wish, tmp_path) == ""
