@@ -101,7 +101,7 @@ def _spoiled(
     ledger = kit.ledger if target.takes_ledger and dice.random() < _LEDGER else None
     if ledger is not None:
         arguments["ledger"] = ledger
-        for name in ("outcome_name", "values_name"):
+        for name in ("outcome_name", "values_name", "privacy_unit"):
             if name in names:
                 arguments[name] = "public"
     words = []

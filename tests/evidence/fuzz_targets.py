@@ -119,6 +119,8 @@ def _trial_options(_: Kit) -> dict[str, Any]:
         "name": "first",
         "noise": None,
         "outcome_name": "bought",
+        "again": False,
+        "privacy_unit": "person",
     }
 
 
@@ -135,6 +137,8 @@ def _unbiased_options(_: Kit) -> dict[str, Any]:
         "noise": None,
         "confidence": 0.9,
         "values_name": "height",
+        "again": False,
+        "privacy_unit": "person",
     }
 
 
@@ -513,7 +517,14 @@ def _without_bias() -> Iterator[Target]:
         "UnbiasedPlan.release",
         lambda kit: kit.unbiased_plan.release,
         lambda kit: {"values": kit.values, "users": kit.users},
-        lambda _: {"name": "first", "noise": None, "confidence": 0.9, "values_name": "height"},
+        lambda _: {
+            "name": "first",
+            "noise": None,
+            "confidence": 0.9,
+            "values_name": "height",
+            "again": True,
+            "privacy_unit": "person",
+        },
         takes_ledger=True,
     )
     yield Target(
@@ -576,7 +587,7 @@ def _methods() -> Iterator[Target]:
         "Plan.release",
         lambda kit: kit.plan.release,
         lambda kit: {"records": kit.records, "ledger": kit.ledger},
-        lambda _: {"name": "first", "noise": None},
+        lambda _: {"name": "first", "noise": None, "again": True},
         takes_ledger=True,
     )
     yield Target(

@@ -129,14 +129,15 @@ def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> PrivacyUnit
         >>> unit_of("", named=False, recorded=True).name
         'each row'
     """
-    if privacy_unit == "" and named and recorded:
+    unsaid = isinstance(privacy_unit, str) and not privacy_unit
+    if unsaid and named and recorded:
         raise InputError(
             "a ledger without the name of what is protected",
             "privacy_unit, which says what a unit is: losses of one unit are added up",
             'give for example privacy_unit="person"',
         )
-    if privacy_unit == "":
+    if unsaid:
         return PrivacyUnit("user" if named else EACH_ROW)
-    if named and privacy_unit == EACH_ROW:
+    if named and isinstance(privacy_unit, str) and privacy_unit == EACH_ROW:
         return PrivacyUnit.of_column(EACH_ROW)
     return PrivacyUnit.of(privacy_unit)  # type: ignore[arg-type]
