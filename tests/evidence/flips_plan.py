@@ -95,7 +95,7 @@ def _carried_out(plan: shoal.Plan | unbiased.UnbiasedPlan, folder: Path, fields:
             plan.release(methods.records(table), ledger=book)
         else:
             values, who = specimens.values()
-            plan.release(values, who, ledger=book, values_name="height")
+            plan.release(values, who, ledger=book, values_name="height", privacy_unit="person")
     except ShoalError:
         charged = book.spent.epsilon
         return "a refusal was charged" if charged else f"harmless, no records fit: {fields}"

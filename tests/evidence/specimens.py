@@ -67,7 +67,8 @@ def _trials(folder: Path) -> dict[str, bytes]:
                 options: dict[str, Any] = {"unit": names} if named else {}
                 trial = mechanism.privatize(
                     outcome, at % 2, at // 2 % 3, space=space, ledger=book,
-                    outcome_name="bought", name="may", **options,
+                    outcome_name="bought",
+                    privacy_unit="person", name="may", **options,
                 )  # fmt: skip
                 suffix = "named" if named else "nameless"
                 found[f"trial, {name}, {kind}, {suffix}"] = trial.document
