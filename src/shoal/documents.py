@@ -15,6 +15,7 @@ from shoal import checks
 from shoal.errors import DocumentError, InputError
 from shoal.packed import pack_integers, unpack_integers
 from shoal.plain_json import MOST_BYTES, Document, canonical_bytes, plain, strict
+from shoal.schema import fits
 
 # Of a path in a message.
 _LONGEST = 300
@@ -48,10 +49,10 @@ def parse(text: bytes, schema: str | tuple[str, ...], what: str) -> Document:
 
 
 def check_schema(document: object, schemas: tuple[str, ...], what: str) -> Document:
-    """Refuse what is no object of one of some schemas.
+    """Refuse what is no object of one of some schemas, or does not fit its schema at any depth.
 
     Raises:
-        DocumentError: Another kind or version.
+        DocumentError: Another kind or version, or a part that is unknown, missing or ill-typed.
     """
     named = " or ".join(schemas)
     if not isinstance(document, dict) or document.get("schema") not in schemas:
@@ -60,7 +61,7 @@ def check_schema(document: object, schemas: tuple[str, ...], what: str) -> Docum
             f"a JSON object whose schema is {named}",
             "check that this is the right file and the right version of shoal",
         )
-    return document
+    return fits(document, what.partition(" ")[0])
 
 
 def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:

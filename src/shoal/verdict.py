@@ -30,9 +30,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All checks of one manifest."""
+    """All checks of one manifest, and what none of them can tell.
+
+    Attributes:
+        checks: Each claim that was recomputed.
+        unverified: What a manifest cannot prove, in sentences; no verdict depends on it.
+    """
 
     checks: tuple[Check, ...]
+    unverified: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -40,17 +46,34 @@ class Verdict:
         return all(check.holds for check in self.checks)
 
     def __str__(self) -> str:
-        """One line a check, and the verdict."""
+        """One line a check, one for what cannot be checked, and the verdict."""
         lines = [f"{'ok ' if c.holds else 'NO '} {c.claim}: {c.found}" for c in self.checks]
-        return "\n".join([*lines, "yes, every claim holds" if self.holds else "NO"])
+        lines += [f"?   not verifiable: {each}" for each in self.unverified]
+        verdict = "yes, every claim that can be recomputed holds" if self.holds else "NO"
+        return "\n".join([*lines, verdict])
 
 
-def checked(check: Callable[[Document], Iterable[Check]], manifest: Document) -> Verdict:
+# What no manifest of any kind can prove.
+ALWAYS = (
+    "that the noise was drawn from the operating system, once, and by an unchanged shoal",
+    "the drawn numbers themselves: others that fit are others' word (a ledger binds them)",
+    "that counts, groups and names of columns are those of the data",
+    "that the request, its bounds and its name were chosen without looking at private values",
+    "the versions of shoal, OpenDP and Python",
+)
+
+
+def checked(
+    check: Callable[[Document], Iterable[Check]],
+    manifest: Document,
+    unverified: Iterable[str] = (),
+) -> Verdict:
     """Run all checks of a manifest; one whose parts cannot be read is damaged, whatever happens.
 
     Args:
         check: Gives the checks of a manifest.
         manifest: The document.
+        unverified: What these cannot tell, besides what no manifest can prove.
 
     Raises:
         DocumentError: A part is missing or damaged.
@@ -60,7 +83,7 @@ def checked(check: Callable[[Document], Iterable[Check]], manifest: Document) ->
         True
     """
     try:
-        return Verdict(tuple(check(manifest)))
+        return Verdict(tuple(check(manifest)), (*ALWAYS, *unverified))
     except (
         KeyError,
         TypeError,
@@ -68,6 +91,8 @@ def checked(check: Callable[[Document], Iterable[Check]], manifest: Document) ->
         AttributeError,
         IndexError,
         ArithmeticError,
+        RuntimeError,
+        StopIteration,
         DocumentError,
     ):
         raise_alone(

@@ -158,11 +158,14 @@ def test_hostile_documents_are_refused_at_once(case: str, tmp_path: Path) -> Non
         at = at[int(name)] if isinstance(at, list) else at[name]
     at[last] = value
     (tmp_path / "t.json").write_bytes(documents.canonical_bytes(document))
-    found = PrivateTrial.load(tmp_path / "t.json")
-    asks: list[Callable[[], object]] = [found.estimate, found.table, found.priors]
+    asks: list[Callable[[PrivateTrial], object]] = [
+        PrivateTrial.estimate,
+        PrivateTrial.table,
+        PrivateTrial.priors,
+    ]
     for ask in asks:
         with pytest.raises(DocumentError, match="allowed:"):
-            ask()
+            ask(PrivateTrial.load(tmp_path / "t.json"))
 
 
 @pytest.mark.parametrize(

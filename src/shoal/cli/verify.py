@@ -31,9 +31,15 @@ def verify(
             entry.document == manifest.read_bytes() for entry in shoal.Ledger.open(ledger).entries()
         )
         check = Check("recorded in the ledger", found, str(ledger))
-        verdict = Verdict((*verdict.checks, check))
+        verdict = Verdict((*verdict.checks, check), verdict.unverified)
     if as_json:
-        show_json({"holds": verdict.holds, "checks": [asdict(check) for check in verdict.checks]})
+        show_json(
+            {
+                "holds": verdict.holds,
+                "checks": [asdict(check) for check in verdict.checks],
+                "unverified": list(verdict.unverified),
+            }
+        )
     else:
         show(str(verdict))
     if not verdict.holds:

@@ -7,6 +7,7 @@ bounding, accounting, records or theory: a fault there is not repeated here.
 from __future__ import annotations
 
 import hashlib
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,12 @@ from shoal.release.verify_design import Design
 from shoal.release.verify_errors import Errors, compare
 from shoal.release.verify_facts import Facts, rational
 from shoal.release.verify_gaps import gap_holds, targets_hold
+from shoal.release.verify_keys import keys_hold
 from shoal.release.verify_losses import Losses
 from shoal.release.verify_ranges import ranges_hold, room_holds
 from shoal.release.verify_results import results_hold
 from shoal.release.verify_statistics import SHARINGS
-from shoal.strict import real, release_name, unit, whole
+from shoal.strict import real, release_name, unit
 from shoal.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
@@ -44,7 +46,16 @@ def verify(manifest: documents.Document) -> Verdict:
         DocumentError: Not a manifest, or a part is missing or damaged.
     """
     documents.check_schema(manifest, (SCHEMA,), "manifest")
-    return checked(_checks, manifest)
+    return checked(_checks, manifest, _UNVERIFIED)
+
+
+_UNVERIFIED = (
+    (
+        "parameters that depend on the loss of a cell (minimax caps, ranks, rewards, parts), beyond"
+        " their limits: bad ones cost error, never privacy"
+    ),
+    "that cells left out as worthless are so",
+)
 
 
 _PARTS = {
@@ -66,6 +77,8 @@ _NUMBERS = {
 _RESULT = {"cell", "key", "statistic", "steps", "range", "unclamped", "value", "interval"}
 _NEIGHBOURS = "values: all values of one user change, the counts are public"
 _STATED = {"unit", "neighbours", "privacy", "delta", "epsilon", "epsilon_at_most"}
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
+_CONFIDENCE = 0.95
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
@@ -102,6 +115,7 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
         Check("guarantee in words", *_guarantee(manifest, facts, stated)),
         Check("within what was asked for", *_asked(plan["request"], facts, stated, claims)),
         Check("noise of the operating system", *_genuine(manifest)),
+        Check("cells", *keys_hold(plan["occupancy"]["cells"], len(facts.total))),
         Check("public rules", *_rules(facts, plan)),
         Check("mechanism", *verify_mechanism.parameters_hold(mechanism, facts, arrays)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
@@ -147,7 +161,9 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
         and unit(guarantee["unit"]) == f"all values of one {manifest['records']['user']}"
         and guarantee["privacy"] == _PRIVACY[facts.gaussian]
         and guarantee["delta"] == plan["claims"]["delta"] == delta
-        and stated <= shown <= stated * (1 + Fraction(1, 2**50))
+        # The least floating-point number that does not understate the loss.
+        and Fraction(math.nextafter(float(shown), -math.inf)) < stated <= shown
+        and manifest["confidence"] == _CONFIDENCE
         and manifest["schema"] == SCHEMA
         and plan["schema"] == "shoal.plan/3"
         and plan["occupancy"]["schema"] == "shoal.occupancy/1"
@@ -163,11 +179,13 @@ def _asked(
     if (request["epsilon"] is None) == (request["error"] is None):
         return False, "not one of epsilon and error"
     if request["epsilon"] is not None:
-        return stated <= rational(request["epsilon"]), f"epsilon {request['epsilon']}"
+        asked = rational(request["epsilon"])
+        return _LEAST <= asked <= _MOST and stated <= asked, f"epsilon {request['epsilon']}"
     if request["method"] not in {*SHARINGS, "optimal"} or len(facts.statistics) > 1 or facts.delta:
         return False, "an error, with a method, statistics or delta that take epsilon only"
     largest = max(real(error) for error in claims["worst_case_error"])
-    return largest <= real(request["error"]), f"error {request['error']}"
+    holds = largest <= real(request["error"]) and stated <= _MOST
+    return holds, f"error {request['error']}"
 
 
 def _genuine(manifest: documents.Document) -> tuple[bool, str]:
@@ -176,15 +194,17 @@ def _genuine(manifest: documents.Document) -> tuple[bool, str]:
 
 
 def _rules(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
-    users = np.bincount(facts.cell)[facts.released]
-    fewest, rule = int(users.min()), plan["request"]
-    least = int(facts.total[facts.released].min())
-    holds = (
-        fewest >= whole(rule["min_users"], 1, 2**62)
-        and least >= whole(rule["min_records"], 1, 2**62)
-        and rule["worthless"] in {"drop", "keep", "refuse"}
-        and len(plan["status"]) == len(facts.total)
+    """The status of every cell, again; which others are worthless is the planner's word."""
+    users, rule, status = np.bincount(facts.cell), plan["request"], plan["status"]
+    few, thin = users < rule["min_users"], facts.total < rule["min_records"]
+    if len(status) != len(few):
+        return False, "not one status a cell"
+    own = {"released", "worthless"} if rule["worthless"] == "drop" else {"released"}
+    holds = all(
+        each == "too few users" if one else each == "too few records" if other else each in own
+        for each, one, other in zip(status, few.tolist(), thin.tolist(), strict=True)
     )
+    fewest, least = int(users[facts.released].min()), int(facts.total[facts.released].min())
     return holds, f"at least {fewest} users and {least} records in a released cell"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Larger numbers than shoal ever writes would only keep the verifier busy.
-_RATIONAL = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,130})?")
+_RATIONAL = re.compile(r"(0|[1-9][0-9]{0,39})(/[1-9][0-9]{0,130})?", re.ASCII)
 MOST_STEPS = 2**63
 # Claims printed as floats may differ from the exact value by rounding, never by more.
 TOLERANCE = 1e-9
@@ -32,10 +32,13 @@ _MOST_BITS, _MOST_TICK_BITS = 60, 24
 
 
 def rational(text: object) -> Fraction:
-    """A fraction as shoal writes it, or ValueError."""
+    """A fraction in lowest terms, as shoal writes it, or ValueError."""
     if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
         raise ValueError
-    return Fraction(text)
+    found = Fraction(text)
+    if str(found) != text:
+        raise ValueError
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +73,7 @@ class Facts:
         cell = documents.unpack_integers(occupancy["cell"], "cell")
         count = documents.unpack_integers(occupancy["count"], "count")
         lo, hi = (Fraction(real(side)) for side in plan["bounds"])
-        if int(cell.max()) >= len(cell):
-            raise ValueError
+        _fit_together(lengths, cell, count)
         facts = cls(
             user=np.repeat(np.arange(len(lengths)), lengths),
             cell=cell,
@@ -88,10 +90,13 @@ class Facts:
             lo=lo,
             width=hi - lo,
         )
-        pairs = facts.user * (int(cell.max()) + 1) + cell
+        # Cells rise within a user: none is there twice.
+        rising = (np.diff(cell) > 0) | (np.diff(facts.user) > 0)
         sound = (
-            len(facts.user) == len(cell) == len(count) == len(np.unique(pairs))
+            bool(rising.all())
             and int(count.min()) > 0
+            # No cell without members, and none more than have keys.
+            and all(facts.total)
             and len(set(facts.released)) == len(facts.released)
             and len(facts.scale) == len(facts.statistics) * len(facts.released)
             and min(facts.scale) > 0
@@ -149,6 +154,16 @@ class Facts:
         place = np.full(len(self.total), -1)
         place[self.released] = np.arange(len(self.released))
         return place
+
+
+def _fit_together(
+    lengths: NDArray[np.int64], cell: NDArray[np.int64], count: NDArray[np.int64]
+) -> None:
+    """Refuse columns of other lengths before anything is allocated for them."""
+    if not 0 < len(lengths) <= len(cell) == len(count) or int(cell.max()) >= len(cell):
+        raise ValueError
+    if not 0 < int(lengths.min()) <= int(lengths.max()) <= len(cell) == int(lengths.sum()):
+        raise ValueError
 
 
 def sum_by(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[Any]:

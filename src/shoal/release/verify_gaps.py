@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.release import verify_gaussian, verify_statistics
+from shoal.release import verify_gaussian, verify_keys, verify_statistics
 from shoal.release.verify_facts import TOLERANCE
 from shoal.release.verify_optimal import proves
 from shoal.release.verify_statistics import JOINT_MARGIN, MEAN, VARIANCE, VARIANCE_MARGIN
@@ -38,8 +38,10 @@ def gap_holds(
     facts, method = errors.design.facts, plan["request"]["method"]
     claimed = plan["claims"]["gap"]
     weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
-    asked = {1.0, *(real(each) for each in plan["request"]["weights"].values())}
-    if weight.shape != (len(facts.released),) or not set(weight.tolist()) <= asked:
+    asked = plan["request"]["weights"]
+    labels = verify_keys.labels(plan["occupancy"]["cells"])
+    wanted = [real(asked.get(labels[cell], 1.0)) for cell in facts.released]
+    if weight.tolist() != wanted or not asked.keys() <= {*labels}:
         return False, "other weights than asked for"
     settings = plan["request"]["settings"]
     balances = method == "balanced" or settings.get("noise") == "balanced"
@@ -51,10 +53,12 @@ def gap_holds(
     if balances:
         spent = 2 * losses.largest if facts.gaussian else epsilon
         found = _balanced(errors, weight, price, float(spent))
-        return found <= real(claimed) + TOLERANCE, f"{found:.2e} per cell"
+        holds = math.isfinite(found) and abs(found - real(claimed)) <= TOLERANCE * (1 + found)
+        return holds, f"{found:.2e} per cell"
     if not targets_hold(facts, plan)[0]:
         return False, "nothing to compare errors with"
     targets = np.array([real(each) for each in plan["targets"]], dtype=np.float64)
+    targets = targets / targets.max()
     # What the selection of a range costs is not there for noise.
     left = epsilon - Fraction(losses.once(), 2**facts.bits)
     return proves(errors, targets, price, left, real(claimed))
@@ -72,18 +76,22 @@ def targets_hold(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
     if found.shape != (len(facts.released),) or not (found > 0).all():
         return False, "not one number above 0 for each released cell"
     if request["settings"].get("targets", "equal") == "equal" or request["error"] is not None:
-        same = found * np.array(plan["numbers"]["weight"], dtype=np.float64)
-        if float(same.max()) > float(same.min()) * (1 + TOLERANCE):
+        same = found / found.max() * np.array(plan["numbers"]["weight"], dtype=np.float64)
+        if not 0 < float(same.max()) <= float(same.min()) * (1 + TOLERANCE):
             return False, "not in proportion to one over the weights"
     return True, f"{len(found)} relative errors"
 
 
 def _prices(packed: documents.Document, size: int) -> Floats:
+    """Prices over the largest: only their proportions count, and sums of them stay finite."""
     users = documents.unpack_integers(packed["user"], "prices")
-    price = np.zeros(size)
-    price[users] = packed["price"]
-    if not (np.isfinite(price).all() and (price >= 0).all()):
+    told = np.array([real(each) for each in packed["price"]])
+    if not len(users) == len(told) > 0 or not bool((np.diff(users) > 0).all()) or users[-1] >= size:
         raise ValueError
+    if not bool((told > 0).all()):
+        raise ValueError
+    price = np.zeros(size)
+    price[users] = told / told.max()
     return price
 
 
@@ -99,6 +107,9 @@ def _balanced(errors: Errors, weight: Floats, price: Floats, spent: float) -> fl
         return math.inf
     bound = math.log(spent * price.sum() / weight.sum())
     found = float(weight @ np.log(weight / per_cell)) / float(weight.sum()) + bound
+    # A comparison with NaN must not turn it into 0.
+    if not math.isfinite(found):
+        return math.inf
     return max(0.0, found / 2 if facts.gaussian else found)
 
 

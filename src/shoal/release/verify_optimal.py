@@ -44,15 +44,19 @@ def proves(
         epsilon: Of the plan.
         claimed: The gap.
     """
-    if claimed < 0:
-        return False, "a gap below 0"
+    if not 0 <= claimed < math.inf:
+        return False, "no gap from 0"
     factor = float((_without_rounding(errors) / targets).max())
     proof = _Proof(errors, price)
     # A gap may be better than the truth by the last places of floating-point numbers only.
-    bound = proof.bound(factor / (1 + claimed) * (1 - TOLERANCE) * targets)
-    return bound >= float(epsilon) * (
-        1 - TOLERANCE
-    ), f"{claimed:.2e} at most, by a loss {bound:.9g}"
+    error = factor / (1 + claimed) * (1 - TOLERANCE) * targets
+    bound = proof.bound(error)
+    holds = (
+        bool(np.isfinite(error).all() and (error > 0).all())
+        and math.isfinite(bound)
+        and bound >= float(epsilon) * (1 - TOLERANCE)
+    )
+    return holds, f"{claimed:.2e} at most, by a loss {bound:.9g}"
 
 
 def _without_rounding(errors: Errors) -> Floats:

@@ -124,6 +124,7 @@ def _manifest(
             },
             "plan": plan.to_document(),
             "result": {
+                "exact": text(drawn.value),
                 "value": value,
                 "interval": [value - half, value + half],
                 "confidence": CONFIDENCE,

@@ -21,6 +21,7 @@ from shoal.unbiased.verify_facts import (
     SYMMETRIC,
     Facts,
     rational,
+    signed,
 )
 from shoal.unbiased.verify_losses import exact_loss, parameters_hold
 from shoal.verdict import Check, Verdict, checked
@@ -42,7 +43,7 @@ _WISHES = {
     *("moments", "epsilon", "delta", "interval", "bias", "weights", "cap", "reuse", "farthest"),
 }
 _CLAIMS = {"epsilon", "delta", "bias_bound", "standard_error", "rmse_bound", "noise_scale"}
-_RESULT = {"value", "interval", "confidence", "coarse_failed"}
+_RESULT = {"exact", "value", "interval", "confidence", "coarse_failed"}
 _VERSIONS = {"shoal", "opendp", "python"}
 _NEIGHBOURS = "values: all values of one user change, the counts are public"
 _STATED = {
@@ -55,6 +56,7 @@ _APPROXIMATE = {
     **dict.fromkeys(PUBLISHING, f"approximate differential privacy; {_SAMPLED}"),
     SYMMETRIC: f"approximate differential privacy; should the coarse step fail, {_SAMPLED}",
 }
+_CONFIDENCE, _GUESS = 0.95, 61
 # Bounds are floating-point numbers of another machine's logarithms.
 _CLOSE = 1e-9
 
@@ -77,7 +79,16 @@ def verify(manifest: documents.Document) -> Verdict:
         shoal.errors.DocumentError: manifest is not of the schema shoal.unbiased/1; ...
     """
     documents.check_schema(manifest, (SCHEMA,), "manifest")
-    return checked(_checks, manifest)
+    return checked(_checks, manifest, _UNVERIFIED)
+
+
+_UNVERIFIED = (
+    (
+        "that users are independent and their values keep the moments: the certificates rest on it,"
+        " the loss does not"
+    ),
+    "that no other parameters of this loss err less",
+)
 
 
 def _checks(manifest: documents.Document) -> list[Check]:
@@ -166,13 +177,16 @@ def _request(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
 
 def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:
     truth = Bounds.of(facts).bias
-    return _covers(facts.claims["bias_bound"], truth), f"at most {truth:.6g}"
+    holds = math.isfinite(truth) and _covers(facts.claims["bias_bound"], truth)
+    return holds, f"at most {truth:.6g}"
 
 
 def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:
     truth, claims = Bounds.of(facts), facts.claims
     stated, bias = claims["standard_error"], claims["bias_bound"]
     rmse = math.hypot(bias, stated)
+    if not all(map(math.isfinite, (truth.variance, truth.bias, rmse))):
+        return False, "errors without a bound"
     holds = (
         math.isfinite(truth.variance)
         and _covers(stated, math.sqrt(truth.variance))
@@ -186,30 +200,39 @@ def _result(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     result = manifest["result"]
     value, failed = real(result["value"]), result["coarse_failed"]
     known = isinstance(failed, bool) if facts.method == SYMMETRIC else failed is None
-    if facts.method != CLIPPED:
-        return known, f"{value:.6g}"
-    return known and _on_lattice(facts, value), f"{value:.6g}, a whole number of steps of noise"
+    exact = signed(result["exact"])
+    if not known or float(exact) != value:
+        return False, f"{value:.6g}, not that of the exact number"
+    if facts.method in PUBLISHING or failed is True:
+        return True, f"{value:.6g}, as a fraction"
+    return _on_lattice(facts, exact), f"{value:.6g}, a whole number of steps of noise"
 
 
-def _on_lattice(facts: Facts, value: float) -> bool:
-    """Whether a value is what some whole number of steps gives, rounded to a float."""
-    numbers, tick = facts.parameters, tick_of(facts)
-    middle = (numbers["low"] + numbers["high"]) // 2 * tick
-    step = tick / int(facts.weight.sum()) / numbers["per_unit"]
-    steps = round((Fraction(value) - middle) / step)
-    return float(middle + steps * step) == value
+def _on_lattice(facts: Facts, exact: Fraction) -> bool:
+    """Whether an estimate is a whole number of steps from a place where one can start.
+
+    The grid starts at a whole number of ticks, the guess of a symmetric mean at one of 2^-61 bins.
+    """
+    tick, users = tick_of(facts), int(facts.final.sum())
+    if facts.method == SYMMETRIC:
+        tick = Fraction(2) ** (facts.parameters["coarse_exponent"] - _GUESS)
+    return (exact / (tick / users / facts.parameters["per_unit"])).denominator == 1
 
 
 def _interval(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     result, claims = manifest["result"], facts.claims
     value, confidence = real(result["value"]), real(result["confidence"])
     low, high = map(real, result["interval"])
-    if not 0 < confidence < 1:
-        return False, "no confidence"
+    if confidence != _CONFIDENCE:
+        return False, f"another confidence than {_CONFIDENCE}"
     # Chebyshev: further than k deviations with probability at most 1/k^2.
     half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(1 - confidence)
     slack = _CLOSE * half + 4 * math.ulp(value)
-    holds = abs(value - half - low) <= slack and abs(value + half - high) <= slack
+    holds = (
+        math.isfinite(half)
+        and abs(value - half - low) <= slack
+        and abs(value + half - high) <= slack
+    )
     return holds, f"{value:.6g} -+ {half:.6g} at {confidence:.4g}"
 
 

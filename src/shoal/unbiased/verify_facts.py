@@ -59,6 +59,17 @@ def rational(value: object) -> Fraction:
     return number
 
 
+def signed(value: object) -> Fraction:
+    """The same, below 0 with a minus."""
+    found = text(value)
+    if found.startswith("-"):
+        number = rational(found[1:])
+        if number == 0:
+            raise ValueError
+        return -number
+    return rational(found)
+
+
 @dataclass(frozen=True, eq=False)
 class Facts:
     """Public facts of an unbiased mean.

@@ -39,8 +39,8 @@ FAULTS = (
         "a plan may spend more than was asked for",
         "G-VERIFY",
         "release/verify.py",
-        'return stated <= rational(request["epsilon"]), f"epsilon',
-        'return stated <= 2 * rational(request["epsilon"]), f"epsilon',
+        "and stated <= asked, f",
+        "and stated <= 2 * asked, f",
         _CELLS,
     ),
     Fault(
