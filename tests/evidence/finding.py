@@ -36,6 +36,8 @@ ATTACKS: tuple[str, ...] = (
     "capacity",
     "flips_ledger",
     "flips_plan",
+    "flips_manifest",
+    "lies",
     "draws",
     "selections",
     "responses",

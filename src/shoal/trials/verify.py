@@ -79,6 +79,7 @@ def verify(manifest: documents.Document) -> Verdict:
 
 
 _UNVERIFIED = (
+    "that outcomes were moved to the levels in the way stated, at random or to the nearest",
     (
         "which unit gave which response, and which group of equal size is which: names and"
         " responses may be swapped where counts stay (a ledger binds them)"

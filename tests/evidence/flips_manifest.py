@@ -1,0 +1,77 @@
+"""Single bits of manifests flipped: cells by every method, trials by every mechanism, means.
+
+Reading must refuse the file with an error of shoal, or a claim must fail. A flip after which every
+claim holds must be in a field that the verdict itself lists as one that a manifest alone cannot
+prove, or in the last digits of a number, or in the prices of a proof that holds with them, too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import shoal
+from shoal.errors import ShoalError
+from tests.evidence import specimens
+from tests.evidence.finding import Outcome
+from tests.evidence.unproven import unproven
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.evidence.finding import Progress
+
+NAME = "bit flips of manifests"
+PROMISES = ("G-VERIFY",)
+UNIT = "flips"
+FULL, REDUCED, PARTS = 10_000, 200, 4
+
+
+def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
+    """Flip a bit of each manifest in turn, and ask for a second opinion."""
+    every = list(specimens.manifests(folder).items())
+    rng, failures = np.random.default_rng(seed), []
+    counts: dict[str, int] = {}
+    for name, whole in every:
+        path = folder / "manifest.json"
+        path.write_bytes(whole)
+        if not shoal.verify(path).holds:
+            failures.append(f"{name}: a true manifest does not hold")
+    for number in range(size):
+        name, whole = every[number % len(every)]
+        bit = int(rng.integers(8 * len(whole)))
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        found = _judge(whole, bytes(flipped), folder)
+        if found.startswith(("refused", "a claim", "holds: ")):
+            counts[found] = counts.get(found, 0) + 1
+        else:
+            failures.append(f"{name}, bit {bit}: {found}")
+        progress(1)
+    return Outcome(size, tuple(failures), counts=counts)
+
+
+def _harmless(path: str) -> bool:
+    """Any prices prove the gap that they prove; last digits are those of another machine."""
+    return path.startswith("plan.prices.price") or path.endswith(specimens.ROUNDING)
+
+
+def _judge(whole: bytes, flipped: bytes, folder: Path) -> str:
+    """How the flip was seen, or what is wrong."""
+    path = folder / "manifest.json"
+    path.write_bytes(flipped)
+    try:
+        verdict = shoal.verify(path)
+    except ShoalError:
+        return "refused"
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__} instead of an error of shoal"
+    if not verdict.holds:
+        return "a claim fails"
+    paths = specimens.changed_paths(json.loads(whole), json.loads(flipped))
+    left = [path for path in paths if not (unproven(verdict, path) or _harmless(path))]
+    if left:
+        return f"holds with another {', '.join(left)}"
+    return f"holds: {', '.join(paths)}"

@@ -1,0 +1,63 @@
+"""Which fields of a manifest a verdict says it cannot prove."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shoal.verdict import Verdict
+
+_DRAWN = "the drawn numbers themselves"
+_RECORDS = "counts, groups and names of columns"
+_WISHES = "that the request, its bounds and its name"
+_PARAMETERS = "parameters that depend on the loss of a cell"
+_CHOSEN = "parameters that were chosen by predicted variance"
+_UNITS = "which unit gave which response"
+# Words that a verdict must say for a field to be one that it does not prove.
+_SAID = {
+    "versions": "the versions of shoal, OpenDP and Python",
+    "results": _DRAWN,
+    "result": _DRAWN,
+    "released": _DRAWN,
+    "effects": _DRAWN,
+    "values": _RECORDS,
+    "records": _RECORDS,
+    "plan.source": _RECORDS,
+    "plan.occupancy": _RECORDS,
+    "plan.counts": _RECORDS,
+    "question.about": _RECORDS,
+    "question.assignment": _RECORDS,
+    "question.assignment.units": _UNITS,
+    "question.mechanism.aggregate.sizes": _RECORDS,
+    "name": _WISHES,
+    "question.name": _WISHES,
+    "plan.request": _WISHES,
+    "plan.wishes": _WISHES,
+    "plan.bounds": _WISHES,
+    "question.mechanism.asked": _WISHES,
+    "question.space.rounding": "that outcomes were moved to the levels in the way stated",
+    "plan.mechanism.parameters": _PARAMETERS,
+    "plan.status": "that cells left out as worthless are so",
+    "question.mechanism.parameters": _CHOSEN,
+    "question.mechanism.reason": _CHOSEN,
+    "plan.parameters": "that no other parameters of this loss",
+}
+# They follow from others: the digest of the question, and a proof that holds with any prices.
+_FOLLOW = ("request", "plan.prices")
+
+
+def unproven(verdict: Verdict, path: str) -> bool:
+    """Whether the verdict lists what a field says among what a manifest cannot prove.
+
+    Args:
+        verdict: On the manifest.
+        path: Names of the way to the field, joined by dots; places in lists are left out.
+    """
+    if _within(path, _FOLLOW):
+        return True
+    words = [said for start, said in _SAID.items() if _within(path, (start,))]
+    return any(said in line for said in words for line in verdict.unverified)
+
+
+def _within(path: str, starts: tuple[str, ...]) -> bool:
+    return any(path == start or path.startswith(f"{start}.") for start in starts)
