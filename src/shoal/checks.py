@@ -250,7 +250,9 @@ def items(value: object, name: str, *, least: int = 1, most: int = _MOST_ITEMS) 
         found = list(value) if len(value) <= most else None
     if found is not None and least <= len(found) <= most:
         return found
-    raise InputError(f"{name} is {shown(value)}", f"a list of {least} to {most} of them", "give it")
+    got = shown(value) if found is None else f"a list of {len(found)}"
+    allowed = f"a list of {least}" if least == most else f"a list of {least} to {most}"
+    raise InputError(f"{name} is {got}", allowed, "put them in a list")
 
 
 def mapping(value: object, name: str) -> dict[str, Any]:

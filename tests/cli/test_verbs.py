@@ -175,4 +175,4 @@ def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> 
     assert "ends in .png" in shell.bad(*missing, "--frontier", "f.gif")
     assert "a folder that is there" in shell.bad(*missing, "--frontier", "no/f.png")
     assert "--versus without --frontier" in shell.bad(*missing, "--versus", "balanced")
-    assert "a method 'best'" in shell.bad(*FRONTIER, "--versus", "best")
+    assert "method is 'best'" in shell.bad(*FRONTIER, "--versus", "best")

@@ -251,11 +251,11 @@ def test_plans_of_a_frontier_can_be_kept() -> None:
 @pytest.mark.parametrize(
     ("methods", "epsilons", "said"),
     [
-        (["best"], [1], "a method 'best'; allowed: some of balanced"),
-        ("balanced", [1], "methods are 'balanced'; allowed: a list"),
-        ([], [1], "a list of names"),
-        (FAST, [], "a list of losses"),
-        (FAST, "1", "epsilons are '1'"),
+        (["best"], [1], "method is 'best'; allowed: one of balanced"),
+        ("balanced", [1], "methods is 'balanced'; allowed: a list"),
+        ([], [1], "methods is a list of 0"),
+        (FAST, [], "epsilons is a list of 0"),
+        (FAST, "1", "epsilons is '1'"),
         (FAST, [0], "epsilon is 0"),
         (FAST, [1e7], "1e-09 to 1e"),
     ],
