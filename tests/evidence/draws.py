@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "noise against its exact distribution"
 PROMISES = ("G-ACCOUNTING", "G-CONVERSION")
 UNIT = "draws"
-FULL, REDUCED, PARTS = 48_000_000, 80_000, 1
+FULL, REDUCED, PARTS = 16_000_000, 80_000, 1
 
 BITS = (1, 6, 20, 40)
 KINDS = ("Laplace", "Gaussian")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME = "orders of rows, partitions, threads and engines"
 PROMISES = ("G-ORDER", "G-ENGINES", "G-REPLAY")
 UNIT = "releases"
-FULL, REDUCED, PARTS = 3000, 60, 4
+FULL, REDUCED, PARTS = 1000, 60, 4
 
 # Releases of each data set.
 _AGAIN = 6

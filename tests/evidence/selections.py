@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "selections against their exact distribution"
 PROMISES = ("G-SELECTION",)
 UNIT = "selections"
-FULL, REDUCED, PARTS = 4_000_000, 5_000, 1
+FULL, REDUCED, PARTS = 1_000_000, 5_000, 1
 
 # Scores and scale; the first tells a wrong scale best and gets most of the draws.
 CASES = (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "every small occupancy by every method"
 PROMISES = ("G-FUZZ",)
 UNIT = "plans"
-FULL, REDUCED = 50_000, 100
+FULL, REDUCED = 5_000, 100
 PARTS = 10
 _LOSSES = ("1/1000", 1, 50)
 _RULES = ("keep", "drop", "refuse")
