@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _TYPES = ("<u1", "<u2", "<u4", "<u8")
 _PARTS = {"type", "length", "data"}
-# A small file does not fill the memory: beyond 2^24 bytes a column is at most 32 times as long as
+# A small file does not fill the memory: beyond 2^22 bytes a column is at most 32 times as long as
 # what it is packed in. Columns that could be packed more tightly are written plainly.
-_FREE, _RATIO = 2**24, 32
+_FREE, _RATIO = 2**22, 32
 
 
 def pack_integers(values: NDArray[np.integer[Any]]) -> Document:

@@ -8,12 +8,14 @@ from shoal import documents
 from shoal.release import verify as of_cells
 from shoal.trials import verify as of_trials
 from shoal.unbiased import verify as of_unbiased
+from shoal.verdict import Verdict
+from shoal.verification_ledger import ledger_checks
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from shoal.verdict import Verdict
+    from shoal.accounting.ledger import Ledger
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
     of_cells.SCHEMA: of_cells.verify,
@@ -22,18 +24,25 @@ _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
 }
 
 
-def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
+def verify(
+    manifest: str | os.PathLike[str] | documents.Document,
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+) -> Verdict:
     """Recompute epsilon and every certificate of a manifest from it alone.
 
     Args:
         manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased
             mean.
+        ledger: Check, too, that this ledger holds and recorded these very bytes, for this request
+            and unit, at no less than what they cost.
 
     Returns:
         A verdict; it is false if any claim is better than the truth.
 
     Raises:
         DocumentError: Not a manifest, or a part is missing or damaged.
+        LedgerError: The ledger is missing or cannot be read.
 
     Example:
         >>> verify({"schema": "another"})
@@ -45,4 +54,7 @@ def verify(manifest: str | os.PathLike[str] | documents.Document) -> Verdict:
         found = documents.check_schema(documents.plain(manifest, "manifest"), schemas, "manifest")
     else:
         found = documents.read(manifest, schemas, "manifest")
-    return _KINDS[found["schema"]](found)
+    verdict = _KINDS[found["schema"]](found)
+    if ledger is None:
+        return verdict
+    return Verdict((*verdict.checks, *ledger_checks(found, ledger)), verdict.unverified)

@@ -14,7 +14,8 @@ from shoal.cli.options import Json, show, show_json
 def verify(
     manifest: Annotated[Path, typer.Argument(help="A manifest written by `shoal release`.")],
     ledger: Annotated[
-        Path | None, typer.Option(help="Also check that this ledger recorded it.")
+        Path | None,
+        typer.Option(help="Also check that this ledger recorded and charged it."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -23,15 +24,8 @@ def verify(
     Example: shoal verify manifest.json --ledger flights.ledger
     """
     import shoal
-    from shoal.verdict import Check, Verdict
 
-    verdict = shoal.verify(manifest)
-    if ledger is not None:
-        found = any(
-            entry.document == manifest.read_bytes() for entry in shoal.Ledger.open(ledger).entries()
-        )
-        check = Check("recorded in the ledger", found, str(ledger))
-        verdict = Verdict((*verdict.checks, check), verdict.unverified)
+    verdict = shoal.verify(manifest, ledger=ledger)
     if as_json:
         show_json(
             {

@@ -10,6 +10,7 @@ from shoal import documents
 from shoal.errors import DocumentError, InputError, raise_alone
 from shoal.mechanisms.noise import MOST_BITS
 from shoal.planning.bundle import PAIR
+from shoal.planning.derived import is_derived
 from shoal.planning.facts import mechanism_of, weights_of
 from shoal.planning.request import make_request
 from shoal.records.lattice import Bounds, Lattice
@@ -114,7 +115,7 @@ def parts(document: documents.Document) -> dict[str, Any]:
             "gaussian": numbers["noise"] == _NOISE[1],
             **_mechanism(document, request, occupancy, np.array(released, dtype=np.int64)),
         }
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, InputError):
         raise_alone(damaged())
 
 
@@ -137,6 +138,8 @@ def check_claims(plan: PlanFacts, document: documents.Document) -> None:
     for name in ("bias_bound", "worst_case_error", "lower_bound", "gap"):
         if not _close(mine[name], theirs[name]):
             raise damaged()
+    if not is_derived(plan):
+        raise damaged()
 
 
 def _close(mine: object, theirs: object) -> bool:

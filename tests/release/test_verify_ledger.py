@@ -1,0 +1,72 @@
+"""A manifest and its ledger: recorded, for this request and unit, at what it costs."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import shoal
+from shoal import documents
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> dict[str, Any]:
+    """A true manifest, recorded in `flights.ledger`."""
+    return flights.plan().release(flights.records(), ledger=flights.ledger(tmp_path)).manifest
+
+
+def failed(manifest: dict[str, Any], ledger: shoal.Ledger | Path) -> list[str]:
+    """The claims that do not hold."""
+    verdict = shoal.verify(manifest, ledger=ledger)
+    return [check.claim for check in verdict.checks if not check.holds]
+
+
+def test_what_was_recorded_holds(manifest: dict[str, Any], tmp_path: Path) -> None:
+    """G-VERIFY: bytes, request, charge, unit and chain."""
+    (path,) = tmp_path.glob("*.ledger")
+    assert failed(manifest, path) == []
+    claims = {check.claim for check in shoal.verify(manifest, ledger=path).checks}
+    assert claims >= {
+        *("chain of the ledger", "recorded in the ledger", "request in the ledger"),
+        *("charge in the ledger", "unit in the ledger"),
+    }
+
+
+def test_another_entry_with_these_bytes_does_not_do(
+    manifest: dict[str, Any], tmp_path: Path
+) -> None:
+    """G-VERIFY: a manifest recorded at charge 0, for another request and unit."""
+    ledger = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=1)
+    assert failed(manifest, ledger) == ["recorded in the ledger"]
+    ledger.record(
+        "another question",
+        name="",
+        unit="row",
+        epsilon=0,
+        delta=0,
+        document=documents.canonical_bytes(manifest),
+    )
+    assert failed(manifest, ledger) == [
+        *("request in the ledger", "charge in the ledger", "unit in the ledger"),
+    ]
+
+
+def test_a_changed_chain_is_no_witness(manifest: dict[str, Any], tmp_path: Path) -> None:
+    """G-VERIFY: a ledger that does not hold itself proves nothing."""
+    (path,) = tmp_path.glob("*.ledger")
+    with sqlite3.connect(path) as connection:
+        (table,) = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'entr%'"
+        ).fetchone()
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(f"UPDATE {table} SET epsilon = '1/1000000'")  # noqa: S608
+    assert "chain of the ledger" in failed(manifest, path)
