@@ -176,3 +176,44 @@ def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> 
     assert "a folder that is there" in shell.bad(*missing, "--frontier", "no/f.png")
     assert "--versus without --frontier" in shell.bad(*missing, "--versus", "balanced")
     assert "method is 'best'" in shell.bad(*FRONTIER, "--versus", "best")
+
+
+def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
+    """G-UNIT: in text and JSON; another unit is refused in one line."""
+    assert "protects whatever" in shell.good("ledger", "show", "flights.ledger")
+    shell.good(*RELEASE[:-1], "--name", "2013-05")
+    text = shell.good("ledger", "show", "flights.ledger")
+    assert text.startswith("protects all values of one aircraft\n")
+    assert "sum 1 " in text
+    assert "2013-05" in text
+    shown = json.loads(shell.good("ledger", "show", "flights.ledger", "--json"))
+    assert shown["unit"] == {"name": "aircraft", "relation": "values", "records": "all"}
+    assert [entry["name"] for entry in shown["entries"]] == ["2013-05"]
+    assert shown["entries"][0]["spent"] == shown["spent"]
+    shell.good("ledger", "create", "rows.ledger", "--epsilon", "9", "--unit", "each row")
+    refused = shell.bad("release", "flights.parquet", "plan.json", "--ledger", "rows.ledger")
+    assert "this ledger protects: the values of one row" in refused
+
+
+def test_a_name_is_asked_for_and_an_old_release_says_so(shell: Shell) -> None:
+    """G-AGAIN: unasked nothing old comes; asked, the line says entry, date, name and cost."""
+    shell.good(*RELEASE[:-1], "--name", "2013-05")
+    assert "--again" in shell.bad(*RELEASE[:-1])
+    for how in (["--name", "2013-05"], ["--again"]):
+        said = shell.good(*RELEASE[:-1], *how).splitlines()[0]
+        assert said.startswith("delivered again: entry 1 of flights.ledger, recorded 20")
+        assert said.endswith("named '2013-05'; no value was read and nothing was charged")
+    (shell.folder / "flights.parquet").unlink()
+    assert "flights.parquet" in shell.bad(*RELEASE)
+
+
+def test_the_ledger_bench_prints_ratios(shell: Shell) -> None:
+    """Histories and crowds, each beside the first."""
+    said = shell.good(
+        "bench", "ledger", "--entries", 2, "--entries", 20, "--processes", 1, "--processes", 3,
+        "--charges", 6, "--rounds", 1,
+    ).splitlines()  # fmt: skip
+    assert [line.split(": ")[0].strip() for line in said] == [
+        "2 entries", "20 entries", "1 processes", "3 processes",
+    ]  # fmt: skip
+    assert all(" times " in line for line in said)

@@ -13,12 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.accounting import ledger as module
+from shoal.accounting import ledger_file
 from shoal.accounting.budget import Budget
 from shoal.accounting.ledger import Ledger
 from shoal.accounting.rounding import booked
+from shoal.benchmarks.ledger import fill
 from shoal.errors import BudgetError, InputError, LedgerError
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
     from shoal.accounting.budget import Amount
@@ -235,7 +238,7 @@ def test_any_sequence_of_charges_stays_within_the_budget(
     budget: Fraction,
     asked: list[tuple[int, Any, Any]],
 ) -> None:
-    """G-LEDGER-ROUNDING: a model that adds up what is booked accepts and refuses the same."""
+    """G-LEDGER: a model that adds up what is booked accepts and refuses the same."""
     book = Ledger.create(
         tmp_path_factory.mktemp("model") / "book", epsilon=budget, delta=Fraction(1, 2)
     )
@@ -265,3 +268,26 @@ def test_shown_amounts_are_rounded_to_the_safe_side(value: Fraction, *, up: bool
     shown = Fraction(Budget(value).show(up=up).split(",")[0].removeprefix("epsilon "))
     assert shown >= value if up else shown <= value
     assert abs(shown - value) <= value / 10**5
+
+
+def test_a_charge_reads_no_history(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-FLAT: as many rows are read for a charge after 1 entry as after 300."""
+    steps: list[int] = []
+    connect = ledger_file._connect
+
+    def counted(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.set_progress_handler(lambda: steps.append(1), 1)
+        return connection
+
+    monkeypatch.setattr(ledger_file, "_connect", counted)
+    book.record("first", unit="person", epsilon=0, document=b"x")
+    costs = []
+    for history in (1, 300):
+        fill(book, history)
+        steps.clear()
+        book.record(f"after {history}", unit="person", epsilon=0, document=b"x")
+        costs.append(len(steps))
+    # Steps of SQLite's machine; a search of a deeper tree takes none of them.
+    assert costs[1] <= costs[0] * 1.1
+    book.verify()

@@ -276,6 +276,6 @@ def _budget(epsilon: str, delta: str, path: Path) -> Budget:
         found = Budget(from_text(epsilon), from_text(delta))
     except ValueError:
         raise_alone(damaged(path, "a charge or budget that is no fraction"))
-    if not Budget.of(0).within(found):
+    if found.epsilon.numerator < 0 or found.delta.numerator < 0:
         raise damaged(path, "a charge below zero")
     return found

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from shoal.accounting.ledger_entry import Founding
 
 _PATIENCE = 60  # seconds to wait for another process
+_PAUSE = 0.0005  # seconds between two looks at a lock
+_CROWD = 100  # looks are rarer where the system has no queue
+_LONGEST_STREAK = 0.05  # seconds
 
 # SQLite's locks belong to the process: a child forked while a connection is open would believe
 # it holds them, so forks wait for the end of an operation.
@@ -39,6 +42,14 @@ if hasattr(os, "register_at_fork"):
         before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release
     )
 
+
+class _Streak:
+    """Until when this process may write without a place in the queue."""
+
+    end = 0.0
+
+
+_STREAK = _Streak()
 _REASONS = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free space on its disk", "make room and ask again"),
     sqlite3.SQLITE_READONLY: (
@@ -121,10 +132,11 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
     """
     with _GATE, _translated(path):
         _look(path)
-        # What needs no lock is done before the turn: others use the time.
-        with closing(_connect(path)) as connection, _turn(path, write=write):
+        with closing(_connect(path)) as connection:
             if write:
-                _make_durable(connection, path)
+                _begin_writing(connection, path)
+            else:
+                connection.execute("BEGIN")
             found = _identify(connection, path)
             if founding is not None and found != founding:
                 raise LedgerError(
@@ -132,7 +144,6 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                     "the same file from opening to recording",
                     "find out who replaced it and open the right one",
                 )
-            _begin(connection, write=write)
             if write:
                 _check_size(connection, path)
             try:
@@ -152,15 +163,6 @@ class Session(NamedTuple):
     chain: Chain
 
 
-@contextmanager
-def _turn(path: Path, *, write: bool) -> Iterator[None]:
-    if not write:
-        yield
-        return
-    with turn(path, _PATIENCE):
-        yield
-
-
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
@@ -170,13 +172,47 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
-    # A rollback journal and not WAL: a ledger copied as a single file must carry every
-    # committed charge.
-    mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+def _begin_writing(connection: sqlite3.Connection, path: Path) -> None:
+    """Take SQLite's write lock, in turn with all others that want it, and write durably."""
+    until = time.monotonic() + _PATIENCE
     connection.execute("PRAGMA synchronous = EXTRA")
     # On macOS a plain fsync does not reach the disk.
     connection.execute("PRAGMA fullfsync = ON")
+    # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
+    connection.execute("PRAGMA busy_timeout = 0")
+    # Who has come through the queue may write again at once, for a moment: a change of processes
+    # is slow on a busy machine. Then it is at the end of the queue.
+    if not (time.monotonic() < _STREAK.end and _locked(connection)):
+        # Who is first in the queue alone asks again and again. It has the lock as soon as it sees
+        # it free, and leaves the queue then: while it writes, the next one comes to the front.
+        with turn(path, _PATIENCE) as first:
+            while not _locked(connection):
+                if time.monotonic() > until:
+                    raise TimeoutError
+                time.sleep(_PAUSE if first else _PAUSE * secrets.randbelow(_CROWD))
+        _STREAK.end = time.monotonic() + _LONGEST_STREAK
+    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
+    _check_durable(connection, path)
+
+
+def _locked(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
+
+
+def _check_durable(connection: sqlite3.Connection, path: Path) -> None:
+    # A rollback journal and not WAL: a ledger copied as a single file must carry every
+    # committed charge.
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode == "wal":
+        connection.execute("ROLLBACK")
+        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        connection.execute("BEGIN IMMEDIATE")
     level = connection.execute("PRAGMA synchronous").fetchone()[0]
     if (mode, level) != ("delete", 3):
         raise LedgerError(
@@ -184,22 +220,6 @@ def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
             "a rollback journal with synchronous EXTRA",
             "use SQLite 3.12 or newer",
         )
-
-
-def _begin(connection: sqlite3.Connection, *, write: bool) -> None:
-    if not write:
-        connection.execute("BEGIN")
-        return
-    # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
-    connection.execute("PRAGMA busy_timeout = 10")
-    until = time.monotonic() + _PATIENCE
-    while not connection.in_transaction:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE}")
 
 
 def _check_size(connection: sqlite3.Connection, path: Path) -> None:

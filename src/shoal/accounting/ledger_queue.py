@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def turn(path: Path, patience: float) -> Iterator[None]:
-    """Wait for this process's turn to write the ledger at a path, and end it with the block.
+def turn(path: Path, patience: float) -> Iterator[bool]:
+    """Wait until this process is the first to write the ledger at a path, to the block's end.
+
+    Yields:
+        Whether it is the first: without such locks all are at once.
 
     Args:
         path: The ledger's file.
@@ -35,13 +38,13 @@ def turn(path: Path, patience: float) -> Iterator[None]:
     """
     handle = _open(path)
     if handle is None:
-        yield
+        yield False
         return
     waiting = _Waiting(handle)
     if not waiting.queue(patience):
         raise TimeoutError
     try:
-        yield
+        yield waiting.first
     finally:
         waiting.leave()
 
@@ -65,6 +68,7 @@ class _Waiting:
     def __init__(self, handle: int) -> None:
         self._handle, self._decision = handle, threading.Lock()
         self._here, self._gone = False, False
+        self.first = True
 
     def queue(self, patience: float) -> bool:
         """Wait for the lock; tell whether it is held, or not to be had on this file system."""
@@ -73,7 +77,7 @@ class _Waiting:
         except BlockingIOError:
             return self._wait(patience)
         except OSError:  # a file system without such locks
-            pass
+            self.first = False
         return True
 
     def leave(self) -> None:
@@ -88,6 +92,7 @@ class _Waiting:
         try:
             waiter.start()
         except RuntimeError:  # no room for a thread
+            self.first = False
             return True
         try:
             waiter.join(patience)

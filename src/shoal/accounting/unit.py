@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from shoal.errors import InputError
@@ -90,7 +91,7 @@ class PrivacyUnit:
 
     def to_text(self) -> str:
         """The one text of a unit, as stored and hashed."""
-        return json.dumps(self.to_document(), sort_keys=True, separators=(",", ":"))
+        return _text_of(self)
 
     @classmethod
     def from_text(cls, stored: str) -> PrivacyUnit:
@@ -112,6 +113,11 @@ class PrivacyUnit:
         return (
             "the values of one row" if self.records == "one" else f"all values of one {self.name}"
         )
+
+
+@lru_cache(maxsize=64)
+def _text_of(unit: PrivacyUnit) -> str:
+    return json.dumps(unit.to_document(), sort_keys=True, separators=(",", ":"))
 
 
 def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> PrivacyUnit:

@@ -153,3 +153,24 @@ def unbiased(
 
     for line in run(repetitions, seed):
         show(line)
+
+
+@app.command()
+def ledger(
+    entries: Annotated[
+        list[int] | None, typer.Option(help="Histories; repeat. 10, 10^4, 10^6 if not.", min=1)
+    ] = None,
+    processes: Annotated[
+        list[int] | None, typer.Option(help="Crowds; repeat. 1, 8 and 64 if not.", min=1)
+    ] = None,
+    charges: Annotated[int, typer.Option(help="Of each, in a round.", min=1)] = 320,
+    rounds: Annotated[int, typer.Option(help="Figures are medians over these.", min=1)] = 5,
+) -> None:
+    """Time durable charges after long histories, and by many processes at one ledger.
+
+    Example: shoal bench ledger --entries 10 --entries 1000 --processes 1 --processes 8
+    """
+    from shoal.benchmarks.ledger import ENTRIES, PROCESSES, run
+
+    for line in run(entries or ENTRIES, processes or PROCESSES, charges, rounds):
+        show(line)

@@ -141,7 +141,7 @@ FAULTS = (
         "charges below zero are read from a file",
         "G-LEDGER",
         "accounting/ledger_chain.py",
-        "    if not Budget.of(0).within(found):\n",
+        "    if found.epsilon.numerator < 0 or found.delta.numerator < 0:\n",
         "    if found == Budget.of(0):\n",
         _FILE,
     ),

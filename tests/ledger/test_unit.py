@@ -1,0 +1,119 @@
+"""One ledger, one privacy unit, through every family of releases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal import trials, unbiased
+from shoal.accounting.unit import PrivacyUnit
+from shoal.errors import InputError, ShoalError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+N = 100
+
+
+def table() -> pa.Table:
+    """One person with 101 rows, and 99 with one each."""
+    person = np.r_[np.zeros(101, dtype=int), np.arange(1, N)].tolist()
+    rows = len(person)
+    return pa.table(
+        {"person": person, "row": list(range(rows)), "place": [0] * rows, "value": [0.5] * rows}
+    )
+
+
+def cells(book: shoal.Ledger, user: str, epsilon: object = 1, **options: Any) -> shoal.Release:  # noqa: ANN401
+    """Release the mean of a cell."""
+    records = shoal.Records(table(), user=user, value="value", bounds=(0, 1), cell="place")
+    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=epsilon, worthless="keep")  # type: ignore[arg-type]
+    return plan.release(records, ledger=book, **options)
+
+
+def trial(book: shoal.Ledger, **options: Any) -> trials.PrivateTrial:  # noqa: ANN401
+    """Release a trial of a hundred units."""
+    arm = np.arange(N) % 2
+    return trials.UniformPrior(1).privatize(
+        arm, 1 - arm, space=trials.Space.binary(), ledger=book, outcome_name="bought", **options
+    )
+
+
+def mean(
+    book: shoal.Ledger, users: object = None, **options: Any,  # noqa: ANN401
+) -> unbiased.UnbiasedEstimate:  # fmt: skip
+    """Release an unbiased mean of a hundred values."""
+    return unbiased.clipped_mean(
+        np.zeros(N), users, interval=(-1, 1), bias=0.1, moment=unbiased.Moment(2, 1), epsilon=1,  # type: ignore[arg-type]
+        ledger=book, values_name="height", **options,
+    )  # fmt: skip
+
+
+def test_rows_and_persons_are_never_added_up(tmp_path: Path) -> None:
+    """G-UNIT: cells by row after cells by person are refused, at no cost, in words."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
+    assert book.unit is None
+    assert cells(book, "person").manifest["guarantee"]["unit"] == {
+        "name": "person", "relation": "values", "records": "all",
+    }  # fmt: skip
+    before = book.path.read_bytes()
+    with pytest.raises(InputError, match=r"all values of one row; .* all values of one person"):
+        cells(book, "row")
+    assert book.path.read_bytes() == before
+    assert book.unit == PrivacyUnit("person")
+
+
+@pytest.mark.parametrize("act", [lambda book: cells(book, "row"), trial, mean])
+def test_a_unit_fixed_at_creation_refuses_others(act: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """G-UNIT: the families all state their unit; rows are not persons."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
+    with pytest.raises(InputError, match="this ledger protects: all values of one person"):
+        act(book)
+    assert book.entries() == []
+
+
+def test_persons_of_all_families_share_a_ledger(tmp_path: Path) -> None:
+    """G-UNIT: cells, a trial and means of the same persons are added up."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
+    cells(book, "person")
+    trial(book, unit=np.arange(N), privacy_unit="person")
+    mean(book, privacy_unit="person")
+    mean(book, np.arange(N), privacy_unit="person", name="by name")
+    assert {entry.unit for entry in book.entries()} == {PrivacyUnit("person")}
+    assert 3 < book.spent.epsilon <= 4
+    book.verify()
+
+
+def test_rows_have_a_ledger_of_their_own(tmp_path: Path) -> None:
+    """G-UNIT: without names each row is a unit; a named column is another, whatever its name."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
+    trial(book)
+    mean(book)
+    assert str(book.unit) == "the values of one row"
+    for unit in ("row", "person"):
+        with pytest.raises(InputError, match="this ledger protects: the values of one row"):
+            mean(book, privacy_unit=unit, name="another")
+
+
+def test_a_ledger_wants_the_name_of_what_arrays_hold(tmp_path: Path) -> None:
+    """G-UNIT: units told apart by an array have a name, or nothing is drawn."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
+    with pytest.raises(InputError, match="privacy_unit"):
+        trial(book, unit=np.arange(N))
+    with pytest.raises(InputError, match="privacy_unit"):
+        mean(book, np.arange(N))
+    with pytest.raises(InputError, match="each row"):
+        mean(book, np.arange(N), privacy_unit="each row")
+    assert book.entries() == []
+
+
+@pytest.mark.parametrize("unit", ["", "a\nb", "x" * 201, 3, b"person", ["person"]])
+def test_units_are_short_text(unit: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """G-FUZZ: anything else is refused in words, and no file is made."""
+    with pytest.raises(ShoalError, match="allowed:"):
+        shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=unit)
+    assert list(tmp_path.iterdir()) == []
