@@ -132,6 +132,9 @@ def _moment(moment: object) -> tuple[float, float]:
 def _upwards(amount: Amount, name: str) -> float:
     """The least float that is not below: more loss makes every lower bound weaker."""
     exact = exact_amount(amount, name)
+    if isinstance(amount, float):
+        # A bound is about the very number that was given, in all its digits.
+        exact = Fraction(amount)
     _check(
         f"{name} is {checks.shown(amount)}",
         f"at most {_MOST_LOSS:g}",
