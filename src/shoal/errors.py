@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+# Of each part of a message.
+_LONGEST = 700
+
 
 class ShoalError(Exception):
     """Base of all errors that shoal raises on purpose.
@@ -23,8 +26,15 @@ class ShoalError(Exception):
     """
 
     def __init__(self, got: str, allowed: str, todo: str) -> None:
-        self.got, self.allowed, self.todo = got, allowed, todo
-        super().__init__(" ".join(f"{got}; allowed: {allowed}; {todo}.".split()))
+        self.got, self.allowed, self.todo = map(_short, (got, allowed, todo))
+        super().__init__(f"{self.got}; allowed: {self.allowed}; {self.todo}.")
+
+
+def _short(part: str) -> str:
+    """On one line, printable, and no longer than anyone reads: names may be of any kind."""
+    line = " ".join(part[: 2 * _LONGEST].split())
+    plain = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} ..."
 
 
 class InputError(ShoalError, ValueError):

@@ -81,7 +81,7 @@ def test_a_document_brings_the_assignment_back() -> None:
         ({"treatment": [0.5, 1.0]}, DataError, "treatment holds double"),
         ({"treatment": []}, DataError, "holds null"),
         ({"treatment": [0, 1], "unit": ["x", "x"]}, DataError, "named twice"),
-        ({"treatment": [0, 1], "control": 5}, InputError, "control arm '5'"),
+        ({"treatment": [0, 1], "control": 5}, InputError, "control arm 5"),
         ({"treatment": [0, 1], "single_arm": "keep"}, InputError, "single_arm"),
         ({"treatment": list(range(65))}, DataError, "65 arms"),
     ],

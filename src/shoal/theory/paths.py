@@ -152,7 +152,7 @@ def _least_chance(setting: Setting) -> float:
     """Below it no path is best: the bias eats it, delta rules alone, or J is far below 1."""
     ends = [1e-3 / setting.n]
     if 0 < setting.bias < math.inf:
-        ends.append(setting.bias ** (setting.order / (setting.order - 1)))
+        ends.append(min(setting.bias, 1.0) ** (setting.order / (setting.order - 1)))
     elif setting.bias == 0 and setting.epsilon > 0 and setting.delta > 0:
         ends.append(1e-6 * setting.delta * math.exp(-setting.epsilon))
         ends.append(1e-6 * setting.delta / (4 * math.sinh(min(setting.epsilon, 600) / 2) ** 2))
