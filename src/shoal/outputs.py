@@ -36,15 +36,13 @@ def check_outputs(outputs: Paths, inputs: Paths, *, overwrite: bool) -> None:
     Example:
         >>> check_outputs({"--output": None}, {"DATA": "flights.parquet"}, overwrite=False)
     """
-    read = {name: Path(path) for name, path in inputs.items() if path is not None}
+    read = _given(inputs)
     written: dict[str, Path] = {}
     for name, path in outputs.items():
         if path is None:
             continue
         target = files.place_of(path)
-        for other, given in read.items():
-            if _keys(target) & _keys(given) or _within(target, given):
-                raise _taken(name, target, f"what is read as {other}")
+        _refuse_inputs(name, target, read)
         for other, given in written.items():
             if (_keys(target) | _folded(target)) & (_keys(given) | _folded(given)):
                 raise _taken(name, target, f"the place of {other}")
@@ -53,6 +51,34 @@ def check_outputs(outputs: Paths, inputs: Paths, *, overwrite: bool) -> None:
         files.check_free(target, overwrite=overwrite)
     for target in written.values():
         files.check_writable(target)
+
+
+def keep_inputs(path: str | os.PathLike[str], inputs: Paths) -> None:
+    """Refuse an output that is what its contents were made from, whether files may be replaced.
+
+    Args:
+        path: Where to.
+        inputs: What was read, by what a message calls it; None if it is no file.
+
+    Raises:
+        DocumentError: It is an input.
+
+    Guarantees: G-OUTPUTS.
+
+    Example:
+        >>> keep_inputs("speeds.parquet", {"records": "flights.parquet"})
+    """
+    _refuse_inputs("an output", files.place_of(path), _given(inputs))
+
+
+def _given(inputs: Paths) -> dict[str, Path]:
+    return {name: Path(path) for name, path in inputs.items() if path is not None}
+
+
+def _refuse_inputs(name: str, target: Path, read: Mapping[str, Path]) -> None:
+    for other, given in read.items():
+        if _keys(target) & _keys(given) or _within(target, given):
+            raise _taken(name, target, f"what is read as {other}")
 
 
 def _keys(path: Path) -> set[Key]:
@@ -102,6 +128,6 @@ def _identity(path: Path) -> set[Key]:
 def _taken(name: str, target: Path, what: str) -> DocumentError:
     return DocumentError(
         f"{name} {os.fspath(target)!r}, which is {what}",
-        "a file of its own for each output, --force or not",
+        "a file of its own for each output, forced (overwrite=True, --force) or not",
         "choose another name",
     )

@@ -78,7 +78,7 @@ def deliver(
             failure.got,
             failure.allowed,
             f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
-            "and ask for it again, which costs nothing",
+            "and ask for it again by its name or with --again, which costs nothing",
         )
     if failure is not None:
         raise failure

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from shoal import checks, documents, files
+from shoal import checks, documents, files, outputs
 from shoal.errors import DataError, DocumentError, raise_alone
 from shoal.records import keys
 
@@ -54,6 +54,7 @@ class Occupancy:
         user: User of each membership, 0..L-1, ascending.
         cell: Cell of each membership, 0..G-1, ascending within a user.
         count: Records of the membership, at least 1.
+        origin: The file that was counted, which no output may replace; None if there is none.
 
     Example:
         >>> occupancy = Occupancy.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
@@ -65,6 +66,7 @@ class Occupancy:
     user: NDArray[np.int64]
     cell: NDArray[np.int64]
     count: NDArray[np.int64]
+    origin: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_counts(
@@ -170,8 +172,12 @@ class Occupancy:
             overwrite: Replace a file that is there.
 
         Raises:
-            DocumentError: There is a file already, or the place cannot be written.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the records, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
         """
+        outputs.keep_inputs(path, {"records": self.origin})
         data = documents.canonical_bytes(self.to_document())
         files.write_bytes(path, data, overwrite=overwrite)
 

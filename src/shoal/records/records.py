@@ -16,7 +16,14 @@ from shoal.records import occupancy as occupancies
 from shoal.records import passing
 from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
-from shoal.records.source import check_frame, check_present, connect, describe, engine_errors
+from shoal.records.source import (
+    check_frame,
+    check_present,
+    connect,
+    describe,
+    engine_errors,
+    place_of,
+)
 from shoal.roles import check_columns
 
 if TYPE_CHECKING:
@@ -66,6 +73,7 @@ class Records:
     lattice: Lattice
     rules: tuple[CellRule, ...]
     missing: Missing
+    place: str | None = field(repr=False)
 
     def __init__(
         self,
@@ -88,6 +96,8 @@ class Records:
             ("lattice", Lattice(Bounds.of(bounds), tick_bits)),
             ("rules", rules),
             ("missing", missing),
+            # Where the file is now, which no output may replace.
+            ("place", place_of(source)),
         ):
             object.__setattr__(self, name, setting)
 
@@ -158,7 +168,7 @@ class Records:
             rule.name: rule.finish(occupancy.cells.column(rule.name).combine_chunks())
             for rule in self.rules
         }
-        occupancy = replace(occupancy, cells=pa.table(finished))
+        occupancy = replace(occupancy, cells=pa.table(finished), origin=self.place)
         names = ("centred", "squares", *passing.MEASURED[: len(measures)]) if sums else ()
         return occupancy, [found.column(name).to_numpy()[order] for name in names]
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal import checks
 from shoal.errors import DataError, InputError, ShoalError, raise_alone
 from shoal.roles import check_arrays
 
@@ -49,6 +50,20 @@ def engine_errors(source: object) -> Iterator[None]:
         )
     finally:
         log.disabled = silent
+
+
+def place_of(source: object) -> str | None:
+    """Where the file of a source is, whatever the working folder will be; None for tables.
+
+    Example:
+        >>> place_of("a.csv") == os.path.abspath("a.csv"), place_of(3)
+        (True, None)
+    """
+    try:
+        # Not resolved: a link and what it leads to are both what is read.
+        return os.path.abspath(checks.path(source))  # noqa: PTH100
+    except InputError:
+        return None
 
 
 def connect(source: object) -> tuple[EngineTable, Engine]:

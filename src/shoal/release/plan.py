@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import checks, documents, files
+from shoal import checks, documents, files, outputs
 from shoal.accounting.events import event_of
 from shoal.errors import InputError, raise_alone
 from shoal.planning import document as plan_document
@@ -143,8 +143,12 @@ class Plan(PlanFacts):
             overwrite: Replace a file that is there.
 
         Raises:
-            DocumentError: There is a file already, or the place cannot be written.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the records, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
         """
+        outputs.keep_inputs(path, {"records": self.occupancy.origin})
         data = documents.canonical_bytes(self.to_document())
         files.write_bytes(path, data, overwrite=overwrite)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal import checks, documents, files, tables
+from shoal import checks, documents, files, outputs, tables
 from shoal.accounting.booking import Booking, check_name, deliver, told_again
 from shoal.accounting.budget import Budget
+from shoal.accounting.ledger import Ledger
 from shoal.accounting.rational import show
 from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import DataError, InputError
@@ -21,15 +23,14 @@ from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
 from shoal.release.numbers import Numbers
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.accounting.ledger import Entry, Ledger
+    from shoal.accounting.ledger import Entry
     from shoal.mechanisms.noise import Noise, Simulated
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
@@ -45,12 +46,14 @@ class Release:
         document: The manifest's bytes, as recorded in the ledger.
         entry: The ledger's entry; None for a simulation.
         from_ledger: Whether it had been recorded before: no value was read, nothing charged.
+        inputs: The files of records and ledger, which no output may replace.
     """
 
     plan: PlanFacts
     document: bytes
     entry: Entry | None
     from_ledger: bool
+    inputs: Mapping[str, str | os.PathLike[str] | None] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         """One line."""
@@ -138,8 +141,12 @@ class Release:
 
         Raises:
             InputError: Another ending.
-            DocumentError: There is a file already, or the place cannot be written.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                records or ledger, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
         """
+        outputs.keep_inputs(path, self.inputs)
         tables.write(self.table(confidence), path, overwrite=overwrite)
 
     def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -150,8 +157,12 @@ class Release:
             overwrite: Replace a file that is there.
 
         Raises:
-            DocumentError: There is a file already, or the place cannot be written.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                records or ledger, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
         """
+        outputs.keep_inputs(path, self.inputs)
         files.write_bytes(path, self.document, overwrite=overwrite)
 
 
@@ -180,7 +191,8 @@ def carry_out(
         return _draw(plan, _aggregate(plan, records), described, name, source)
 
     if ledger is None:
-        return Release(plan, draw(), None, from_ledger=False)
+        inputs = {"records": records.place}
+        return Release(plan, draw(), None, from_ledger=False, inputs=inputs)
     booking = Booking(
         question_of(plan, described),
         name,
@@ -189,7 +201,9 @@ def carry_out(
         again,
     )
     done = deliver(ledger, booking, draw, check_shape=lambda: _check_shape(plan, records))
-    return Release(plan, done.document, done.entry, from_ledger=done.from_ledger)
+    book = str(ledger.path) if isinstance(ledger, Ledger) else os.path.abspath(ledger)  # noqa: PTH100
+    inputs = {"records": records.place, "ledger": book}
+    return Release(plan, done.document, done.entry, from_ledger=done.from_ledger, inputs=inputs)
 
 
 def _check_shape(plan: PlanFacts, records: Records) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import checks, files
+from shoal import checks, files, outputs
 from shoal.accounting.rational import show
 from shoal.errors import InputError, MissingPartError
 from shoal.planning.facts import PlanFacts
@@ -68,9 +68,20 @@ def picture(
             "an occupancy, a plan, a comparison, a frontier, or a trial",
             "give one",
         )
+    outputs.keep_inputs(path, {"records": _origin(subject)})
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=150, format=Path(path).suffix[1:].lower())
     files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
+
+
+def _origin(subject: object) -> str | None:
+    """The file that was counted for it, as far as it knows."""
+    if isinstance(subject, Frontier):
+        subject = next((each.plan for each in subject.points), None)
+    if isinstance(subject, Comparison):
+        subject = next((row.plan for row in subject.simulation.rows), None)
+    occupancy = subject.occupancy if isinstance(subject, PlanFacts) else subject
+    return occupancy.origin if isinstance(occupancy, Occupancy) else None
 
 
 def check_picture(path: str | os.PathLike[str]) -> str:

@@ -1,0 +1,106 @@
+"""In Python, too, what was read is never replaced: its objects know where it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.errors import DocumentError
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+OWN = "never replaced.parquet"
+
+
+def _source(path: Path) -> tuple[shoal.Records, bytes]:
+    pq.write_table(flights.table(), path)
+    records = shoal.Records(
+        path, user="aircraft", value="speed", bounds=flights.BOUNDS, cell="place"
+    )
+    return records, path.read_bytes()
+
+
+@pytest.mark.parametrize("spelled", ["plain", "through a folder", "symbolic link", "hard link"])
+@pytest.mark.parametrize("kind", ["table", "manifest", "plan", "occupancy", "again"])
+def test_no_output_replaces_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, spelled: str
+) -> None:
+    """G-OUTPUTS: overwrite=True replaces outputs, not the records, however spelled or linked."""
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / OWN
+    records, before = _source(source.relative_to(tmp_path) if spelled == "plain" else source)
+    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1)
+    shoal.Ledger.create("a.ledger", epsilon=1, unit="aircraft")
+    release = plan.release(records, ledger="a.ledger", name="May")
+    recorded = plan.release(records, ledger="a.ledger", name="May")
+    # What is read stays what was read, whatever the working folder is by now.
+    monkeypatch.chdir(tmp_path / "x")
+    target = source
+    if spelled == "through a folder":
+        target = tmp_path / "x" / ".." / OWN
+    elif spelled == "symbolic link":
+        target = tmp_path / "link.parquet"
+        target.symlink_to(source)
+    elif spelled == "hard link":
+        target = tmp_path / "hard.parquet"
+        target.hardlink_to(source)
+    write: dict[str, Callable[..., None]] = {
+        "table": release.write,
+        "manifest": release.write_manifest,
+        "plan": plan.save,
+        "occupancy": records.occupancy().save,
+        "again": recorded.write,
+    }
+    with pytest.raises(DocumentError, match="what is read as records"):
+        write[kind](target, overwrite=True)
+    assert source.read_bytes() == before
+    other = tmp_path / "x" / "other.parquet"
+    write[kind](other)
+    write[kind](other, overwrite=True)
+
+
+def test_no_output_replaces_the_ledger(tmp_path: Path) -> None:
+    """G-OUTPUTS: not even one that was moved away from its place since."""
+    records, _ = _source(tmp_path / OWN)
+    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1)
+    book = tmp_path / "a.ledger.csv"
+    shoal.Ledger.create(book, epsilon=1, unit="aircraft")
+    release = plan.release(records, ledger=book, name="May")
+    before = book.read_bytes()
+    with pytest.raises(DocumentError, match="ledger"):
+        release.write(book, overwrite=True)
+    with pytest.raises(DocumentError, match="ledger"):
+        plan.save(book, overwrite=True)
+    assert book.read_bytes() == before
+    book.rename(tmp_path / "moved.ledger")
+    with pytest.raises(DocumentError, match="ledger"):
+        release.write(book)
+
+
+@pytest.mark.parametrize("subject", ["occupancy", "plan", "frontier", "comparison"])
+def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
+    """G-OUTPUTS: also where a link gives the records a picture's ending."""
+    source, link = tmp_path / OWN, tmp_path / "counts.png"
+    records, before = _source(source)
+    link.symlink_to(source)
+    counts = records.occupancy()
+    plan = shoal.plan(counts, bounds=flights.BOUNDS, epsilon=1)
+    makers: dict[str, Callable[[], Any]] = {
+        "occupancy": lambda: counts,
+        "plan": lambda: plan,
+        "frontier": lambda: plan.compare(["balanced"], [1]),
+        "comparison": lambda: shoal.compare(
+            counts, bounds=flights.BOUNDS, epsilon=1, methods=["baseline"], repetitions=2
+        ),
+    }
+    drawn = makers[subject]()
+    with pytest.raises(DocumentError, match="what is read as records"):
+        shoal.picture(drawn, link, overwrite=True)
+    assert source.read_bytes() == before
