@@ -211,7 +211,7 @@ def test_the_ledger_bench_prints_ratios(shell: Shell) -> None:
     """Histories and crowds, each beside the first."""
     said = shell.good(
         "bench", "ledger", "--entries", 2, "--entries", 20, "--processes", 1, "--processes", 3,
-        "--charges", 6, "--rounds", 1,
+        "--charges", 6, "--seconds", 0.1, "--rounds", 1,
     ).splitlines()  # fmt: skip
     assert [line.split(": ")[0].strip() for line in said] == [
         "2 entries", "20 entries", "1 processes", "3 processes",

@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.accounting.ledger_chain import (
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from shoal.accounting.ledger_entry import Founding
 
 _PATIENCE = 60  # seconds to wait for another process
-_PAUSE = 0.0005  # seconds between two looks at a lock
-_CROWD = 100  # looks are rarer where the system has no queue
+_PAUSE = 0.0003  # seconds between two looks at a lock
+_CROWD = 50  # looks are rarer where the system has no queue
+_QUIET = 3  # looks without a journal after which nobody seems to write
 _LONGEST_STREAK = 0.05  # seconds
 
 # SQLite's locks belong to the process: a child forked while a connection is open would believe
@@ -174,10 +176,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _begin_writing(connection: sqlite3.Connection, path: Path) -> None:
     """Take SQLite's write lock, in turn with all others that want it, and write durably."""
-    until = time.monotonic() + _PATIENCE
-    connection.execute("PRAGMA synchronous = EXTRA")
-    # On macOS a plain fsync does not reach the disk.
-    connection.execute("PRAGMA fullfsync = ON")
+    until, journal = time.monotonic() + _PATIENCE, path.with_name(f"{path.name}-journal")
     # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
     connection.execute("PRAGMA busy_timeout = 0")
     # Who has come through the queue may write again at once, for a moment: a change of processes
@@ -186,7 +185,13 @@ def _begin_writing(connection: sqlite3.Connection, path: Path) -> None:
         # Who is first in the queue alone asks again and again. It has the lock as soon as it sees
         # it free, and leaves the queue then: while it writes, the next one comes to the front.
         with turn(path, _PATIENCE) as first:
-            while not _locked(connection):
+            quiet = 0
+            for look in count():
+                # Asking SQLite disturbs a commit, and while one goes on, or soon will, there is or
+                # was just now a journal; a journal may also be what a killed process left.
+                quiet = 0 if journal.exists() else quiet + 1
+                if (quiet > _QUIET or look % _CROWD == 0) and _locked(connection):
+                    break
                 if time.monotonic() > until:
                     raise TimeoutError
                 time.sleep(_PAUSE if first else _PAUSE * secrets.randbelow(_CROWD))
@@ -197,6 +202,10 @@ def _begin_writing(connection: sqlite3.Connection, path: Path) -> None:
 
 def _locked(connection: sqlite3.Connection) -> bool:
     try:
+        # These read the schema, so they may meet a lock, too.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        # On macOS a plain fsync does not reach the disk.
+        connection.execute("PRAGMA fullfsync = ON")
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:

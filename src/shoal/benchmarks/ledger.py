@@ -30,19 +30,20 @@ _CACHE = 262_144
 
 
 def run(
-    entries: Sequence[int], processes: Sequence[int], charges: int, rounds: int
+    entries: Sequence[int], processes: Sequence[int], charges: int, seconds: float, rounds: int
 ) -> Iterator[str]:
     """Time charges, the sizes and the crowds in turn, and yield lines to print.
 
     Args:
         entries: Histories to charge after.
         processes: Crowds to charge together.
-        charges: Charges of every history, and of every crowd, in each round.
-        rounds: Every figure is a median over so many, which follow one another in turn.
+        charges: Of every history.
+        seconds: Of every crowd in each round.
+        rounds: A crowd's figure is a median over so many.
     """
     with tempfile.TemporaryDirectory() as folder:
-        yield from _histories(Path(folder), entries, charges * rounds)
-        yield from _crowds(Path(folder), processes, charges, rounds)
+        yield from _histories(Path(folder), entries, charges)
+        yield from _crowds(Path(folder), processes, seconds, rounds)
 
 
 def fill(book: Ledger, entries: int) -> None:
@@ -100,28 +101,29 @@ class _Crowd(NamedTuple):
     longest: float
 
 
-def _crowds(folder: Path, processes: Sequence[int], charges: int, rounds: int) -> Iterator[str]:
+def _crowds(folder: Path, processes: Sequence[int], seconds: float, rounds: int) -> Iterator[str]:
     found: dict[int, list[_Crowd]] = {crowd: [] for crowd in processes}
     for turn in range(rounds):
         for crowd in processes:
-            found[crowd].append(_together(_new(folder / f"{turn} {crowd}"), crowd, charges))
-    alone = median(each.rate for each in found[processes[0]])
+            found[crowd].append(_together(_new(folder / f"{turn} {crowd}"), crowd, seconds))
+    first = found[processes[0]]
     for crowd in processes:
         rate = median(each.rate for each in found[crowd])
+        # Of the same round: what else the machine does changes from round to round.
+        ratio = median(x.rate / y.rate for x, y in zip(found[crowd], first, strict=True))
         longest = max(each.longest for each in found[crowd])
         yield (
             f"{crowd:>9} processes: {rate:6.0f} charges a second together, "
-            f"{rate / alone:.2f} times {processes[0]}; longest wait {longest:.2f} s"
+            f"{ratio:.2f} times {processes[0]}; longest wait {longest:.2f} s"
         )
 
 
-def _together(book: Ledger, crowd: int, charges: int) -> _Crowd:
+def _together(book: Ledger, crowd: int, seconds: float) -> _Crowd:
     methods = multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
     gate, answers = context.Barrier(crowd), context.SimpleQueue()
-    each = max(1, charges // crowd)
     workers = [
-        context.Process(target=_work, args=(str(book.path), gate, answers, each, number))
+        context.Process(target=_work, args=(str(book.path), gate, answers, seconds, number))
         for number in range(crowd)
     ]
     for worker in workers:
@@ -130,12 +132,15 @@ def _together(book: Ledger, crowd: int, charges: int) -> _Crowd:
     for worker in workers:
         worker.join()
     began, ended = min(time[0] for time in times), max(time[1] for time in times)
-    return _Crowd(crowd * each / (ended - began), max(time[2] for time in times))
+    charged = sum(time[3] for time in times)
+    return _Crowd(charged / (ended - began), max(time[2] for time in times))
 
 
-def _work(path: str, gate: Any, answers: Any, charges: int, number: int) -> None:  # noqa: ANN401
+def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:  # noqa: ANN401
     book = Ledger.open(path)
     gate.wait()
-    began = time.time()
-    longest = max(charge(book, f"{number} {turn}") for turn in range(charges))
-    answers.put((began, time.time(), longest))
+    began, longest, charged = time.time(), 0.0, 0
+    while time.time() < began + seconds:
+        longest = max(longest, charge(book, f"{number} {charged}"))
+        charged += 1
+    answers.put((began, time.time(), longest, charged))

@@ -163,8 +163,9 @@ def ledger(
     processes: Annotated[
         list[int] | None, typer.Option(help="Crowds; repeat. 1, 8 and 64 if not.", min=1)
     ] = None,
-    charges: Annotated[int, typer.Option(help="Of each, in a round.", min=1)] = 320,
-    rounds: Annotated[int, typer.Option(help="Figures are medians over these.", min=1)] = 5,
+    charges: Annotated[int, typer.Option(help="Of each history.", min=1)] = 1000,
+    seconds: Annotated[float, typer.Option(help="Of each crowd, in a round.", min=0.01)] = 5,
+    rounds: Annotated[int, typer.Option(help="Of the crowds; figures are medians.", min=1)] = 5,
 ) -> None:
     """Time durable charges after long histories, and by many processes at one ledger.
 
@@ -172,5 +173,5 @@ def ledger(
     """
     from shoal.benchmarks.ledger import ENTRIES, PROCESSES, run
 
-    for line in run(entries or ENTRIES, processes or PROCESSES, charges, rounds):
+    for line in run(entries or ENTRIES, processes or PROCESSES, charges, seconds, rounds):
         show(line)
