@@ -108,7 +108,7 @@ def _within(path: Path, folder: Path) -> bool:
 def _real(path: Path) -> Path:
     try:
         return Path(os.path.realpath(path))
-    except ValueError:
+    except (OSError, ValueError):  # a current folder that was removed; a broken name
         return path
 
 

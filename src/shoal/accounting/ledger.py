@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,6 @@ from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import BudgetError, InputError, LedgerError, raise_alone
 
 if TYPE_CHECKING:
-    import os
     from types import TracebackType
     from typing import Self
 
@@ -299,6 +299,14 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
                 f"a ledger path of type {type(path).__name__}",
                 "text or a path",
                 "give its file name",
+            )
+        )
+    except OSError:  # a relative path needs the current folder
+        raise_alone(
+            LedgerError(
+                f"the ledger {os.fspath(path)!r} cannot be found: the current folder was removed",
+                "an absolute path, or a current folder that exists",
+                "change to a folder that exists",
             )
         )
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-import stat
-import threading
 import time
 from contextlib import closing, contextmanager, suppress
 from itertools import count
@@ -21,8 +19,10 @@ from shoal.accounting.ledger_chain import (
     read_founding,
 )
 from shoal.accounting.ledger_entry import SCHEMA_VERSION
+from shoal.accounting.ledger_place import DRAFTS, check_free_of_parts, foreign, look, unreachable
 from shoal.accounting.ledger_queue import turn
 from shoal.errors import LedgerError, raise_alone
+from shoal.gate import GATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,14 +35,6 @@ _PAUSE = 0.0003  # seconds between two looks at a lock
 _CROWD = 50  # looks are rarer where the system has no queue
 _QUIET = 3  # looks without a journal after which nobody seems to write
 _LONGEST_STREAK = 0.05  # seconds
-
-# SQLite's locks belong to the process: a child forked while a connection is open would believe
-# it holds them, so forks wait for the end of an operation.
-_GATE = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release
-    )
 
 
 class _Streak:
@@ -92,14 +84,16 @@ def create_file(path: Path, founding: Founding) -> None:
     """Make a ledger in one step: there is the whole file, durable, or none.
 
     Raises:
-        LedgerError: The path exists, or the place cannot be written.
+        LedgerError: The path exists or parts of a ledger lie beside it, or the place cannot be
+            written.
     """
-    draft = path.parent / f".shoal-{secrets.token_hex(8)}.new"
+    check_free_of_parts(path)
+    draft = path.parent / secrets.token_hex(8).join(DRAFTS)
     try:
         # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         try:
-            with _GATE, _translated(path), closing(_connect(draft)) as connection:
+            with GATE, _translated(path), closing(_connect(draft)) as connection:
                 _lay_out(connection, founding)
             _sync(draft)
             os.link(draft, path)
@@ -115,7 +109,7 @@ def create_file(path: Path, founding: Founding) -> None:
             )
         )
     except (OSError, ValueError) as error:
-        raise_alone(_unreachable(path, error, "created"))
+        raise_alone(unreachable(path, error, "created"))
 
 
 @contextmanager
@@ -130,10 +124,11 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
         write: Take the write lock at once.
 
     Raises:
-        LedgerError: The file is missing, foreign, damaged, locked or cannot be written.
+        LedgerError: The file is missing, foreign, damaged, locked, has a second name or cannot be
+            written.
     """
-    with _GATE, _translated(path):
-        _look(path)
+    with GATE, _translated(path):
+        look(path)
         with closing(_connect(path)) as connection:
             if write:
                 _begin_writing(connection, path)
@@ -146,6 +141,8 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                     "the same file from opening to recording",
                     "find out who replaced it and open the right one",
                 )
+            # Again, as the file may have been given a second name meanwhile.
+            look(path)
             if write:
                 _check_size(connection, path)
             try:
@@ -250,23 +247,10 @@ def _lay_out(connection: sqlite3.Connection, founding: Founding) -> None:
     insert_founding(connection, founding)
 
 
-def _look(path: Path) -> None:
-    # Never by opening it: closing any handle of a file drops SQLite's locks on it.
-    try:
-        found = path.stat()
-    except (OSError, ValueError) as error:
-        raise_alone(_unreachable(path, error, "opened"))
-    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
-        what = "an empty file" if stat.S_ISREG(found.st_mode) else "not a file"
-        if stat.S_ISDIR(found.st_mode):
-            what = "a directory"
-        raise _foreign(path, what)
-
-
 def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
-        raise _foreign(path, "a database of another application")
+        raise foreign(path, "a database of another application")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
         raise LedgerError(
@@ -276,7 +260,7 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
         )
     schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(sql for (sql,) in schema) != sorted(TABLES):
-        raise _foreign(path, "a database with other tables than a ledger's")
+        raise foreign(path, "a database with other tables than a ledger's")
     return read_founding(connection, path)
 
 
@@ -297,23 +281,6 @@ def _translated(path: Path) -> Iterator[None]:
     default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
     reason, allowed, todo = _REASONS.get(code & 0xFF, default)
     raise_alone(LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo))
-
-
-def _foreign(path: Path, what: str) -> LedgerError:
-    return LedgerError(
-        f"{str(path)!r} is {what}", "a file made by `shoal ledger create`", "check the path"
-    )
-
-
-def _unreachable(path: Path, error: OSError | ValueError, what: str) -> LedgerError:
-    reason = getattr(error, "strerror", None) or "not a path"
-    return LedgerError(
-        f"the ledger {str(path)!r} cannot be {what} ({reason})",
-        "a path in an existing, writable folder of a file system with hard links"
-        if what == "created"
-        else "a file made by `shoal ledger create`",
-        "check the path, its permissions and the free space",
-    )
 
 
 def _sync(path: Path) -> None:

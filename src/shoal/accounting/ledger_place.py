@@ -1,0 +1,92 @@
+"""Where a ledger lies: one name for one file, and nothing of another ledger beside it.
+
+SQLite finds what a killed writer left by the ledger's name: NAME-journal. Under a second name the
+journal would be ignored, and under the first one it would later take back what was recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from shoal.errors import LedgerError, raise_alone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
+_BESIDE = ("-journal", "-wal", "-shm")
+
+
+def look(path: Path) -> None:
+    """Refuse what is no file with one name.
+
+    Never by opening it: closing any handle of a file drops SQLite's locks on it.
+
+    Raises:
+        LedgerError: Missing, no file, empty, or with a second name.
+    """
+    try:
+        found = path.stat()
+        if found.st_nlink > 1:
+            _drop_drafts(path, found)
+            found = path.stat()
+    except (OSError, ValueError) as error:
+        raise_alone(unreachable(path, error, "opened"))
+    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
+        what = "an empty file" if stat.S_ISREG(found.st_mode) else "not a file"
+        if stat.S_ISDIR(found.st_mode):
+            what = "a directory"
+        raise foreign(path, what)
+    if found.st_nlink > 1:
+        raise LedgerError(
+            f"the ledger {str(path)!r} has a second name (a hard link)",
+            "one name for one ledger: what a crash leaves beside it is found by that name",
+            "remove the other name (find it with `find -samefile`)",
+        )
+
+
+def check_free_of_parts(path: Path) -> None:
+    """Refuse a new ledger beside parts of an old one, which would be taken for its own.
+
+    Raises:
+        LedgerError: There are some.
+    """
+    for ending in _BESIDE:
+        beside = f"{path}{ending}"
+        if os.path.lexists(beside) and not os.path.lexists(path):
+            raise LedgerError(
+                f"{beside!r} lies there, a part of a ledger that was called {path.name!r}",
+                "a place with no part of another ledger",
+                "move that part to its ledger and open it, or choose another path",
+            )
+
+
+def foreign(path: Path, what: str) -> LedgerError:
+    """The error of a file that is no ledger."""
+    return LedgerError(
+        f"{str(path)!r} is {what}", "a file made by `shoal ledger create`", "check the path"
+    )
+
+
+def unreachable(path: Path, error: OSError | ValueError, what: str) -> LedgerError:
+    """The error of a path where nothing can be opened or created."""
+    reason = getattr(error, "strerror", None) or "not a path"
+    return LedgerError(
+        f"the ledger {str(path)!r} cannot be {what} ({reason})",
+        "a path in an existing, writable folder of a file system with hard links"
+        if what == "created"
+        else "a file made by `shoal ledger create`",
+        "check the path, its permissions and the free space",
+    )
+
+
+def _drop_drafts(path: Path, found: os.stat_result) -> None:
+    """Take away the name under which a ledger was made: its maker does, or was killed before."""
+    start, end = DRAFTS
+    for draft in path.resolve().parent.glob(f"{start}*{end}"):
+        with suppress(OSError):
+            if os.path.samestat(draft.lstat(), found):
+                draft.unlink()

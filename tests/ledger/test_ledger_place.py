@@ -1,0 +1,165 @@
+"""A ledger has one name, and nothing of another ledger beside it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import shoal
+from shoal import outputs
+from shoal.accounting.ledger import Ledger
+from shoal.errors import LedgerError, ShoalError
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# SQLite writes pages while the charge goes on, as its memory for them is tiny, and is killed.
+DIE = """
+import os, sys
+from shoal.accounting import ledger, ledger_file
+begin = ledger_file._begin_writing
+def tiny(connection, path):
+    connection.execute("PRAGMA cache_size = 1")
+    begin(connection, path)
+ledger_file._begin_writing = tiny
+ledger._at = lambda point: os._exit(9) if point == "before commit" else None
+ledger.Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x" * 99999)
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Ledger:
+    """A ledger with a charge of a tenth."""
+    made = Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    made.record("first", unit="u", epsilon="0.1", document=b"1")
+    return made
+
+
+def _crash(book: Ledger) -> Path:
+    """A writer dies in the middle; what SQLite needs to take it back is left."""
+    done = subprocess.run([sys.executable, "-c", DIE, str(book.path)], check=False)
+    assert done.returncode == 9
+    journal = book.path.with_name(f"{book.path.name}-journal")
+    assert journal.stat().st_size > 0
+    return journal
+
+
+_ACTS: dict[str, Callable[[Ledger], object]] = {
+    "open": lambda book: Ledger.open(book.path),
+    "spent": lambda book: book.spent,
+    "find": lambda book: book.find("first"),
+    "verify": lambda book: book.verify(),
+    "record": lambda book: book.record("b", unit="u", epsilon="0.8", document=b"2"),
+}
+
+
+@pytest.mark.parametrize("act", _ACTS)
+def test_a_ledger_with_two_names_is_refused(book: Ledger, act: str) -> None:
+    """G-LEDGER: a crash under one name would be unknown under the other, and undo its charges."""
+    other = book.path.with_name("h.ledger")
+    os.link(book.path, other)
+    for path in (book.path, other):
+        named = Ledger(path, book._founding)
+        with pytest.raises(LedgerError, match="second name"):
+            _ACTS[act](named)
+    other.unlink()
+    _ACTS[act](book)
+
+
+def test_a_second_name_after_a_crash_buys_nothing(book: Ledger) -> None:
+    """G-LEDGER: neither name records, and what the crash left stays until one is removed."""
+    journal = _crash(book)
+    other = book.path.with_name("h.ledger")
+    os.link(book.path, other)
+    left = journal.read_bytes()
+    for path in (other, book.path):
+        with pytest.raises(LedgerError, match="second name"):
+            Ledger.open(path)
+    assert journal.read_bytes() == left
+    other.unlink()
+    assert Ledger.open(book.path).spent.epsilon == book.spent.epsilon
+    assert not journal.exists()
+    book.verify()
+
+
+def test_a_name_given_while_writing_is_seen_under_the_lock(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: the look is repeated once nobody else can write."""
+    from shoal.accounting import ledger_file
+
+    begin = ledger_file._begin_writing
+
+    def late(connection: object, path: Path) -> None:
+        begin(connection, path)  # type: ignore[arg-type]
+        os.link(path, path.with_name("h.ledger"))
+
+    monkeypatch.setattr(ledger_file, "_begin_writing", late)
+    with pytest.raises(LedgerError, match="second name"):
+        book.record("b", unit="u", epsilon="0.8", document=b"2")
+    book.path.with_name("h.ledger").unlink()
+    assert len(book.entries()) == 1
+
+
+def test_the_name_that_a_killed_maker_left_is_taken_away(book: Ledger) -> None:
+    """G-LEDGER: a ledger is made under another name first."""
+    draft = book.path.with_name(".shoal-0123456789abcdef.new")
+    os.link(book.path, draft)
+    kept = book.path.with_name(".shoal-another.new")
+    kept.touch()
+    assert len(book.entries()) == 1
+    assert not draft.exists()
+    assert kept.exists()
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_no_ledger_is_made_beside_parts_of_another(tmp_path: Path, ending: str) -> None:
+    """G-LEDGER: SQLite would take them for the new ledger's own and play them into it."""
+    beside = tmp_path / f"a.ledger{ending}"
+    beside.write_bytes(b"part")
+    with pytest.raises(LedgerError, match="a part of a ledger"):
+        Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    assert [path.name for path in tmp_path.iterdir()] == [beside.name]
+    assert beside.read_bytes() == b"part"
+
+
+def test_what_a_crash_left_is_not_played_into_a_new_ledger(book: Ledger) -> None:
+    """G-LEDGER: the ledger was moved after a crash, and what SQLite keeps beside it was not."""
+    journal = _crash(book)
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    with pytest.raises(LedgerError, match="a part of a ledger"):
+        Ledger.create(book.path, epsilon=5)
+    journal.rename(moved.with_name("b.ledger-journal"))
+    Ledger.open(moved).verify()
+    assert len(Ledger.open(moved).entries()) == 1
+    assert Ledger.create(book.path, epsilon=5).budget.epsilon == 5
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: Ledger.open("a.ledger"),
+        lambda: Ledger.create("a.ledger", epsilon=1),
+        lambda: flights.plan().release(flights.records(), ledger="a.ledger"),
+        lambda: outputs.check_outputs({"--output": "a.csv"}, {"DATA": "b.csv"}, overwrite=False),
+        lambda: shoal.verify("a.json", ledger="a.ledger"),
+        lambda: flights.plan().save("a.json"),
+    ],
+)
+def test_a_folder_that_was_removed_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]
+) -> None:
+    """G-FUZZ: relative paths need a current folder."""
+    flights.plan()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ShoalError):
+        act()
