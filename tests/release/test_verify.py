@@ -94,7 +94,7 @@ LIES: dict[str, tuple[Change, str]] = {
         lambda m: m["plan"]["request"].update(epsilon=None), "within what was asked for"
     ),
     "another method": (
-        lambda m: m["plan"]["request"].update(method="equalised"), "gap to the best plan"
+        lambda m: m["plan"]["request"].update(method="equalised"), "within what was asked for"
     ),
     "no prices": (lambda m: m["plan"].update(prices=None), "gap to the best plan"),
     "another weight": (
@@ -247,7 +247,7 @@ def test_verify_shares_no_code_with_the_planner() -> None:
     from shoal.release import verify
 
     parts = sorted(Path(verify.__file__).parent.glob("verify*.py"))
-    assert len(parts) == 16
+    assert len(parts) == 17
     found: set[str] = set()
     for part in parts:
         for node in ast.walk(ast.parse(part.read_text(encoding="utf-8"))):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.release import verify_mechanism, verify_statistics
+from shoal.release import verify_mechanism, verify_request, verify_statistics
 from shoal.release.verify_design import Design
 from shoal.release.verify_errors import Errors, compare
 from shoal.release.verify_facts import Facts, rational
@@ -23,7 +23,6 @@ from shoal.release.verify_keys import keys_hold
 from shoal.release.verify_losses import Losses
 from shoal.release.verify_ranges import ranges_hold, room_holds
 from shoal.release.verify_results import results_hold
-from shoal.release.verify_statistics import SHARINGS
 from shoal.strict import real, release_name, unit
 from shoal.verdict import Check, Verdict, checked
 
@@ -77,7 +76,7 @@ _NUMBERS = {
 _RESULT = {"cell", "key", "statistic", "steps", "range", "unclamped", "value", "interval"}
 _NEIGHBOURS = "values: all values of one user change, the counts are public"
 _STATED = {"unit", "neighbours", "privacy", "delta", "epsilon", "epsilon_at_most"}
-_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
+_MOST = Fraction(10**6)
 _CONFIDENCE = 0.95
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
@@ -86,6 +85,7 @@ def _checks(manifest: documents.Document) -> list[Check]:
     plan = manifest["plan"]
     for claim, refused in (
         ("statistics and noise", verify_statistics.refused),
+        ("within what was asked for", verify_request.refused),
         ("mechanism", verify_mechanism.refused),
     ):
         why = refused(plan)
@@ -113,10 +113,10 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
     checks = [
         Check("privacy loss", *_loss(losses, stated, claims)),
         Check("guarantee in words", *_guarantee(manifest, facts, stated)),
-        Check("within what was asked for", *_asked(plan["request"], facts, stated, claims)),
+        Check("within what was asked for", *_asked(errors, plan, stated)),
         Check("noise of the operating system", *_genuine(manifest)),
         Check("cells", *keys_hold(plan["occupancy"]["cells"], len(facts.total))),
-        Check("public rules", *_rules(facts, plan)),
+        Check("public rules", *_rules(errors, plan)),
         Check("mechanism", *verify_mechanism.parameters_hold(mechanism, facts, arrays)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
         Check("request key", *_request(manifest)),
@@ -173,17 +173,15 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
     return holds, f"{found}, delta {float(Fraction(delta)):.6g}"
 
 
-def _asked(
-    request: documents.Document, facts: Facts, stated: Fraction, claims: documents.Document
-) -> tuple[bool, str]:
-    if (request["epsilon"] is None) == (request["error"] is None):
-        return False, "not one of epsilon and error"
+def _asked(errors: Errors, plan: documents.Document, stated: Fraction) -> tuple[bool, str]:
+    request = plan["request"]
+    why = verify_request.beyond(errors, request)
+    if why is not None:
+        return False, why
     if request["epsilon"] is not None:
         asked = rational(request["epsilon"])
-        return _LEAST <= asked <= _MOST and stated <= asked, f"epsilon {request['epsilon']}"
-    if request["method"] not in {*SHARINGS, "optimal"} or len(facts.statistics) > 1 or facts.delta:
-        return False, "an error, with a method, statistics or delta that take epsilon only"
-    largest = max(real(error) for error in claims["worst_case_error"])
+        return stated <= asked, f"epsilon {request['epsilon']}"
+    largest = max(real(error) for error in plan["claims"]["worst_case_error"])
     holds = largest <= real(request["error"]) and stated <= _MOST
     return holds, f"error {request['error']}"
 
@@ -193,12 +191,15 @@ def _genuine(manifest: documents.Document) -> tuple[bool, str]:
     return genuine, "stated" if genuine else "a simulation, not private"
 
 
-def _rules(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
-    """The status of every cell, again; which others are worthless is the planner's word."""
+def _rules(errors: Errors, plan: documents.Document) -> tuple[bool, str]:
+    """The status of every cell, again; which others are left out is the planner's word."""
+    facts = errors.design.facts
     users, rule, status = np.bincount(facts.cell), plan["request"], plan["status"]
     few, thin = users < rule["min_users"], facts.total < rule["min_records"]
     if len(status) != len(few):
         return False, "not one status a cell"
+    if rule["worthless"] != "keep" and verify_request.worthless(errors):
+        return False, "a released cell is no better than guessing"
     own = {"released", "worthless"} if rule["worthless"] == "drop" else {"released"}
     holds = all(
         each == "too few users" if one else each == "too few records" if other else each in own

@@ -39,8 +39,8 @@ FAULTS = (
         "a plan may spend more than was asked for",
         "G-VERIFY",
         "release/verify.py",
-        "and stated <= asked, f",
-        "and stated <= 2 * asked, f",
+        "return stated <= asked, f",
+        "return stated <= 2 * asked, f",
         _CELLS,
     ),
     Fault(
