@@ -61,11 +61,16 @@ def fits(document: Document, what: str) -> Document:
 
 
 @cache
-def validator(name: str) -> Test:
-    """The test of one schema, by the name of its file."""
+def validator(name: str, part: str = "") -> Test:
+    """The test of one schema, or of a part that it defines, by the name of its file.
+
+    Example:
+        >>> validator("shoal.plan-3", "records")({"user": "tailnum"})
+        False
+    """
     text = files("shoal").joinpath("schemas", f"{name}.json").read_text(encoding="utf-8")
     root = json.loads(text)
-    return _compiled(root, root)
+    return _compiled(root["$defs"][part] if part else root, root)
 
 
 def _compiled(schema: Document, root: Document) -> Test:
@@ -149,5 +154,6 @@ _KEYWORDS: dict[str, Callable[[Any, Document, Document], Test]] = {
     "maxLength": lambda told, _, __: lambda value: len(value) <= told,
     "minItems": lambda told, _, __: lambda value: told <= len(value),
     "maxItems": lambda told, _, __: lambda value: len(value) <= told,
-    "uniqueItems": lambda _, __, ___: lambda value: len(set(value)) == len(value),
+    # Members may be of any type, whatever their own test says: lists have no hash.
+    "uniqueItems": lambda _, __, ___: lambda value: len(set(map(repr, value))) == len(value),
 }

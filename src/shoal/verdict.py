@@ -58,7 +58,10 @@ ALWAYS = (
     "that the noise was drawn from the operating system, once, and by an unchanged shoal",
     "the drawn numbers themselves: others that fit are others' word (a ledger binds them)",
     "that counts, groups and names of columns are those of the data",
-    "that the request, its bounds and its name were chosen without looking at private values",
+    (
+        "that the request, its bounds and its name are those that were asked for, and were chosen"
+        " without looking at private values (a ledger binds them)"
+    ),
     "the versions of shoal, OpenDP and Python",
 )
 
@@ -82,8 +85,12 @@ def checked(
         >>> checked(lambda found: [Check("a name", "name" in found, "given")], {"name": 1}).holds
         True
     """
+    import numpy as np
+
     try:
-        return Verdict(tuple(check(manifest)), (*ALWAYS, *unverified))
+        # A number that overflows is no number of shoal's.
+        with np.errstate(over="raise"):
+            return Verdict(tuple(check(manifest)), (*ALWAYS, *unverified))
     except (
         KeyError,
         TypeError,

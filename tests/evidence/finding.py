@@ -38,6 +38,7 @@ ATTACKS: tuple[str, ...] = (
     "flips_plan",
     "flips_manifest",
     "lies",
+    "leaves",
     "draws",
     "selections",
     "responses",

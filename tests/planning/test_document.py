@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal import documents
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, InputError
 from tests.support import occupancies
 
 if TYPE_CHECKING:
@@ -163,3 +163,19 @@ def test_a_type_of_keys_has_one_spelling(tmp_path: Path) -> None:
     path.write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError):
         shoal.Plan.load(path)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"file": "flights"},
+        {"user": "a", "value": "b", "cell": ["c"]},
+        {"user": "a", "value": "b", "cell": "c", "missing": "refuse"},
+        {"user": "a", "value": "b", "cell": ["c"], "missing": "guess"},
+        {"user": "a", "value": "b", "cell": ["c"], "missing": "refuse", "year": 2013},
+    ],
+)
+def test_a_description_that_no_plan_can_be_loaded_with_is_refused(source: dict[str, Any]) -> None:
+    """At once, not when the saved plan is read; what `describe` gives is kept."""
+    with pytest.raises(InputError, match=r"records\.describe"):
+        plan(source=source)

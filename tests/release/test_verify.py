@@ -103,6 +103,13 @@ LIES: dict[str, tuple[Change, str]] = {
     "a longer status": (lambda m: m["plan"]["status"].append("worthless"), "public rules"),
     "simulation zero": (lambda m: m.update(simulation=0), "noise of the operating system"),
     "another column": (lambda m: m["records"].update(value="height"), "request key"),
+    "a private cell": (
+        lambda m: m["records"].update(value=m["records"]["user"]), "columns"
+    ),
+    "cells by another rule": (
+        lambda m: m["records"].update(cell=["hour_of_day(origin)"]), "columns"
+    ),
+    "no rule of cells": (lambda m: m["records"].update(cell=[]), "columns"),
     "something added": (lambda m: m.update(epsilon=0), "no other parts"),
     "less loss": (lambda m: m["guarantee"].update(epsilon="1/2"), "privacy loss"),
     "more loss than there is": (

@@ -8,19 +8,15 @@ import shoal
 from shoal import documents
 from shoal.errors import DocumentError
 
-# What is added, missing or of another type is refused before any claim is looked at.
-UNSHAPED = (
-    *("statistics and noise", "mechanism", "no other parts", "results", "request key"),
-    *("guarantee in words", "gap to the best plan"),
-)
+UNSHAPED, DAMAGED = "not of its schema", "damaged"
 
 
 def failed_claims(manifest: dict[str, Any]) -> list[str]:
-    """The claims that do not hold; of a damaged manifest, those that damage may break."""
+    """The claims that do not hold, or why a manifest is refused before any claim is looked at."""
     try:
         verdict = shoal.verify(manifest)
-    except DocumentError:
-        return list(UNSHAPED)
+    except DocumentError as error:
+        return [UNSHAPED if UNSHAPED in str(error) else DAMAGED]
     return [check.claim for check in verdict.checks if not check.holds]
 
 

@@ -356,6 +356,23 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "an effect's control": ("units", _put("effects/0/control", value=False), "effects"),
     "an effect too few": ("units", lambda m: m["effects"].pop(), "effects"),
     "effects swapped": ("units", lambda m: m["effects"].reverse(), "effects"),
+    **{
+        f"another {name} asked for": (
+            kind, _put(f"question/mechanism/asked/{name}", value), "parameters as asked for"
+        )
+        for kind, name, value in (
+            ("units", "floor", "0.3"), ("units", "histogram_scale", "0.1"),
+            ("units", "levels", 2), ("means", "spread_share", "1/7"),
+        )
+    },
+    "what another mechanism is asked": (
+        "means", _put("question/mechanism/asked", {"epsilon": "9", "delta": "0"}),
+        "parameters as asked for",
+    ),
+    "a sentence of another mechanism": (
+        "means", _put("question/mechanism/reason", "Histograms of groups, with noise."),
+        "parameters as asked for",
+    ),
     "a smaller error": (
         "units", _put(f"{FINITE}/standard_error", _times(1 - 1e-6)), "standard errors"
     ),
@@ -513,7 +530,7 @@ def test_other_documents_are_refused(true: dict[str, Manifest]) -> None:
 def test_verify_shares_no_code_with_the_mechanisms() -> None:
     """G-INDEPENDENT: the verifier imports documents, verdicts and parts of itself only."""
     parts = sorted(Path(verify.__file__).parent.glob("verify*.py"))
-    assert len(parts) == 8
+    assert len(parts) == 9
     nodes = [node for part in parts for node in ast.walk(ast.parse(part.read_text("utf-8")))]
     found = {
         f"{x.module}.{y.name}" for x in nodes if isinstance(x, ast.ImportFrom) for y in x.names

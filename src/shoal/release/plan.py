@@ -16,6 +16,7 @@ from shoal.planning.text import describe
 from shoal.records.lattice import Bounds, Lattice
 from shoal.records.occupancy import Occupancy
 from shoal.release.release import Release, carry_out
+from shoal.schema import validator
 
 if TYPE_CHECKING:
     import os
@@ -209,7 +210,8 @@ def plan(
         settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}.
         delta: What may go wrong; above 0, noise is Gaussian where that errs less.
         tick_bits: Values are rounded to the width over 2^tick_bits.
-        source: Public description of the records, kept in plan and manifest.
+        source: Public description of the records as `records.describe()` gives it, kept in plan
+            and manifest.
 
     Returns:
         A plan whose `epsilon` never exceeds the one asked for.
@@ -232,7 +234,7 @@ def plan(
         settings=settings,
         delta=delta,
     )
-    about = checks.optional(source, checks.public_facts, "source")
+    about = checks.optional(source, _description, "source")
     facts = decide(occupancy, lattice, request)
     return Plan(
         occupancy=occupancy,
@@ -248,4 +250,16 @@ def plan(
         targets=facts.targets,
         joint=facts.joint,
         gaussian=facts.gaussian,
+    )
+
+
+def _description(value: object, name: str) -> dict[str, Any]:
+    """What records are, as plans and manifests hold it; nothing else could be loaded again."""
+    found = checks.public_facts(value, name)
+    if validator("shoal.plan-3", "records")(found):
+        return found
+    raise InputError(
+        f"{name} {checks.shown(value)}",
+        "user, value and missing as texts, cell as a list of texts, and nothing else",
+        f"give records.describe(), or leave {name} out",
     )

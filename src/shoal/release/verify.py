@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.release import verify_mechanism, verify_request, verify_statistics
+from shoal.release import verify_columns, verify_mechanism, verify_request, verify_statistics
 from shoal.release.verify_design import Design
 from shoal.release.verify_errors import Errors, compare
 from shoal.release.verify_facts import Facts, rational
@@ -50,9 +50,12 @@ def verify(manifest: documents.Document) -> Verdict:
 
 _UNVERIFIED = (
     (
-        "parameters that depend on the loss of a cell (minimax caps, ranks, rewards, parts), beyond"
-        " their limits: bad ones cost error, never privacy"
+        "parameters that depend on the loss of a cell (minimax caps, ranks, rewards, parts, who is"
+        " kept, noise of selections at the same loss), beyond their limits: bad ones cost error,"
+        " never privacy"
     ),
+    "how a uniform or an equalised plan shares its noise: other shares cost error, never privacy",
+    "the errors with which an optimal plan with balanced targets is compared: its gap is to these",
     "that cells left out as worthless are so",
 )
 
@@ -116,6 +119,7 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
         Check("within what was asked for", *_asked(errors, plan, stated)),
         Check("noise of the operating system", *_genuine(manifest)),
         Check("cells", *keys_hold(plan["occupancy"]["cells"], len(facts.total))),
+        Check("columns", *verify_columns.columns_hold(manifest)),
         Check("public rules", *_rules(errors, plan)),
         Check("mechanism", *verify_mechanism.parameters_hold(mechanism, facts, arrays)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),

@@ -14,6 +14,7 @@ from shoal import documents
 from shoal.strict import real, release_name, text, unit, whole
 from shoal.trials import verify_aggregates, verify_effects, verify_responses
 from shoal.trials.verify_aggregates import Aggregate, Histogram
+from shoal.trials.verify_asked import asked_hold
 from shoal.trials.verify_facts import Facts, rational
 from shoal.trials.verify_horvitz_thompson import HorvitzThompson
 from shoal.trials.verify_responses import Responses
@@ -107,6 +108,7 @@ def _checks(manifest: documents.Document) -> list[Check]:
         Check("outcome space", *_space(question["space"])),
         Check("public rules", *_rules(question["about"])),
         Check("within what was asked for", *_within(facts, question)),
+        Check("parameters as asked for", *asked_hold(facts, question["mechanism"])),
         *own(facts, manifest),
     ]
     if not _complete(manifest):

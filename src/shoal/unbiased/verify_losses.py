@@ -58,7 +58,8 @@ def _first(facts: Facts) -> tuple[Fraction, Fraction]:
     if numbers["coarse_windows"] > 1:
         epsilon += 2 * alone
     reach = 2 * numbers["middle_half"] * numbers["middle_per_unit"]
-    return epsilon + Fraction(reach, 2 ** numbers["middle_bits"]), numbers["coarse_windows"] * alone
+    # What is charged for the coarse step is at least its own: see `_coarse`.
+    return epsilon + Fraction(reach, 2 ** numbers["middle_bits"]), facts.slip
 
 
 def _alone(facts: Facts) -> Fraction:

@@ -1,0 +1,164 @@
+"""Which fields a verdict says it cannot verify, each with the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.evidence.specimens import ROUNDING
+
+if TYPE_CHECKING:
+    from shoal.verdict import Verdict
+
+_RECORDS = "that counts, groups and names of columns are those of the data"
+_DRAWN = "the drawn numbers themselves"
+_ASKED = "that the request, its bounds and its name are those that were asked for"
+_VERSIONS = "the versions of shoal, OpenDP and Python"
+_PARAMETERS = "parameters that depend on the loss of a cell"
+_SHARED = "how a uniform or an equalised plan shares its noise"
+_COMPARED = "the errors with which an optimal plan with balanced targets is compared"
+_LEFT_OUT = "that cells left out as worthless are so"
+_LEVELS = "that outcomes were moved to the levels in the way stated"
+_UNITS = "which unit gave which response"
+_PREDICTED = "parameters that were chosen by predicted variance"
+_OTHERS = "that no other parameters of this loss err less"
+_MOMENTS = "that users are independent and their values keep the moments"
+
+# Of each kind of manifest, by its schema: a field, and the sentence that must be in its verdict.
+SAID: dict[str, dict[str, str]] = {
+    "shoal.manifest/3": {
+        "name": _ASKED,
+        "records.user": _RECORDS,
+        "records.value": _RECORDS,
+        "records.cell": _RECORDS,
+        "records.missing": _RECORDS,
+        "guarantee.unit.name": _RECORDS,
+        "plan.source": _RECORDS,
+        "plan.occupancy.cells.columns.name": _RECORDS,
+        "plan.occupancy.cells.columns.type": _RECORDS,
+        "plan.occupancy.cells.columns.values": _RECORDS,
+        "plan.occupancy.cells_per_user": _RECORDS,
+        "plan.occupancy.cell": _RECORDS,
+        "plan.occupancy.count": _RECORDS,
+        "plan.bounds": _ASKED,
+        "plan.tick_bits": _ASKED,
+        "plan.request.epsilon": _ASKED,
+        "plan.request.error": _ASKED,
+        "plan.request.delta": _ASKED,
+        "plan.request.min_users": _ASKED,
+        "plan.request.min_records": _ASKED,
+        "plan.request.worthless": _ASKED,
+        "plan.request.settings": _ASKED,
+        "plan.request.method": _SHARED,
+        "plan.status": _LEFT_OUT,
+        "plan.targets": _COMPARED,
+        "plan.mechanism.parameters": _PARAMETERS,
+        "plan.mechanism.selection_scale": _PARAMETERS,
+        "results.steps": _DRAWN,
+        "results.range": _DRAWN,
+        "versions": _VERSIONS,
+    },
+    "shoal.trial/1": {
+        "question.name": _ASKED,
+        "question.about.outcome": _RECORDS,
+        "question.about.missing": _RECORDS,
+        "question.about.single_arm": _RECORDS,
+        "question.about.clusters_left_out": _RECORDS,
+        "question.unit.name": _RECORDS,
+        "guarantee.unit.name": _RECORDS,
+        "question.assignment.clusters": _RECORDS,
+        "question.assignment.arms": _RECORDS,
+        "question.assignment.sizes": _RECORDS,
+        "question.assignment.units": _UNITS,
+        "question.mechanism.asked.epsilon": _ASKED,
+        "question.mechanism.asked.delta": _ASKED,
+        "question.mechanism.asked.levels": _ASKED,
+        "question.mechanism.asked.floor": _ASKED,
+        "question.mechanism.asked.histogram_scale": _ASKED,
+        "question.mechanism.asked.spread_share": _ASKED,
+        "question.mechanism.asked.expected": _ASKED,
+        "question.mechanism.reason": _PREDICTED,
+        "question.mechanism.parameters": _PREDICTED,
+        "question.space.levels": _ASKED,
+        "question.mechanism.aggregate.levels": _ASKED,
+        "question.space.rounding": _LEVELS,
+        "question.space.labels": _RECORDS,
+        "released.responses": _UNITS,
+        "released.numbers": _DRAWN,
+        "released.counts": _DRAWN,
+        "released.prior": _DRAWN,
+        "versions": _VERSIONS,
+    },
+    "shoal.unbiased/1": {
+        "name": _ASKED,
+        "values": _RECORDS,
+        "guarantee.unit.name": _RECORDS,
+        "plan.source": _RECORDS,
+        "plan.counts": _RECORDS,
+        "plan.wishes.epsilon": _ASKED,
+        "plan.wishes.delta": _ASKED,
+        "plan.wishes.bias": _ASKED,
+        "plan.wishes.interval": _MOMENTS,
+        "plan.wishes.moments": _MOMENTS,
+        "plan.wishes.reuse": _ASKED,
+        "plan.wishes.farthest": _ASKED,
+        "plan.wishes.weights": _ASKED,
+        "plan.wishes.cap": _ASKED,
+        "plan.parameters": _OTHERS,
+        "result.exact": _DRAWN,
+        "result.coarse_failed": _DRAWN,
+        "versions": _VERSIONS,
+    },
+}  # fmt: skip
+
+# True, whatever they are: the verifier proves what they claim, or they are only weaker claims.
+WEAKER = {
+    "plan.prices.price": "any prices prove the gap that follows from them",
+    "plan.prices.user": "any prices prove the gap that follows from them",
+    "plan.claims.gap": "a larger gap of an optimal plan is a weaker claim",
+    "plan.claims.standard_error": "a larger error of a symmetric mean is a weaker claim",
+}
+# They follow from other fields, and may only change with one of these.
+FOLLOWING = {
+    "request": (),
+    "guarantee.delta": ("plan.parameters.coarse_delta",),
+    "guarantee.delta_at_most": ("plan.parameters.coarse_delta",),
+    "plan.claims.delta": ("plan.parameters.coarse_delta",),
+    "plan.occupancy.fingerprint": ("plan.occupancy",),
+    "results.unclamped": ("results.steps", "results.range"),
+    "results.value": ("results.steps", "results.range"),
+    "results.interval": ("results.steps", "results.range"),
+    "results.key": ("plan.occupancy.cells",),
+}
+# The digest is of the number as it is written: 10 and 10.0 are the same number.
+_ALONE = ("request",)
+
+
+def left_over(verdict: Verdict, schema: str, paths: list[str]) -> list[str]:
+    """The changed fields that a verdict neither verified nor declared as unverifiable.
+
+    Args:
+        verdict: Every claim of it holds.
+        schema: Of the manifest.
+        paths: All that differ from the true manifest.
+    """
+    said = SAID[schema]
+    return [path for path in paths if not _admitted(verdict, said, path, paths)]
+
+
+def _admitted(verdict: Verdict, said: dict[str, str], path: str, paths: list[str]) -> bool:
+    if path.endswith(ROUNDING) or path in WEAKER:
+        return True
+    if path in FOLLOWING:
+        others = FOLLOWING[path] or tuple(said)
+        return paths == [*_ALONE] or any(
+            _within(each, other) for each in paths if each != path for other in others
+        )
+    return any(
+        _within(path, field) and any(words in line for line in verdict.unverified)
+        for field, words in said.items()
+    )
+
+
+def _within(path: str, field: str) -> bool:
+    plain = path.removesuffix(ROUNDING)
+    return plain == field or plain.startswith(f"{field}.")
