@@ -11,9 +11,13 @@ from pathlib import Path
 
 from shoal import checks
 from shoal.errors import DocumentError, InputError
+from shoal.gate import GATE
 
 # What SQLite keeps beside a database: a file that is called so may be taken for a part of it.
 _BESIDE_LEDGERS = ("-journal", "-wal", "-shm")
+# https://www.sqlite.org/fileformat.html: the first bytes, the application's own, and zeros.
+_IN_ALL_LEDGERS = ((0, b"SQLite format 3\0"), (68, b"Shoa" + bytes(20)))
+_START = 100
 # Of a name: file systems take 255 bytes, and a draft has a longer one.
 _LONGEST = 230
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -52,6 +56,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
         os.umask(umask)
         draft.chmod(0o666 & ~umask)
         if overwrite:
+            # A ledger may have been made here since the first look.
+            check_free(target, overwrite=True)
             draft.replace(target)
         else:
             _take(draft, target, data)
@@ -128,7 +134,8 @@ def is_database(path: Path) -> bool:
     """Whether a regular file is a database of SQLite, as ledgers are, or cannot be told from one.
 
     SQLite itself looks: to close any other handle of the file would drop the locks that this
-    process may hold on it.
+    process may hold on it. A damaged start, which SQLite does not know, is compared with that of a
+    ledger.
 
     Example:
         >>> is_database(Path(__file__))
@@ -142,10 +149,28 @@ def is_database(path: Path) -> bool:
             found.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        return bool(code & 0xFF != sqlite3.SQLITE_NOTADB)
+        return code & 0xFF != sqlite3.SQLITE_NOTADB or _starts_like_a_ledger(path)
     except (OSError, ValueError):
         return True
     return True
+
+
+def _starts_like_a_ledger(path: Path) -> bool:
+    """Whether three of five bytes that all ledgers have in common are there.
+
+    No operation on a ledger goes on in this process meanwhile, whose locks would be dropped.
+    """
+    try:
+        with GATE, path.open("rb") as stream:
+            start = stream.read(_START)
+    except OSError:
+        return True
+    same = sum(
+        start[at : at + 1] == bytes([byte])
+        for first, part in _IN_ALL_LEDGERS
+        for at, byte in enumerate(part, first)
+    )
+    return 5 * same >= 3 * sum(len(part) for _, part in _IN_ALL_LEDGERS)
 
 
 def _take(draft: Path, target: Path, data: bytes) -> None:

@@ -176,6 +176,8 @@ def _refused(place: Shell, arguments: list[str], message: str) -> str:
     line = place.bad(*arguments)
     assert message in line, line
     assert _state(place.folder) == before
+    for second in place.folder.glob("hard.*"):  # a ledger with two names is not opened
+        second.unlink()
     assert shoal.Ledger.open("books.json").entries() == []
     return line
 
@@ -304,4 +306,24 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
     (entry,) = shoal.Ledger.open("books.json").entries()
     place.good(*line, "--again")
     assert Path("new.json").read_bytes() == entry.document
+    assert len(shoal.Ledger.open("books.json").entries()) == 1
+
+
+@pytest.mark.parametrize("verb", ["release", "trial release", "unbiased release"])
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), RuntimeError("x")])
+def test_what_cannot_be_shown_after_the_charge_is_not_lost(
+    place: Shell, verb: str, failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-OUTPUTS: where standard output is full the message says where the release is, too."""
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise failure
+
+    line = _arguments(verb)
+    for more in ([], ["--json"]):
+        with monkeypatch.context() as patch:
+            patch.setattr("typer.echo", full)
+            said = place.bad(*line, "--again", *more)
+        assert "recorded as entry 1 of books.json" in said
+        assert "costs nothing" in said
     assert len(shoal.Ledger.open("books.json").entries()) == 1

@@ -145,6 +145,47 @@ def test_databases_are_told_from_other_files(tmp_path: Path) -> None:
         assert not files.is_database(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    "damage", [(0, b"\0"), (1, b"q"), (0, bytes(16)), (68, b"\0"), (10, b"x" * 6)]
+)
+def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int, bytes]) -> None:
+    """G-OUTPUTS: SQLite knows it no longer, but its charges can still be restored."""
+    path, (at, bad) = tmp_path / "a.ledger", damage
+    shoal.Ledger.create(path, epsilon=1)
+    data = bytearray(path.read_bytes())
+    data[at : at + len(bad)] = bad
+    path.write_bytes(data)
+    with pytest.raises(DocumentError, match="is a ledger"):
+        files.write_bytes(path, b"x", overwrite=True)
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("data", [b"a" * 68 + b"Shoal Creek," * 9, bytes(4096), b"SQLite format 3"])
+def test_other_files_are_replaced(tmp_path: Path, data: bytes) -> None:
+    """G-OUTPUTS: words that ledgers hold, too, and zeros, make no ledger."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(data)
+    files.write_bytes(path, b"new", overwrite=True)
+    assert path.read_bytes() == b"new"
+
+
+def test_a_ledger_that_appears_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-OUTPUTS: between the look and the replacement somebody makes a ledger."""
+    path, fill = tmp_path / "a.ledger", files._fill
+
+    def late(handle: int, data: bytes) -> None:
+        fill(handle, data)
+        shoal.Ledger.create(path, epsilon=1)
+
+    monkeypatch.setattr(files, "_fill", late)
+    with pytest.raises(DocumentError, match="is a ledger"):
+        files.write_bytes(path, b"x", overwrite=True)
+    assert shoal.Ledger.open(path).budget.epsilon == 1
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
 def test_looking_at_a_ledger_does_not_unlock_it(tmp_path: Path) -> None:
     """G-OUTPUTS: closing another handle of the file would drop the locks of this process."""
     import sqlite3

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from shoal.accounting.ledger import Entry
@@ -47,22 +48,60 @@ def check_places(
     check_outputs(outputs, inputs, overwrite=force)
 
 
-def deliver(
-    entry: Entry | None,
-    ledger: Path,
-    *writers: tuple[Callable[..., None], Path | None],
-    force: bool,
-) -> None:
-    """Write files of a release that is recorded; say how to get it if they cannot be written.
+@contextmanager
+def delivering(entry: Entry | None, ledger: Path) -> Iterator[None]:
+    """Whatever fails after the charge says that the release is recorded, and how to get it.
+
+    A reader who has gone is left to the command line: what it wanted to see it has seen.
 
     Args:
-        entry: Where it is recorded.
+        entry: Where the release is recorded; None if it is not.
         ledger: In which ledger.
+
+    Raises:
+        DocumentError: What failed; the release is safe.
+    """
+    from shoal.errors import DocumentError, ShoalError, raise_alone
+
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except ShoalError as error:
+        if entry is None:
+            raise
+        got, allowed = error.got, error.allowed
+    except OSError as error:
+        if entry is None:
+            raise
+        got = f"the output cannot be written ({error.strerror or type(error).__name__})"
+        allowed = "a place with free space"
+    except Exception as error:
+        if entry is None:
+            raise
+        # Its text could hold anything: only its kind is shown.
+        got, allowed = f"unexpected {type(error).__name__} after the charge", "no failure"
+    else:
+        return
+    raise_alone(
+        DocumentError(
+            got,
+            allowed,
+            f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
+            "and ask for it again by its name or with --again, which costs nothing",
+        )
+    )
+
+
+def write_all(*writers: tuple[Callable[..., None], Path | None], force: bool) -> None:
+    """Write all files that can be written, and only then fail.
+
+    Args:
         *writers: What writes, and where to; None if it is not wanted.
         force: Whether files that are there may be replaced.
 
     Raises:
-        DocumentError: A file that cannot be written; the release is safe.
+        DocumentError: A file that cannot be written.
     """
     from shoal.errors import DocumentError
 
@@ -73,12 +112,5 @@ def deliver(
                 write(place, overwrite=force)
         except DocumentError as error:
             failure = error
-    if failure is not None and entry is not None:
-        raise DocumentError(
-            failure.got,
-            failure.allowed,
-            f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
-            "and ask for it again by its name or with --again, which costs nothing",
-        )
     if failure is not None:
         raise failure

@@ -19,7 +19,7 @@ from shoal.cli.options import (
     show_json,
     working,
 )
-from shoal.cli.outputs import check_places, deliver
+from shoal.cli.outputs import check_places, delivering, write_all
 
 
 def release(
@@ -65,9 +65,10 @@ def release(
     with working("reading values, drawing noise, recording"):
         done = loaded.release(records, ledger=ledger, name=name, again=again)
     table = partial(done.write, confidence=confidence)
-    deliver(done.entry, ledger, (table, output), (done.write_manifest, manifest), force=force)
-    if as_json:
-        show_json(done.manifest)
-    else:
-        show_entry(done.entry, ledger, again=done.from_ledger)
-        show(to_text(done.table(confidence)))
+    with delivering(done.entry, ledger):
+        write_all((table, output), (done.write_manifest, manifest), force=force)
+        if as_json:
+            show_json(done.manifest)
+        else:
+            show_entry(done.entry, ledger, again=done.from_ledger)
+            show(to_text(done.table(confidence)))

@@ -19,7 +19,7 @@ from shoal.cli.options import (
     show_json,
     working,
 )
-from shoal.cli.outputs import check_places, deliver
+from shoal.cli.outputs import check_places, delivering, write_all
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -200,12 +200,13 @@ def release(
             privacy_unit=privacy_unit or unit or "",
             outcome_name=outcome,
         )
-    deliver(done.entry, ledger, (done.write, output), (done.write_manifest, manifest), force=force)
-    if as_json:
-        show_json(done.manifest)
-    else:
-        show_entry(done.entry, ledger, again=done.from_ledger)
-        show("\n".join([done.reason, *map(str, done.effects(confidence))]))
+    with delivering(done.entry, ledger):
+        write_all((done.write, output), (done.write_manifest, manifest), force=force)
+        if as_json:
+            show_json(done.manifest)
+        else:
+            show_entry(done.entry, ledger, again=done.from_ledger)
+            show("\n".join([done.reason, *map(str, done.effects(confidence))]))
 
 
 @app.command()

@@ -19,7 +19,7 @@ from shoal.cli.options import (
     show_json,
     working,
 )
-from shoal.cli.outputs import check_places, deliver
+from shoal.cli.outputs import check_places, delivering, write_all
 from shoal.cli.unbiased_data import counted, numbers, people, read
 
 if TYPE_CHECKING:
@@ -217,12 +217,13 @@ def release(
             confidence=confidence,
             values_name=value,
         )
-    deliver(done.entry, ledger, (done.write_manifest, manifest), force=force)
-    if as_json:
-        show_json(done.manifest)
-        return
-    show_entry(done.entry, ledger, again=done.from_ledger)
-    show(str(done))
+    with delivering(done.entry, ledger):
+        write_all((done.write_manifest, manifest), force=force)
+        if as_json:
+            show_json(done.manifest)
+            return
+        show_entry(done.entry, ledger, again=done.from_ledger)
+        show(str(done))
 
 
 @app.command()
