@@ -49,14 +49,21 @@ def check_places(
 
 
 @contextmanager
-def delivering(entry: Entry | None, ledger: Path) -> Iterator[None]:
-    """Whatever fails after the charge says that the release is recorded, and how to get it.
+def delivering(
+    entry: Entry | None,
+    ledger: Path,
+    *writers: tuple[Callable[..., None], Path | None],
+    force: bool,
+) -> Iterator[None]:
+    """Write files, then show in the block; what fails says that the release is recorded.
 
     A reader who has gone is left to the command line: what it wanted to see it has seen.
 
     Args:
         entry: Where the release is recorded; None if it is not.
         ledger: In which ledger.
+        *writers: What writes, and where to; None if it is not wanted.
+        force: Whether files that are there may be replaced.
 
     Raises:
         DocumentError: What failed; the release is safe.
@@ -64,6 +71,7 @@ def delivering(entry: Entry | None, ledger: Path) -> Iterator[None]:
     from shoal.errors import DocumentError, ShoalError, raise_alone
 
     try:
+        _write_all(writers, force=force)
         yield
     except BrokenPipeError:
         raise
@@ -93,16 +101,10 @@ def delivering(entry: Entry | None, ledger: Path) -> Iterator[None]:
     )
 
 
-def write_all(*writers: tuple[Callable[..., None], Path | None], force: bool) -> None:
-    """Write all files that can be written, and only then fail.
-
-    Args:
-        *writers: What writes, and where to; None if it is not wanted.
-        force: Whether files that are there may be replaced.
-
-    Raises:
-        DocumentError: A file that cannot be written.
-    """
+def _write_all(
+    writers: tuple[tuple[Callable[..., None], Path | None], ...], *, force: bool
+) -> None:
+    """Write all files that can be written, and only then fail."""
     from shoal.errors import DocumentError
 
     failure: DocumentError | None = None

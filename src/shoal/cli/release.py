@@ -19,7 +19,7 @@ from shoal.cli.options import (
     show_json,
     working,
 )
-from shoal.cli.outputs import check_places, delivering, write_all
+from shoal.cli.outputs import check_places, delivering
 
 
 def release(
@@ -65,8 +65,8 @@ def release(
     with working("reading values, drawing noise, recording"):
         done = loaded.release(records, ledger=ledger, name=name, again=again)
     table = partial(done.write, confidence=confidence)
-    with delivering(done.entry, ledger):
-        write_all((table, output), (done.write_manifest, manifest), force=force)
+    files = (table, output), (done.write_manifest, manifest)
+    with delivering(done.entry, ledger, *files, force=force):
         if as_json:
             show_json(done.manifest)
         else:

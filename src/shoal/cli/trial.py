@@ -19,7 +19,7 @@ from shoal.cli.options import (
     show_json,
     working,
 )
-from shoal.cli.outputs import check_places, delivering, write_all
+from shoal.cli.outputs import check_places, delivering
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -200,8 +200,8 @@ def release(
             privacy_unit=privacy_unit or unit or "",
             outcome_name=outcome,
         )
-    with delivering(done.entry, ledger):
-        write_all((done.write, output), (done.write_manifest, manifest), force=force)
+    files = (done.write, output), (done.write_manifest, manifest)
+    with delivering(done.entry, ledger, *files, force=force):
         if as_json:
             show_json(done.manifest)
         else:

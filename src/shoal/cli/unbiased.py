@@ -19,7 +19,7 @@ from shoal.cli.options import (
     show_json,
     working,
 )
-from shoal.cli.outputs import check_places, delivering, write_all
+from shoal.cli.outputs import check_places, delivering
 from shoal.cli.unbiased_data import counted, numbers, people, read
 
 if TYPE_CHECKING:
@@ -217,8 +217,7 @@ def release(
             confidence=confidence,
             values_name=value,
         )
-    with delivering(done.entry, ledger):
-        write_all((done.write_manifest, manifest), force=force)
+    with delivering(done.entry, ledger, (done.write_manifest, manifest), force=force):
         if as_json:
             show_json(done.manifest)
             return
