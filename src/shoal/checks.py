@@ -359,6 +359,9 @@ def check_confidence(confidence: object) -> float:
         >>> check_confidence(0.95)
         0.95
     """
+    if is_number(confidence) and confidence == 1:
+        # "At most 1 - 1e-12" would be printed as at most 1.
+        number(confidence, "confidence", above=0, below=1, example=0.95)
     return number(confidence, "confidence", above=0, most=_MOST_CONFIDENCE, example=0.95)
 
 

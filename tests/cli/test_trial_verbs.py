@@ -201,3 +201,22 @@ def test_help_has_examples(trial: Shell) -> None:
     show: Callable[..., str] = trial.good
     for verb in verbs:
         assert "Example: shoal trial" in " ".join(show("trial", verb, "--help").split())
+
+
+def test_outcomes_outside_the_space_are_said_to_be_moved(trial: Shell) -> None:
+    """G-REPLAY: the same words whether outcomes are outside or not; the page says them too."""
+    words = "outcomes outside the space are moved to its nearest level"
+    planned = trial.good("trial", "plan", "--units", "200", "--space", "binary", "--epsilon", "2")
+    assert planned.splitlines().count(words) == 1
+    assert words in trial.good(*WHOLE, "--name", "words")
+
+
+def test_hints_name_the_verb(trial: Shell) -> None:
+    """G-FUZZ: a message about a verb's options leads to that verb's help."""
+    assert "Try `shoal trial plan --help`." in trial.bad("trial", "plan", "--bogus")
+
+
+def test_a_confidence_of_one_is_named_as_what_it_is(trial: Shell) -> None:
+    """G-FUZZ: what is refused is not within what is said to be allowed."""
+    said = trial.bad(*WHOLE, "--confidence", "1")
+    assert "above 0 and below 1" in said

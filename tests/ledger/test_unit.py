@@ -117,3 +117,15 @@ def test_units_are_short_text(unit: Any, tmp_path: Path) -> None:  # noqa: ANN40
     with pytest.raises(ShoalError, match="allowed:"):
         shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=unit)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_unit_leads_back_to_the_same_ledger(tmp_path: Path) -> None:
+    """G-UNIT: the same people under another name are no reason for a second ledger."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="home_id")
+    with pytest.raises(InputError) as refused:
+        trial(book)
+    words = "if each row is one home_id, say privacy_unit='home_id'"
+    assert words in str(refused.value)
+    assert "for other people only" in str(refused.value)
+    trial(book, privacy_unit="home_id")
+    assert len(book.entries()) == 1

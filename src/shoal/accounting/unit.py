@@ -56,6 +56,11 @@ class PrivacyUnit:
         """Which records are a unit's: `all` that carry its name, or `one`."""
         return "one" if self.name == EACH_ROW else "all"
 
+    @property
+    def word(self) -> str:
+        """What one unit is called: of each row, a row."""
+        return self.name.removeprefix("each ")
+
     @classmethod
     def of(cls, unit: str | PrivacyUnit) -> PrivacyUnit:
         """A unit from its name.

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         status = app(arguments, standalone_mode=False)
     except TyperException as error:
         text = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _fail(f"{text} Try `shoal --help`." if text else "")
+        return _fail(f"{text} Try `{_verb(error)} --help`." if text else "")
     except ShoalError as error:
         return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -59,6 +59,15 @@ def main(arguments: list[str]) -> int:
     if status == _INTERRUPTED:
         return _fail("interrupted; asking again delivers what the ledger recorded at no cost.")
     return status if isinstance(status, int) else 0
+
+
+def _verb(error: TyperException) -> str:
+    """The command that a message is about, however the program itself was called."""
+    context, names = getattr(error, "ctx", None), []
+    while context is not None and context.parent is not None:
+        names.append(str(context.info_name))
+        context = context.parent
+    return " ".join(["shoal", *reversed(names)])
 
 
 def _fail(text: str) -> int:

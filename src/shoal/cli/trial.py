@@ -206,7 +206,9 @@ def release(
             show_json(done.manifest)
         else:
             show_entry(done.entry, ledger, again=done.from_ledger)
-            show("\n".join([done.reason, *map(str, done.effects(confidence))]))
+            # Said whether there are any or not: that is private.
+            moved = "outcomes outside the space are moved to its nearest level"
+            show("\n".join([moved, done.reason, *map(str, done.effects(confidence))]))
 
 
 @app.command()

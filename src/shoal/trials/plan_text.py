@@ -60,6 +60,7 @@ def _notes(plan: TrialPlan) -> Iterator[str]:
         f"detectable: told from 0 by a {100 * plan.confidence:.4g}% interval with probability "
         f"{plan.power:.4g}"
     )
+    yield "outcomes outside the space are moved to its nearest level"
     yield f"recommended for outcomes of units: {best.mechanism}"
     yield best.reason
     alike = [

@@ -54,7 +54,9 @@ _PURE = "pure differential privacy"
 _SAMPLED = "a sampled user's value is published"
 _APPROXIMATE = {
     **dict.fromkeys(PUBLISHING, f"approximate differential privacy; {_SAMPLED}"),
-    SYMMETRIC: f"approximate differential privacy; should the coarse step fail, {_SAMPLED}",
+    SYMMETRIC: (
+        f"approximate differential privacy; within delta, should the coarse step fail, {_SAMPLED}"
+    ),
 }
 _CONFIDENCE, _GUESS = 0.95, 61
 # Bounds are floating-point numbers of another machine's logarithms.
@@ -144,10 +146,14 @@ def _guarantee(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
         and delta < 1
     )
     whose = unit(stated["unit"])
-    return (
-        holds,
-        f"{words}, {whose}, {'values are published' if publishes else 'no value is published'}",
-    )
+    return holds, f"{words}; it protects {whose}; {_published(facts.method, publishes)}"
+
+
+def _published(method: str, publishes: object) -> str:
+    """What this release did, where the guarantee says what the method may do."""
+    if method == SYMMETRIC:
+        return f"in this release the step {'failed' if publishes else 'did not fail: none was'}"
+    return "values are published" if publishes else "no value is published"
 
 
 def _rounded_up(stated: documents.Document, name: str) -> bool:
