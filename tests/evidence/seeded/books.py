@@ -84,7 +84,7 @@ FAULTS = (
         "losses of different units are added up",
         "G-LEDGER",
         "accounting/ledger.py",
-        "    if own not in (None, asked):",
+        "    if own is not None and own != asked:",
         "    if own is None and asked is None:",
         _ONCE,
     ),
