@@ -323,10 +323,11 @@ def _refuse_beyond(budget: Budget, spent: Budget, charge: Budget) -> None:
 def _refuse_other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> None:
     """Losses of a row and of a person who owns many rows must not be added up."""
     if own is not None and own != asked:
+        word = "unit" if asked is None else asked.word
         raise InputError(
             f"a charge that protects {asked}",
             f"what this ledger protects: {own}",
-            f"if each {asked.word if asked else 'unit'} is one {own.word}, say privacy_unit={own.name!r} "
+            f"if each {word} is one {own.word}, say privacy_unit={own.name!r} "
             "(--privacy-unit; of cells, call the user column so); "
             "a second ledger is for other people only",
         )
