@@ -111,7 +111,7 @@ def _judge(document: Document, changed: Document, way: Way) -> str:
         failed = [check.claim for check in verdict.checks if not check.holds]
         return f"a claim fails: {failed[0]}" if len(failed) == 1 else "several claims fail"
     paths = specimens.changed_paths(document, changed)
-    left = left_over(verdict, document["schema"], paths)
+    left = left_over(verdict, document, changed, paths)
     if left:
         return f"BROKEN: every claim holds with another {', '.join(left)}"
     return f"holds: {leaves_kit.path(way)}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tests.evidence import leaves_kit
 from tests.evidence.specimens import ROUNDING
 
 if TYPE_CHECKING:
     from shoal.verdict import Verdict
+    from tests.evidence.leaves_kit import Document
 
 _RECORDS = "that counts, groups and names of columns are those of the data"
 _DRAWN = "the drawn numbers themselves"
@@ -110,19 +113,20 @@ SAID: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-# True, whatever they are: the verifier proves what they claim, or they are only weaker claims.
-WEAKER = {
-    "plan.prices.price": "any prices prove the gap that follows from them",
-    "plan.prices.user": "any prices prove the gap that follows from them",
-    "plan.claims.gap": "a larger gap of an optimal plan is a weaker claim",
-    "plan.claims.standard_error": "a larger error of a symmetric mean is a weaker claim",
-}
+# Any prices prove the gap that follows from them.
+PROVING = ("plan.prices.price", "plan.prices.user")
+# A weaker claim is true, too, if it is larger than the true one: the gap of an optimal plan, the
+# error of a symmetric mean, and a loss by what roundings to the lattice may explain.
+WEAKER = (
+    *("plan.claims.gap", "plan.claims.standard_error", "plan.claims.epsilon"),
+    *("guarantee.epsilon", "guarantee.epsilon_at_most"),
+)
 # They follow from other fields, and may only change with one of these.
 FOLLOWING = {
     "request": (),
-    "guarantee.delta": ("plan.parameters.coarse_delta",),
+    "guarantee.delta": ("plan.parameters.coarse_delta", "plan.request.delta"),
     "guarantee.delta_at_most": ("plan.parameters.coarse_delta",),
-    "plan.claims.delta": ("plan.parameters.coarse_delta",),
+    "plan.claims.delta": ("plan.parameters.coarse_delta", "plan.request.delta"),
     "plan.occupancy.fingerprint": ("plan.occupancy",),
     "results.unclamped": ("results.steps", "results.range"),
     "results.value": ("results.steps", "results.range"),
@@ -133,20 +137,35 @@ FOLLOWING = {
 _ALONE = ("request",)
 
 
-def left_over(verdict: Verdict, schema: str, paths: list[str]) -> list[str]:
+def left_over(
+    verdict: Verdict, document: Document, changed: Document, paths: list[str]
+) -> list[str]:
     """The changed fields that a verdict neither verified nor declared as unverifiable.
 
     Args:
         verdict: Every claim of it holds.
-        schema: Of the manifest.
+        document: The true manifest.
+        changed: The other one.
         paths: All that differ from the true manifest.
     """
-    said = SAID[schema]
-    return [path for path in paths if not _admitted(verdict, said, path, paths)]
+    said = SAID[document["schema"]]
+    return [
+        path
+        for path in paths
+        if not (_admitted(verdict, said, path, paths) or _weaker(document, changed, path))
+    ]
+
+
+def _weaker(document: Document, changed: Document, path: str) -> bool:
+    """Whether it says less than what is true."""
+    way = tuple(path.removesuffix(ROUNDING).split("."))
+    if ".".join(way) not in WEAKER:
+        return False
+    return Fraction(leaves_kit.get(changed, way)) > Fraction(leaves_kit.get(document, way))
 
 
 def _admitted(verdict: Verdict, said: dict[str, str], path: str, paths: list[str]) -> bool:
-    if path.endswith(ROUNDING) or path in WEAKER:
+    if path.endswith(ROUNDING) or path in PROVING:
         return True
     if path in FOLLOWING:
         others = FOLLOWING[path] or tuple(said)
