@@ -146,7 +146,7 @@ def _words(plan: UnbiasedPlan) -> str:
         return "approximate differential privacy; a sampled user's value is published"
     if plan.method == Symmetric.name:
         return (
-            "approximate differential privacy; within delta, should the coarse step fail, "
+            "approximate differential privacy; should the coarse step fail, "
             "a sampled user's value is published"
         )
     return "approximate differential privacy"

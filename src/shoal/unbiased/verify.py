@@ -54,9 +54,7 @@ _PURE = "pure differential privacy"
 _SAMPLED = "a sampled user's value is published"
 _APPROXIMATE = {
     **dict.fromkeys(PUBLISHING, f"approximate differential privacy; {_SAMPLED}"),
-    SYMMETRIC: (
-        f"approximate differential privacy; within delta, should the coarse step fail, {_SAMPLED}"
-    ),
+    SYMMETRIC: (f"approximate differential privacy; should the coarse step fail, {_SAMPLED}"),
 }
 _CONFIDENCE, _GUESS = 0.95, 61
 # Bounds are floating-point numbers of another machine's logarithms.
