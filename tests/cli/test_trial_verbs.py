@@ -136,7 +136,7 @@ def _with(option: str, value: str) -> list[str]:
         (_with("--treatment", "gone"), "no column 'gone'"),
         (_with("--cluster", "unit"), "clusters where an arm has nobody"),
         (_with("--treatment", "unit"), "400 arms"),
-        (_with("--outcome", "note"), "outcomes of another kind"),
+        (_with("--outcome", "note"), "holds string"),
         (_with("--outcome", "holes"), "missing or infinite outcomes"),
         (_with("--space", "fog"), "a space 'fog'"),
         (_with("--space", "counts:3:1"), "levels"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -142,6 +143,12 @@ def duckdb_with(threads: int) -> Callable[[pa.Table, Path], object]:
     return source
 
 
+def csv_file(table: pa.Table, folder: Path) -> object:
+    """A CSV file."""
+    pa_csv.write_csv(table, folder / "r.csv")
+    return folder / "r.csv"
+
+
 def parquet(table: pa.Table, folder: Path) -> object:
     """A Parquet file of many row groups."""
     pq.write_table(table, folder / "r.parquet", row_group_size=50)
@@ -171,14 +178,14 @@ def dictionaries(table: pa.Table, _folder: Path) -> object:
 
 
 SOURCES = [
-    parquet, categories, polars_categories, dictionaries, duckdb_with(1), duckdb_with(8)
+    parquet, csv_file, categories, polars_categories, dictionaries, duckdb_with(1), duckdb_with(8)
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "source",
     SOURCES,
-    ids=["parquet", "pandas", "polars", "dictionaries", "one thread", "eight threads"],
+    ids=["parquet", "csv", "pandas", "polars", "dictionaries", "one thread", "eight threads"],
 )
 def test_every_engine_gives_every_order_of_rows_the_same_users(
     source: Callable[[pa.Table, Path], object], tmp_path: Path
@@ -190,6 +197,20 @@ def test_every_engine_gives_every_order_of_rows_the_same_users(
         folder = tmp_path / order
         folder.mkdir()
         assert facts(source(rows, folder)) == expected, order
+
+
+def test_csv_files_give_every_order_the_same_users(tmp_path: Path) -> None:
+    """G-ROWS: more whole numbers than engines guess types from, before the fractions or after."""
+    whole: dict[str, Any] = {
+        "who": ["u"] * 21_000,
+        "place": ["p0"] * 21_000,
+        "value": [1.0] * 21_000,
+    }
+    table = pa.concat_tables([methods.tied(), pa.table(whole)])
+    expected = facts(table)
+    for order, rows in methods.orders(table).items():
+        pa_csv.write_csv(rows, tmp_path / f"{order}.csv")
+        assert facts(tmp_path / f"{order}.csv") == expected, order
 
 
 @pytest.mark.spark

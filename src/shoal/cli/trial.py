@@ -182,7 +182,8 @@ def release(
     chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     with working("reading outcomes, drawing, recording"):
         public = {"treatment": treatment, "cluster": cluster, "unit": unit}
-        table = read_columns(data, private={"outcome": outcome}, public=public)
+        hidden, texts = {"outcome": outcome}, outcomes.labels is not None
+        table = read_columns(data, private=hidden, public=public, texts=texts)
         arms = table.column(treatment)
         done = chosen.privatize(
             table.column(outcome),

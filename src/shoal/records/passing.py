@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from shoal.records.cells import CellRule
+    from shoal.records.csv_file import Kind as CsvKind
     from shoal.records.lattice import Lattice
     from shoal.records.records import Records
     from shoal.records.source import Engine, EngineColumn, EngineTable
@@ -41,6 +42,19 @@ class Measure(Protocol):
 
     def ticks(self, tick: EngineColumn, lattice: Lattice) -> EngineColumn:
         """0 to 2^bits for each record, from its centred tick (-2^(bits-1) to 2^(bits-1))."""
+
+
+def kinds_of(user: str, rules: tuple[CellRule, ...]) -> dict[str, CsvKind]:
+    """What each public column is for, where the source has no types of its own."""
+    kinds: dict[str, CsvKind] = {user: "key"}
+    for rule in rules:
+        for name in rule.columns:
+            kinds.setdefault(name, "key")
+            if isinstance(rule, Hexagon):
+                kinds[name] = "number"
+            if isinstance(rule, Timeslot | HourOfDay):
+                kinds[name] = "time"
+    return kinds
 
 
 def check_types(

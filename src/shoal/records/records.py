@@ -16,14 +16,8 @@ from shoal.records import occupancy as occupancies
 from shoal.records import passing
 from shoal.records.aggregate import Aggregate
 from shoal.records.lattice import Bounds, Lattice
-from shoal.records.source import (
-    check_frame,
-    check_present,
-    connect,
-    describe,
-    engine_errors,
-    place_of,
-)
+from shoal.records.opening import open_columns
+from shoal.records.source import describe, engine_errors, place_of
 from shoal.roles import check_columns
 
 if TYPE_CHECKING:
@@ -139,12 +133,17 @@ class Records:
 
     @cached_property
     def _connection(self) -> tuple[EngineTable, Engine]:
-        table, backend = connect(self.source)
+        table, backend = open_columns(
+            self.source,
+            private={"value": self.value},
+            public={
+                "user": self.user,
+                "cell": [column for rule in self.rules for column in rule.columns],
+            },
+            kinds={**passing.kinds_of(self.user, self.rules), self.value: "number"},
+        )
         with engine_errors(self.source):
             schema = dict(table.schema().items())
-        read = [column for rule in self.rules for column in rule.columns]
-        check_present(self.source, list(schema), [self.user, self.value, *read])
-        check_frame(self.source, {"value": self.value}, {"user": self.user, "cell": read})
         passing.check_types(schema, self.user, self.value, self.rules)
         return table, backend
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from shoal import checks
 from shoal.errors import DataError, InputError, ShoalError, raise_alone
@@ -23,7 +23,7 @@ EngineTable = Any
 EngineColumn = Any
 Engine = Any
 
-_READERS = {".parquet": "read_parquet", ".pq": "read_parquet", ".csv": "read_csv"}
+_PARQUET, _CSV = (".parquet", ".pq"), ".csv"
 
 
 @contextmanager
@@ -67,19 +67,17 @@ def place_of(source: object) -> str | None:
 
 
 def connect(source: object) -> tuple[EngineTable, Engine]:
-    """An Ibis table and the engine that runs it; DuckDB for files and tables in memory.
+    """An Ibis table and the engine that runs it; DuckDB for Parquet files and tables in memory.
 
     Raises:
         DataError: A missing file, another ending, or a source that cannot be read.
         InputError: Another kind of source.
     """
     if isinstance(source, str | os.PathLike):
-        reader = _reader(Path(source))
+        _check_file(Path(source))
         with engine_errors(source):
-            backend = _duckdb()
-            # A name is one file: no pattern, and no column from a folder called `name=value`.
-            name = re.sub(r"([*?\[])", r"[\1]", os.fspath(source))
-            return getattr(backend, reader)(name, hive_partitioning=False), backend
+            backend = duckdb()
+            return backend.read_parquet(literal_name(source), hive_partitioning=False), backend
     module = type(source).__module__.split(".")[0]
     with engine_errors(source):
         import ibis
@@ -87,7 +85,7 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         if isinstance(source, ibis.Table):
             return source, source.get_backend()
         if _is_frame(source):
-            return ibis.memtable(_collected(source)), _duckdb()
+            return ibis.memtable(source), duckdb()
         if module == "pyspark":
             return _spark(source)
     raise InputError(
@@ -110,7 +108,7 @@ def check_present(source: object, known: Sequence[str], needed: Sequence[str]) -
         if name not in known:
             raise DataError(
                 f"no column {name!r} in {describe(source)}",
-                f"one of {', '.join(sorted(known))}",
+                _names(source, known),
                 "check the spelling",
             )
         if folded[name.casefold()] > 1:
@@ -132,7 +130,8 @@ def check_frame(
         InputError: A private column is a public one, too.
         DataError: The table cannot be read.
     """
-    if not _is_frame(source) or type(source).__name__ == "LazyFrame":
+    source = _held(source)
+    if not _is_frame(source):
         return
     for role, name in private.items():
         for other, given in public.items():
@@ -173,32 +172,66 @@ def describe(source: object) -> str:
     return f"the {type(source).__module__.split('.')[0]} table"
 
 
-def _reader(path: Path) -> str:
-    if path.suffix.lower() not in _READERS:
+def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a source is a CSV file, by its ending.
+
+    Raises:
+        DataError: There is no such file.
+    """
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != _CSV:
+        return False
+    _check_file(Path(source))
+    return True
+
+
+def literal_name(path: str | os.PathLike[str]) -> str:
+    """A name for DuckDB that is one file: no pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", os.fspath(path))
+
+
+def duckdb() -> Engine:
+    """The embedded engine; nothing is fetched from the network behind the user's back."""
+    import ibis
+
+    return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
+
+
+def collected(source: Any) -> Any:  # noqa: ANN401
+    """A table in memory for what becomes one: a lazy Polars frame, or Ibis's table of one."""
+    with engine_errors(source):
+        if type(source).__module__.split(".")[0] == "polars" and hasattr(source, "collect"):
+            return source.collect()
+    return source
+
+
+def _names(source: object, known: Sequence[str]) -> str:
+    if is_csv(source):
+        # Without a line of names the first record would be told.
+        return f"one of the {len(known)} columns that the first line names, with commas between"
+    return f"one of {', '.join(sorted(known))}"
+
+
+def _check_file(path: Path) -> None:
+    if path.suffix.lower() not in {*_PARQUET, _CSV}:
         raise DataError(
             f"records in {os.fspath(path)!r}",
-            f"a file that ends in {', '.join(_READERS)}",
+            f"a file that ends in {', '.join([*_PARQUET, _CSV])}",
             "convert it, or give a table",
         )
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no file"
         raise DataError(f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path")
-    return _READERS[path.suffix.lower()]
 
 
-def _duckdb() -> Engine:
-    import ibis
-
-    # Nothing is fetched from the network behind the user's back.
-    return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
+def _held(source: Any) -> Any:  # noqa: ANN401
+    """The table in memory behind a table of Ibis, if it is one and nothing else."""
+    if type(source).__module__.split(".")[0] != "ibis" or not in_memory(source):
+        return source
+    return getattr(source.op().data, "obj", source)
 
 
 def _is_frame(source: object) -> bool:
     return type(source).__module__.split(".")[0] in {"pyarrow", "pandas", "polars"}
-
-
-def _collected(source: Any) -> Any:  # noqa: ANN401
-    return source.collect() if type(source).__name__ == "LazyFrame" else source
 
 
 def _spark(frame: Any) -> tuple[EngineTable, Engine]:  # noqa: ANN401

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError
-from shoal.records.source import check_frame, check_present, connect, describe, engine_errors
+from shoal.records.opening import open_columns
+from shoal.records.source import describe, engine_errors
 from shoal.roles import check_columns
 
 if TYPE_CHECKING:
@@ -13,9 +14,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from shoal.records.csv_file import Kind
+
 
 def read_columns(
-    source: object, *, private: Mapping[str, str | None], public: Mapping[str, str | None]
+    source: object,
+    *,
+    private: Mapping[str, str | None],
+    public: Mapping[str, str | None],
+    texts: bool = False,
 ) -> pa.Table:
     """Some columns of records, in the order of the source's rows. Private.
 
@@ -23,12 +30,13 @@ def read_columns(
         source: As in `shoal.Records`: a Parquet or CSV file, a table in memory, an Ibis table.
         private: Role and column of what is protected; None for a role that nothing has.
         public: The same of what is known to all: none of it may be a private column.
+        texts: Private columns of a CSV file are texts, as labels are, rather than numbers.
 
     Raises:
         InputError: A private column in a public role.
         DataError: The source cannot be read, a column is missing, or there is no row.
 
-    Guarantees: G-ROLES.
+    Guarantees: G-ROLES, G-CELLWISE.
 
     Example:
         >>> import pyarrow as pa
@@ -37,14 +45,11 @@ def read_columns(
         (2, 2)
     """
     check_columns(private, public)
-    names = _named(private) + [name for name in _named(public) if name not in _named(private)]
-    table, backend = connect(source)
+    kinds: dict[str, Kind] = dict.fromkeys(_named(private), "text" if texts else "answer")
+    kinds.update(dict.fromkeys(_named(public), "key"))
+    table, backend = open_columns(source, private=private, public=public, kinds=kinds)
     with engine_errors(source):
-        known = list(table.schema())
-    check_present(source, known, names)
-    check_frame(source, private, public)
-    with engine_errors(source):
-        found: pa.Table = backend.to_pyarrow(table.select(*names))
+        found: pa.Table = backend.to_pyarrow(table.select(*kinds))
     if found.num_rows == 0:
         raise DataError(
             f"no rows in {describe(source)}", "at least one", "check the source and its filters"
