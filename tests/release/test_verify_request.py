@@ -135,3 +135,19 @@ def test_worthless_cells_are_released_only_if_kept(wishes: dict[str, Any], rule:
 def test_useful_cells_hold_under_any_rule(wishes: dict[str, Any], rule: str) -> None:
     """G-VERIFY: where no cell is worthless, every rule about them holds."""
     assert after(simulated(epsilon=300, worthless=rule, **wishes), lambda _: None) == []
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "\u202e", "x" * 201])
+def test_columns_have_printable_names(manifests: dict[str, Manifest], name: str) -> None:
+    """G-VERIFY: a name that would change what a reader sees is in no manifest and no records."""
+
+    def change(manifest: Manifest) -> None:
+        manifest["records"]["value"] = name
+        manifest["plan"]["source"] = None
+
+    assert after(manifests["balanced"], lambda m: m["plan"].update(source=None)) == []
+    assert after(manifests["balanced"], change) != []
+    with pytest.raises(InputError, match="no column"):
+        flights.records(value=name)
+    with pytest.raises(InputError, match="no column"):
+        flights.records(user=name)

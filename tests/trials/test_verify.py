@@ -412,6 +412,12 @@ LIES: dict[str, tuple[str, Change, str]] = {
         "bins", lambda m: m["released"]["numbers"].append(0), "released numbers"
     ),
     **{
+        f"an outcome called {name!r}": (
+            "units", _signed(_put("question/about/outcome", name)), "public rules"
+        )
+        for name in ("two\nlines", "\x1b[31m", "\u202e")
+    },
+    **{
         f"more in {path or 'all'}": (
             kind, _put(f"{path}/note" if path else "note", "private"), "no other parts"
         )

@@ -78,7 +78,7 @@ def true() -> dict[str, Document]:
 @pytest.mark.parametrize("weights", [{}, {"weights": "counts"}, {"weights": "counts", "cap": 2}])
 def test_true_manifests_hold(kind: str, weights: Document) -> None:
     """G-VERIFY: every method and way to weigh users, from the document alone."""
-    found = released(kind, source={"value": "x"}, **weights)
+    found = released(kind, source={"what": "x"}, **weights)
     verdict = verify(documents.parse(documents.canonical_bytes(found), "shoal.unbiased/1", "x"))
     assert verdict.holds, str(verdict)
     assert len(verdict.checks) == 10
@@ -341,6 +341,20 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "another plan's schema": (
         "clipped", part("plan", "schema", to="shoal.plan/3"), "no other parts"
     ),
+    "rows for users of several records": (
+        "clipped",
+        part("guarantee", "unit", to={"name": "each row", "relation": "values", "records": "one"}),
+        "guarantee in words",
+    ),
+    "a source of other users": (
+        "clipped", part("plan", "source", to={"user": "another"}), "guarantee in words"
+    ),
+    "a source of other values": (
+        "clipped", part("plan", "source", to={"value": "another"}), "guarantee in words"
+    ),
+    "values over two lines": ("clipped", part("values", to="a\nb"), "guarantee in words"),
+    "values in colours": ("clipped", part("values", to="\x1b[31m"), "guarantee in words"),
+    "values from right to left": ("clipped", part("values", to="\u202e"), "guarantee in words"),
     "more parts": ("clipped", lambda m: m["result"].update(more=1), "no other parts"),
     "no version": ("clipped", lambda m: m["versions"].pop("opendp"), "no other parts"),
 }  # fmt: skip
@@ -387,6 +401,18 @@ def test_values_lie_on_the_lattice_of_the_noise() -> None:
         moved(by)(lie)
         found |= {check.claim for check in verify(lie).checks if not check.holds}
     assert found == {"result"}
+
+
+@pytest.mark.parametrize("source", [{"value": "weight"}, {"user": "family"}])
+def test_a_source_names_what_is_released(source: Document) -> None:
+    """G-VERIFY: a description of other users or values is refused before anything is drawn."""
+    with pytest.raises(InputError, match="a source whose"):
+        released("clipped", source=source)
+    plan = planned("clipped", source={"user": "person", "value": "height"})
+    users = np.repeat(np.arange(len(COUNTS)), COUNTS)
+    values = np.full(int(COUNTS.sum()), 5.0)
+    made = plan.release(values, users, values_name="height", privacy_unit="person")
+    assert verify(made.manifest).holds
 
 
 def test_a_delta_of_one_protects_nobody() -> None:

@@ -172,12 +172,19 @@ class Records:
         return occupancy, [found.column(name).to_numpy()[order] for name in names]
 
 
+# Manifests name user and value: what cannot be read in a line does not belong there.
+_LONGEST_NAME = 200
+
+
 def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
-    texts = all(isinstance(name, str) and name for name in (user, value))
+    texts = all(
+        isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+        for name in (user, value)
+    )
     if not texts or not rules:
         raise InputError(
             "a user, value or cell that is no column",
-            "names of columns, and at least one cell rule",
+            f"printable names of up to {_LONGEST_NAME} characters, and at least one cell rule",
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]

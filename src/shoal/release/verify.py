@@ -227,7 +227,8 @@ def _request(manifest: documents.Document) -> tuple[bool, str]:
         return False, "other records than the plan's"
     question = documents.digest({"plan": contents, "records": about})
     key = documents.digest({"question": question, "name": manifest["name"]})
-    return release_name(manifest["name"]) and key == manifest["request"], key[:16]
+    named = release_name(manifest["name"]) and release_name(about["value"])
+    return named and key == manifest["request"], key[:16]
 
 
 def _least(errors: Errors, epsilon: Fraction, claimed: object) -> tuple[bool, str]:

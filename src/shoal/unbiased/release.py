@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import documents
+from shoal import checks, documents
 from shoal.accounting.booking import Booking, check_name, deliver, request_of
 from shoal.accounting.budget import text
 from shoal.accounting.rational import round_up
@@ -61,6 +61,7 @@ def carry_out(
         )
     source = source_of(noise, recorded=ledger is not None)
     unit = unit_of(privacy_unit, named=users is not None, recorded=ledger is not None)
+    _check_source(plan, values_name, unit)
     people = People.of(values, users)
     if not np.array_equal(people.count, plan.request.counts):
         raise DataError(
@@ -81,12 +82,21 @@ def carry_out(
     # The counts, all that is public of the records, are part of the plan and checked above.
     found = deliver(ledger, Booking(question, name, unit, plan.estimator.loss, again), draw)
     return UnbiasedEstimate(
-        plan.estimator,
-        found.document,
-        found.entry,
-        from_ledger=found.from_ledger,
-        confidence=confidence,
-    )
+        plan.estimator, found.document, found.entry,
+        from_ledger=found.from_ledger, confidence=confidence,
+    )  # fmt: skip
+
+
+def _check_source(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> None:
+    """Refuse to release what the plan's description calls something else."""
+    for role, name in (("user", unit.name), ("value", values_name)):
+        told = (plan.source or {}).get(role, name)
+        if told != name:
+            raise InputError(
+                f"a source whose {role} is {checks.shown(told)}, with {checks.shown(name)}",
+                "one name of users and of values in source, privacy_unit and values_name",
+                f"leave {role} out of source, or give the same name",
+            )
 
 
 def question_of(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> str:

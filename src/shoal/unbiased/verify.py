@@ -93,6 +93,7 @@ _UNVERIFIED = (
         "that no other parameters of this loss err less; of a coarse step, how much more delta is"
         " charged than it can cost"
     ),
+    "what the plan's source says in free words, beyond `user` and `value`",
 )
 
 
@@ -136,7 +137,7 @@ def _guarantee(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     words = _PURE if delta == 0 else _APPROXIMATE.get(facts.method, "")
     holds = (
         stated["neighbours"] == _NEIGHBOURS
-        and unit(stated["unit"]) != ""
+        and _whose(stated["unit"], facts, manifest)
         and stated["privacy"] == words
         and stated["publishes_values"] is publishes
         and all(stated[name] == claims[name] for name in ("epsilon", "delta"))
@@ -152,6 +153,16 @@ def _published(method: str, publishes: object) -> str:
     if method == SYMMETRIC:
         return f"in this release the step {'failed' if publishes else 'did not fail: none was'}"
     return "values are published" if publishes else "no value is published"
+
+
+def _whose(named: object, facts: Facts, manifest: documents.Document) -> bool:
+    """Whether the privacy unit fits counts and description: rows have one record each."""
+    words, source = unit(named), manifest["plan"]["source"] or {}
+    if not isinstance(named, dict) or not words or not release_name(manifest["values"]):
+        return False
+    single = named["records"] == "all" or not facts.several
+    told = source.get("user", named["name"]), source.get("value", manifest["values"])
+    return single and told == (named["name"], manifest["values"])
 
 
 def _rounded_up(stated: documents.Document, name: str) -> bool:

@@ -77,6 +77,7 @@ class Facts:
     Attributes:
         method: One of the four.
         rising: Whether counts are ascending, which then says nothing of who they are.
+        several: Whether a user has more than one record.
         weight: Whole-number weight of each user, in the order of the counts.
         moments: Pairs (order, size): E|X - mu|^order <= size^order.
         epsilon: Largest that was asked for.
@@ -92,6 +93,7 @@ class Facts:
 
     method: str
     rising: bool
+    several: bool
     weight: NDArray[np.int64]
     moments: tuple[tuple[float, float], ...]
     epsilon: Fraction
@@ -114,6 +116,7 @@ class Facts:
         return cls(
             method=method,
             rising=bool((np.diff(counts) >= 0).all()),
+            several=int(counts.max()) > 1,
             weight=_weights(counts, wishes),
             moments=moments,
             epsilon=rational(wishes["epsilon"]),
