@@ -12,6 +12,7 @@ from shoal.amounts import amount
 from shoal.errors import InputError
 
 Amount = Fraction | float | int | str
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
 _STORED = re.compile(r"(-?[0-9]+)/([0-9]+)")
 
@@ -130,3 +131,23 @@ def _show(value: Fraction, *, up: bool) -> str:
     if "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")
     return mantissa + exponent + power
+
+
+def check_epsilon(epsilon: Amount) -> Fraction:
+    """An epsilon within what any release may cost, exactly.
+
+    Raises:
+        InputError: It is not.
+
+    Example:
+        >>> check_epsilon("0.1")
+        Fraction(1, 10)
+    """
+    exact = Budget.total(epsilon).epsilon
+    if not LEAST_EPSILON <= exact <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon is {checks.shown(epsilon)}",
+            f"{float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}",
+            "1 is a common choice; far larger ones protect nobody, far smaller ones say nothing",
+        )
+    return exact

@@ -10,7 +10,7 @@ from shoal import documents
 from shoal.errors import DocumentError, InputError, raise_alone
 from shoal.mechanisms.noise import MOST_BITS
 from shoal.planning.bundle import PAIR
-from shoal.planning.derived import is_derived
+from shoal.planning.derived import follows
 from shoal.planning.facts import mechanism_of, weights_of
 from shoal.planning.request import make_request
 from shoal.records.lattice import Bounds, Lattice
@@ -128,8 +128,6 @@ def check_claims(plan: PlanFacts, document: documents.Document) -> None:
     own = to_document(plan)
     if {**own, "claims": None} != {**document, "claims": None}:
         raise damaged()
-    if plan.request.epsilon is not None and plan.exact_epsilon > plan.request.epsilon:
-        raise damaged()
     mine, theirs = own["claims"], document.get("claims")
     if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
         raise damaged()
@@ -138,7 +136,7 @@ def check_claims(plan: PlanFacts, document: documents.Document) -> None:
     for name in ("bias_bound", "worst_case_error", "lower_bound", "gap"):
         if not _close(mine[name], theirs[name]):
             raise damaged()
-    if not is_derived(plan):
+    if not follows(plan):
         raise damaged()
 
 
@@ -255,8 +253,10 @@ def _sparse(plan: PlanFacts) -> documents.Document:
 def _dense(document: documents.Document | None, n_users: int) -> np.ndarray | None:
     if document is None:
         return None
-    prices = np.zeros(n_users)
-    prices[documents.unpack_integers(document["user"], "prices")] = document["price"]
+    prices, users = np.zeros(n_users), documents.unpack_integers(document["user"], "prices")
+    if int(users.max(initial=0)) >= n_users or len(document["price"]) != len(users):
+        raise damaged()
+    prices[users] = document["price"]
     if not (np.isfinite(prices).all() and (prices >= 0).all()):
         raise damaged()
     return prices

@@ -1,4 +1,4 @@
-"""Making a plan: public rules, the method, the worthless cells, the lattice."""
+"""Making a plan: the method, the worthless cells, the lattice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from shoal.planning import bounded, optimum, sharing, suppressed
 from shoal.planning.facts import PlanFacts, check_counts, check_weights
 from shoal.planning.methods import equalised
 from shoal.planning.request import SHARINGS
+from shoal.planning.rules import check_labels, public_status
 from shoal.planning.sharing import GUESS
 
 if TYPE_CHECKING:
@@ -35,16 +36,10 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
         InputError: No cell is left, a cell is worthless and the wish was to refuse, or a weight
             names no cell.
     """
-    unknown = set(request.weights) - set(occupancy.labels) if request.weights else set()
-    if unknown:
-        raise InputError(
-            f"a weight for the unknown cell {min(unknown)!r}",
-            f"labels of the {occupancy.n_cells} cells, such as {occupancy.labels[0]!r}",
-            "check the spelling",
-        )
+    check_labels(occupancy, request)
     check_counts(occupancy, lattice)
     check_weights(request, occupancy, lattice)
-    status = _public_rules(occupancy, request)
+    status = public_status(occupancy, request)
     alike = request.method == "optimal" and request.settings.get("targets") != "balanced"
     if alike and request.worthless == "drop":
         return _fewest_left_out(occupancy, lattice, request, status)
@@ -57,38 +52,6 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
         if request.worthless == "refuse":
             raise _worthless(occupancy, cells, error)
         status[cells[_to_leave_out(facts)]] = "worthless"
-
-
-def follows(facts: PlanFacts) -> bool:
-    """Whether a plan's parameters are those that its request gives for its counts and cells.
-
-    Loss and errors are computed from a plan's own numbers, but a cap, rank or radius that another
-    request would give changes what is drawn. Weights by linear programming are proved by prices.
-
-    Args:
-        facts: A plan that was read.
-
-    Raises:
-        InputError: The request gives no plan at all.
-    """
-    if facts.method == "optimal":
-        return True
-    status = np.array(facts.status, dtype=object)
-    own = _solve(facts.occupancy, facts.lattice, facts.request, status)
-    return (
-        own.parameters.keys() == facts.parameters.keys()
-        and all(
-            np.array_equal(own.parameters[name], facts.parameters[name]) for name in own.parameters
-        )
-        and own.lattice_bits == facts.lattice_bits
-        and _close(own.selection_scale, facts.selection_scale)
-        and _close(own.relative_scale, facts.relative_scale)
-    )
-
-
-def _close(mine: NDArray[np.float64], theirs: NDArray[np.float64]) -> bool:
-    """Equal but for what the arithmetic of another machine may differ by."""
-    return mine.shape == theirs.shape and bool(np.allclose(mine, theirs, rtol=1e-8, atol=0))
 
 
 def _solve(
@@ -113,8 +76,7 @@ def _fewest_left_out(
     if not _worthless_cells(facts):
         return facts
     cells = np.flatnonzero(status == "released")
-    quick = replace(request, method="equalised", settings={}, weights={})
-    order = equalised.to_leave_out(_solve(occupancy, lattice, quick, status).problem, 0.0)
+    order = order_of_leaving(occupancy, lattice, request, status)
     few, enough = 0, len(cells)
     while enough - few > 1:
         middle = (few + enough) // 2
@@ -130,15 +92,16 @@ def _fewest_left_out(
     return facts
 
 
+def order_of_leaving(
+    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+) -> NDArray[np.int64]:
+    """In which order an equalised plan would give up the released cells, by their positions."""
+    quick = replace(request, method="equalised", settings={}, weights={})
+    return equalised.to_leave_out(_solve(occupancy, lattice, quick, status).problem, 0.0)
+
+
 def _worthless_cells(facts: PlanFacts) -> bool:
     return bool((facts.cell_error >= GUESS).any())
-
-
-def _public_rules(occupancy: Occupancy, request: Request) -> NDArray[np.object_]:
-    status = np.full(occupancy.n_cells, "released", dtype=object)
-    status[occupancy.totals < request.min_records] = "too few records"
-    status[occupancy.users_per_cell < request.min_users] = "too few users"
-    return status
 
 
 def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:

@@ -60,21 +60,63 @@ def solve(
     status: tuple[Status, ...],
 ) -> PlanFacts:
     """The plan with the least factor s at a loss, or the least loss at an error of every cell."""
-    member, number = members(occupancy, cells)
     targets = _targets(occupancy, lattice, request, cells, status)
+    search = _search(occupancy, lattice, request, cells, targets)
+    epsilon = float(request.epsilon or 0)
+    best, prices = search.run(epsilon * (1 - search.selecting(epsilon)))
+    return _finish(search, best, status, targets, _kept(prices))
+
+
+def again(plan: PlanFacts) -> PlanFacts:
+    """What the planner makes of the weights and prices of a plan: targets, noise and rewards.
+
+    Args:
+        plan: Of the method optimal.
+
+    Raises:
+        InputError: The weights cannot meet the errors that were asked for.
+    """
+    occupancy, lattice, request, cells = plan.occupancy, plan.lattice, plan.request, plan.released
+    targets = _targets(occupancy, lattice, request, cells, plan.status)
+    search = _search(occupancy, lattice, request, cells, targets)
+    weighed = _Weighed(plan.bundle, plan.parameters, targets)
+    if request.epsilon is not None:
+        epsilon = float(request.epsilon)
+        least = weighed.least(epsilon * (1 - search.selecting(epsilon)))
+        weighed = replace(weighed, targets=targets * least)
+    elif not np.isfinite(weighed.loss(1.0)):
+        raise sharing.bad_error(request.error or 0.0, request.statistics[0], lattice)
+    return _finish(search, weighed, plan.status, targets, plan.prices)
+
+
+def _search(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    request: Request,
+    cells: NDArray[np.int64],
+    targets: Floats,
+) -> _Search:
+    member, number = members(occupancy, cells)
     share = occupancy.count[member] / occupancy.totals[cells][number]
     problem = TargetProblem(
         occupancy.user[member], number, share, occupancy.n_users, len(cells), targets
     )
-    family = family_of(problem, request.statistics)
-    search = _Search(occupancy, lattice, request, cells, family)
-    epsilon = float(request.epsilon or 0)
-    best, prices = search.run(epsilon * (1 - search.selecting(epsilon)))
+    return _Search(occupancy, lattice, request, cells, family_of(problem, request.statistics))
+
+
+def _finish(
+    search: _Search,
+    best: _Weighed,
+    status: tuple[Status, ...],
+    targets: Floats,
+    prices: Floats | None,
+) -> PlanFacts:
+    request = search.request
     limit = request.epsilon or Fraction(best.loss(1.0) * _ROOM)
     return _select(search, best, sharing.finish(
-        best.bundle, lattice, request, status, limit, best.scale.ravel(),
-        selection_scale=search.selection_scale(epsilon),
-        parameters=best.parameters, targets=targets, prices=_kept(prices),
+        best.bundle, search.lattice, request, status, limit, best.scale.ravel(),
+        selection_scale=search.selection_scale(float(request.epsilon or 0)),
+        parameters=best.parameters, targets=targets, prices=prices,
     ))  # fmt: skip
 
 

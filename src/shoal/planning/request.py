@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shoal import checks
-from shoal.accounting.budget import Amount, Budget
+from shoal.accounting.budget import Amount, Budget, check_epsilon
 from shoal.errors import InputError
 from shoal.mechanisms.mean.catalogue import (
     BOUNDINGS,
@@ -32,7 +32,6 @@ WORTHLESS: tuple[Worthless, ...] = get_args(Worthless)
 STATISTICS = ("mean",)
 _MOST_DELTA = Fraction(1, 100)
 MOST_WEIGHT = 1e6
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
 
 @dataclass(frozen=True)
@@ -162,22 +161,6 @@ def _delta(delta: Amount) -> Fraction:
             f"delta is {checks.shown(delta)}",
             f"0, or 1e-100 to {float(_MOST_DELTA):g}",
             "give far less than one over the number of users, such as 1e-9",
-        )
-    return exact
-
-
-def check_epsilon(epsilon: Amount) -> Fraction:
-    """An epsilon within what any release may cost, exactly.
-
-    Raises:
-        InputError: It is not.
-    """
-    exact = Budget.total(epsilon).epsilon
-    if not LEAST_EPSILON <= exact <= MOST_EPSILON:
-        raise InputError(
-            f"epsilon is {checks.shown(epsilon)}",
-            f"{float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}",
-            "1 is a common choice; far larger ones protect nobody, far smaller ones say nothing",
         )
     return exact
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from shoal import checks
+from shoal.accounting.budget import check_epsilon
 from shoal.accounting.rational import show
 from shoal.errors import InputError
-from shoal.planning.request import METHODS, SHARINGS, check_epsilon, checked_settings
+from shoal.planning.request import METHODS, SHARINGS, checked_settings
 from shoal.release.frontier import Frontier
 from shoal.release.frontier_errors import LeftOut, Point
 from shoal.release.plan import plan as make_plan

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from shoal import checks
+from shoal.accounting.budget import check_epsilon
 from shoal.accounting.rational import round_up, show
 from shoal.errors import InputError
-from shoal.planning.request import check_epsilon
 from shoal.release.frontier_errors import Bound, JointBound, LeftOut, Point, bound_of, jointly
 from shoal.release.frontier_text import describe, notes
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal import checks
+from shoal.accounting.budget import check_epsilon
 from shoal.accounting.rational import round_up
 from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.vectors import BallMean, ticks
 from shoal.mechanisms.noise import source_of
-from shoal.planning.request import check_epsilon
 from shoal.records import keys
 from shoal.records.lattice import Bounds, Lattice
 from shoal.release import mean

@@ -10,7 +10,7 @@ from shoal.accounting.events import event_of
 from shoal.errors import InputError, raise_alone
 from shoal.planning import document as plan_document
 from shoal.planning.facts import PlanFacts
-from shoal.planning.make import decide, follows
+from shoal.planning.make import decide
 from shoal.planning.request import make_request
 from shoal.planning.text import describe
 from shoal.records.lattice import Bounds, Lattice
@@ -164,9 +164,7 @@ class Plan(PlanFacts):
         try:
             loaded = cls(**plan_document.parts(document))
             plan_document.check_claims(loaded, document)
-            if not follows(loaded):
-                raise plan_document.damaged()
-        except InputError:
+        except (InputError, LookupError, ArithmeticError):
             raise_alone(plan_document.damaged())
         return loaded
 

@@ -16,7 +16,8 @@ from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.draw import Drawing
 from shoal.mechanisms.noise import source_of
-from shoal.planning.document import question_of
+from shoal.planning.document import damaged, question_of
+from shoal.planning.rules import keeps
 from shoal.records.records import Records
 from shoal.release import table
 from shoal.release.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
@@ -186,6 +187,8 @@ def carry_out(
     check_name(name)
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     described = _described(plan, records)
+    if not keeps(plan):
+        raise damaged()
 
     def draw() -> bytes:
         return _draw(plan, _aggregate(plan, records), described, name, source)

@@ -199,7 +199,7 @@ FAULTS = (
     Fault(
         "cells with as many users as asked for are left out",
         "G-WORTHLESS",
-        "planning/make.py",
+        "planning/rules.py",
         "occupancy.users_per_cell < request.min_users",
         "occupancy.users_per_cell <= request.min_users",
         ("tests/planning/test_rules.py",),
@@ -207,7 +207,7 @@ FAULTS = (
     Fault(
         "cells with too few records are released",
         "G-WORTHLESS",
-        "planning/make.py",
+        "planning/rules.py",
         "occupancy.totals < request.min_records",
         "occupancy.totals < request.min_records - 1",
         ("tests/planning/test_rules.py",),
@@ -263,10 +263,10 @@ FAULTS = (
     Fault(
         "epsilon of a loaded plan may be above what was asked for",
         "G-TAMPER",
-        "planning/document.py",
-        "plan.exact_epsilon > plan.request.epsilon:",
-        "plan.exact_epsilon > 2 * plan.request.epsilon:",
-        ("tests/planning/test_document.py", "tests/planning/test_mechanisms.py"),
+        "planning/rules.py",
+        "facts.exact_epsilon <= request.epsilon)",
+        "facts.exact_epsilon <= 2 * request.epsilon)",
+        ("tests/planning/test_kept.py",),
     ),
     Fault(
         "a plan's claims are not compared when it is loaded",
