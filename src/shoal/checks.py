@@ -105,7 +105,8 @@ def number(
     ends = (found > above or above == -math.inf) and (found < below or below == math.inf)
     inside = least <= found <= most and ends
     if inside and (infinite or math.isfinite(found)):
-        return found
+        # Zero has one sign: two spellings of a question would be charged twice.
+        return found + 0.0
     words = [
         *([f"of at least {least:g}"] if least > -math.inf else []),
         *([f"above {above:g}"] if above > -math.inf else []),

@@ -102,4 +102,8 @@ def _contents(path: str) -> bytes:
         os.close(handle)
         raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
     with os.fdopen(handle, "rb") as stream:
-        return stream.read()
+        data: bytes | None = stream.read(MOST_BYTES + 1)
+    if data is None or len(data) > MOST_BYTES:
+        # Some files of the system wait, or never end, and say that they are regular ones.
+        raise OSError(0, "no data" if data is None else "too large")
+    return data

@@ -21,6 +21,7 @@ Document = dict[str, Any]
 _DEPTH, _DIGITS = 32, 40
 MOST_BYTES = 2**30
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_MINUS_ZERO = re.compile(rb"-0\.0(?![0-9])")
 _LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
 
 
@@ -100,9 +101,23 @@ def plain(document: object, what: str) -> object:
 
 
 def _written(document: object) -> bytes:
+    text = _dumped(document)
+    return _dumped(_one_zero(document)) if _MINUS_ZERO.search(text) else text
+
+
+def _dumped(document: object) -> bytes:
     return json.dumps(
         document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
     ).encode()
+
+
+def _one_zero(part: object) -> object:
+    """The same with 0.0 for -0.0, which is the same number in another spelling."""
+    if isinstance(part, float):
+        return part + 0.0
+    if isinstance(part, dict):
+        return {name: _one_zero(each) for name, each in part.items()}
+    return [_one_zero(each) for each in part] if isinstance(part, list | tuple) else part
 
 
 def _bounded(text: bytes, what: str) -> None:

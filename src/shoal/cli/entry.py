@@ -6,23 +6,30 @@ import os
 import signal
 import sys
 
+from shoal.cli import streams
+
 _FAILED = 2
 
 
 def run() -> None:
     """Run the command line and leave with its status.
 
-    Ctrl-C is one line also while modules are loaded, and ignored once the work is done: what has
-    been delivered stays delivered.
+    Status 1 is said by a verb alone, of what does not hold; whatever goes wrong is 2. Ctrl-C is one
+    line also while modules are loaded, and ignored once the work is done: what has been delivered
+    stays delivered.
     """
     try:
+        streams.open_all()
         from shoal.cli.main import main
 
         status = main(sys.argv[1:])
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.stderr.write("shoal: interrupted before anything was done.\n")
+        streams.complain("interrupted before anything was done.")
+        status = _FAILED
+    except BaseException as error:  # noqa: BLE001  such as a part that cannot be imported
+        streams.complain(f"unexpected {type(error).__name__}; nothing was delivered.")
         status = _FAILED
     _leave(status)
 
@@ -31,12 +38,13 @@ def _leave(status: int) -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        status = _FAILED
-    except OSError as error:
+        # The reader had enough; the work was done all the same.
+        pass
+    except (OSError, ValueError) as error:
         # A run that failed has said its one line already.
-        if status == 0:
-            sys.stderr.write(f"shoal: the output cannot be written ({error.strerror}).\n")
+        if status != _FAILED:
+            why = error.strerror if isinstance(error, OSError) else "closed"
+            streams.complain(f"the output cannot be written ({why}).")
         status = _FAILED
-    sys.stderr.flush()
     # All files are closed by now; an ordinary exit lets engines print notes about themselves.
     os._exit(status)

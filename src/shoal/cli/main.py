@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import typer
 from typer.exceptions import TyperException
 
-from shoal.cli import bench, compare, demo, ledger, plan, release, study, trial, unbiased, verify
+from shoal.cli import (
+    bench,
+    compare,
+    demo,
+    ledger,
+    plan,
+    release,
+    streams,
+    study,
+    trial,
+    unbiased,
+    verify,
+)
 from shoal.errors import ShoalError
 
 FAILED = 2
 # What Typer makes of Ctrl-C.
 _INTERRUPTED = 130
+_HELP = {"-h", "--help"}
 
 app = typer.Typer(
     name="shoal",
@@ -22,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": sorted(_HELP)},
 )
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
@@ -47,10 +57,10 @@ def main(arguments: list[str]) -> int:
         return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         status = _INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone; a second failure while Python flushes would print a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    except (BrokenPipeError, SystemExit):
+        # Typer leaves like this when the reader has gone; verbs print what ends in nothing then.
+        streams.mute()
+        return 0 if _HELP & {*arguments} else FAILED
     except OSError as error:
         return _fail(f"{error.strerror or type(error).__name__}; free space or check the path.")
     except Exception as error:  # noqa: BLE001
@@ -72,5 +82,5 @@ def _verb(error: TyperException) -> str:
 
 def _fail(text: str) -> int:
     if text:
-        print("shoal: " + " ".join(text.split()), file=sys.stderr)  # noqa: T201
+        streams.complain(text)
     return FAILED

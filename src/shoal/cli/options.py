@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli import streams
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,13 +47,16 @@ def working(what: str) -> Iterator[None]:
 
 
 def show(text: str) -> None:
-    """Print to standard output."""
-    typer.echo(text)
+    """Print to standard output; a reader that has gone does not stop the work."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        streams.mute()
 
 
 def show_json(document: dict[str, Any]) -> None:
     """Print sorted JSON to standard output."""
-    typer.echo(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
+    show(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
 
 
 def show_entry(entry: Entry | None, ledger: Path, *, again: bool) -> None:

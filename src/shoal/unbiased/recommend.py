@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks
-from shoal.accounting.budget import Budget, text
+from shoal.accounting.budget import Budget, check_epsilon, text
 from shoal.errors import InputError
 from shoal.mechanisms.unbiased.clipped import check_interval
 from shoal.theory import clipping
@@ -228,7 +228,7 @@ def best_bias(
     shortest = _LEAST_MARGIN * size
     if most is not None:
         shortest = max(shortest, clipping.margin(moments, most))
-    unit = float(users * Budget.of(epsilon).epsilon)
+    unit = float(users * check_epsilon(epsilon))
 
     def error(t: float) -> float:
         noise = 2 * ((width + 2 * t) / unit) ** 2
@@ -316,6 +316,8 @@ def _check(budget: Budget, bias: object, releases: object, allowed: object) -> N
         raise InputError("delta is 1 or more", "from 0 to below 1", "give for example delta=1e-6")
     if budget.epsilon == 0 and budget.delta == 0:
         raise InputError("no budget at all", "epsilon or delta above 0", "give epsilon=1")
+    if budget.epsilon:
+        check_epsilon(budget.epsilon)
     checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     checks.optional(bias, checks.number, "bias", least=0, below=2.0**300, example=0.1)
     checks.truth(allowed, "publish_values")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
+from shoal.accounting.budget import check_epsilon
 from shoal.errors import InputError
 from shoal.mechanisms.unbiased.clipped import Clipped, check_interval
 from shoal.mechanisms.unbiased.residual import Residual
@@ -60,6 +61,10 @@ class Request:
     cap: int | None = None
     reuse: bool | None = None
     farthest: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.interval is not None:
+            object.__setattr__(self, "interval", check_interval(self.interval))
 
     def check(self) -> None:
         """Refuse parts that are missing, unusable, or not for this method.
@@ -161,8 +166,8 @@ def _check_losses(method: str, budget: Budget) -> None:
         raise InputError("a delta of 1 or more", "from 0 to below 1", "give for example delta=1e-6")
     if method == Sampled.name:
         _only(budget.epsilon or None, "epsilon", "the other methods")
-    elif budget.epsilon == 0:
-        raise InputError("epsilon is 0", "a number above 0", "give for example epsilon=1")
+    else:
+        check_epsilon(budget.epsilon)
     if method == Clipped.name:
         _only(budget.delta or None, "delta", "the other methods")
 

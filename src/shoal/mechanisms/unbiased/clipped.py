@@ -180,7 +180,7 @@ def check_interval(interval: object) -> Interval:
     if isinstance(interval, tuple | list) and len(interval) == _ENDS:
         numbers = [x for x in interval if checks.is_number(x)]
         if len(numbers) == len(interval) and _usable(*numbers):
-            return float(numbers[0]), float(numbers[1])
+            return float(numbers[0]) + 0.0, float(numbers[1]) + 0.0
     raise InputError(
         "an interval for the mean that is not usable",
         "two numbers within +-2^300, the lower first",

@@ -1,0 +1,34 @@
+"""Epsilons that no release may cost are refused by every method, in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shoal import unbiased
+from shoal.errors import InputError
+
+METHODS: dict[str, dict[str, Any]] = {
+    "symmetric_mean": {"delta": "1e-6"},
+    "clipped_mean": {"interval": (0, 1), "bias": 0.3},
+    "clipped_plus_residual": {"delta": "1e-6", "interval": (0, 1), "publish_values": True},
+}
+
+
+@pytest.mark.parametrize("epsilon", ["1e309", 10**400, 1e7, "1e-10", 0])
+@pytest.mark.parametrize("method", METHODS)
+def test_losses_beyond_reason_are_refused(method: str, epsilon: Any) -> None:  # noqa: ANN401
+    """G-FUZZ: no overflow, and no release that protects nobody."""
+    wish = METHODS[method]
+    with pytest.raises(InputError, match="epsilon is"):
+        unbiased.plan(method, 2000, moment=unbiased.Moment(2, 1), epsilon=epsilon, **wish)
+
+
+@pytest.mark.parametrize("epsilon", ["1e309", 1e7])
+def test_recommendations_ask_for_as_little(epsilon: Any) -> None:  # noqa: ANN401
+    """G-FUZZ: the same in what compares the methods."""
+    with pytest.raises(InputError, match="epsilon is"):
+        unbiased.recommend(
+            2000, epsilon=epsilon, delta="1e-6", moment=unbiased.Moment(4, 1.5), interval=(0, 10)
+        )
