@@ -32,9 +32,14 @@ def test_a_file_that_never_gives_anything_is_refused(monkeypatch: pytest.MonkeyP
     class Waiting(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
             assert size
-            return None  # type: ignore[return-value]  what a read that would wait gives
+            # What a read that would wait gives.
+            return None  # type: ignore[return-value]
 
-    monkeypatch.setattr(os, "fdopen", lambda handle, _mode: os.close(handle) or Waiting())
+    def opened(handle: int, _mode: str) -> Waiting:
+        os.close(handle)
+        return Waiting()
+
+    monkeypatch.setattr(os, "fdopen", opened)
     with pytest.raises(DocumentError, match="no data"):
         documents.read_bytes(__file__, "plan")
 
@@ -50,7 +55,7 @@ def test_minus_zero_is_written_as_zero() -> None:
 def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
     """G-AGAIN: bounds from 0 and from -0.0 are one question, and so is an interval."""
     ledger = flights.ledger(tmp_path, 5)
-    for low in (0, 0.0, -0.0, np.float32(-0.0)):
+    for low in (0, 0.0, -0.0, float(np.float32(-0.0))):
         records = flights.records(bounds=(low, 700))
         made = shoal.plan(
             records.occupancy(), bounds=(low, 700), epsilon=1, source=records.describe()
