@@ -26,15 +26,20 @@ class ShoalError(Exception):
     """
 
     def __init__(self, got: str, allowed: str, todo: str) -> None:
-        self.got, self.allowed, self.todo = map(_short, (got, allowed, todo))
+        self.got, self.allowed, self.todo = map(one_line, (got, allowed, todo))
         super().__init__(f"{self.got}; allowed: {self.allowed}; {self.todo}.")
 
 
-def _short(part: str) -> str:
-    """On one line, printable, and no longer than anyone reads: names may be of any kind."""
-    line = " ".join(part[: 2 * _LONGEST].split())
+def one_line(text: str, most: int = _LONGEST) -> str:
+    r"""A text on one line, printable, and no longer than anyone reads: names may be of any kind.
+
+    Example:
+        >>> one_line("a\n b\x00"), one_line("x" * 9, most=3)
+        ('a b\\x00', 'xxx ...')
+    """
+    line = " ".join(text[: 2 * most].split())
     plain = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
-    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} ..."
+    return plain if len(plain) <= most else f"{plain[:most]} ..."
 
 
 class InputError(ShoalError, ValueError):

@@ -93,6 +93,16 @@ def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message:
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("word", ["x" * 300_000, "\u202eabc", "\x1b[31m", "9" * 5000])
+def test_what_was_typed_is_said_shortly(shell: Shell, word: str) -> None:
+    """G-FUZZ: a message repeats no more of an odd word than anyone reads, and no controls."""
+    for arguments in ([word], ["ledger", "show", "flights.ledger", word], ["verify", f"--{word}"]):
+        line = shell.bad(*arguments)
+        assert len(line) < 2200
+        assert line.removesuffix("\n").isprintable()
+        assert line.endswith(" --help`.\n")
+
+
 def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     """Another occupancy is refused, and the value at fault is not shown."""
     table = flights.neighbour(flights.table(), "N003", CANARY)

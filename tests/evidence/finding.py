@@ -45,6 +45,7 @@ ATTACKS: tuple[str, ...] = (
     "accounting",
     "faults",
     "fuzz_api",
+    "fuzz_cli",
     "tiny",
 )
 _MOST_SHOWN = 50

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import shoal
-from tests.evidence import fuzz_api, tiny
+from tests.evidence import fuzz_api, fuzz_cli, fuzz_cli_stage, tiny
 from tests.evidence.fuzz_kit import Kit
 from tests.evidence.fuzz_targets import TARGETS, Target, missing, touch
 
@@ -49,6 +49,68 @@ def test_a_wrong_error_is_seen(tmp_path: Path, failing: object) -> None:
     kit = Kit(tmp_path)
     target = Target("x", lambda _: failing)  # type: ignore[arg-type,return-value]
     assert fuzz_api._call(target, kit, {}, secret=True) not in ("", "refused")
+
+
+_SECRET = ["release", "--value", "secret"]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "changed"),
+    [
+        (_SECRET, ("ValueError at x.py:1", "", ""), ""),
+        (_SECRET, (2, "", "shoal: a.\nshoal: b.\n"), ""),
+        (_SECRET, (2, "", "shoal: " + "x" * 3000), ""),
+        (_SECRET, (2, "", "shoal: 7391.254817 is not allowed.\n"), ""),
+        (_SECRET, (2, "", "shoal: unexpected KeyError; please report it.\n"), ""),
+        (_SECRET, (2, "a table", "shoal: no.\n"), ""),
+        (_SECRET, (2, "", "shoal: no.\n"), "a.ledger"),
+        (_SECRET, (2, "", ""), ""),
+        (_SECRET, (1, "no", ""), ""),
+        (_SECRET, (0, "7391.254817", ""), ""),
+        (_SECRET, (0, "", "a warning\n"), ""),
+        (_SECRET, (139, "", ""), ""),
+    ],
+)
+def test_a_wrong_answer_of_a_command_is_seen(
+    words: list[str], answer: tuple[int | str, str, str], changed: str
+) -> None:
+    """The fuzzer of the command line: each promise that a made-up answer breaks is a failure."""
+    assert fuzz_cli.judge(words, fuzz_cli.Answer(*answer), changed)
+
+
+def test_a_right_answer_of_a_command_is_none() -> None:
+    """A refusal in one line, a verdict of no, a success that changes files."""
+    right = [(2, "", "shoal: no; do this.\n"), (1, "no", ""), (0, "yes", "")]
+    changes = ["", "", "new.csv"]
+    for answer, changed in zip(right, changes, strict=True):
+        assert fuzz_cli.judge(["verify"], fuzz_cli.Answer(*answer), changed) == ""
+
+
+def test_what_a_command_left_is_seen_and_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new, a replaced and a lost file are named, and every case starts from the same folder."""
+    stage = fuzz_cli_stage.Stage(tmp_path / "stage")
+    monkeypatch.chdir(stage.folder)
+    assert stage.changed() == ""
+    answer = fuzz_cli.in_process(
+        [
+            "release",
+            "a.csv",
+            "plan.json",
+            "--ledger",
+            "a.ledger",
+            "--name",
+            "n",
+            "--output",
+            "n.csv",
+        ]
+    )
+    assert answer.status == 0, answer
+    (stage.folder / "loop.csv").unlink()
+    assert stage.changed() == "a.ledger, loop.csv, n.csv"
+    stage.restore()
+    assert stage.changed() == ""
 
 
 @pytest.mark.parametrize("users", [1, 2, 3])

@@ -18,11 +18,13 @@ from shoal.cli import (
     unbiased,
     verify,
 )
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, one_line
 
 FAILED = 2
 # What Typer makes of Ctrl-C.
 _INTERRUPTED = 130
+# Typer repeats whatever was typed; its help for a verb without arguments is shorter.
+_LONGEST = 2000
 _HELP = {"-h", "--help"}
 
 app = typer.Typer(
@@ -52,7 +54,8 @@ def main(arguments: list[str]) -> int:
         status = app(arguments, standalone_mode=False)
     except TyperException as error:
         text = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _fail(f"{text} Try `{_verb(error)} --help`." if text else "")
+        told = one_line(text, _LONGEST)
+        return _fail(f"{told} Try `{_verb(error)} --help`." if text else "")
     except ShoalError as error:
         return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
