@@ -195,7 +195,7 @@ def _redirect(out: IO[bytes], err: IO[bytes]) -> tuple[int, int, object, object]
 def _give_back(out: int, err: int, stdout: object, stderr: object) -> None:
     sys.stdout.close()
     sys.stderr.close()
-    sys.stdout, sys.stderr = stdout, stderr  # type: ignore[assignment]
+    sys.stdout, sys.stderr = stdout, stderr
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.close(out)
