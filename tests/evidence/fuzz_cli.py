@@ -186,8 +186,8 @@ def _redirect(out: IO[bytes], err: IO[bytes]) -> tuple[int, int, object, object]
     kept = os.dup(1), os.dup(2), sys.stdout, sys.stderr
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
-    # Such as Python makes them for a process.
-    sys.stdout = open(1, "w", encoding="utf-8", errors="strict", closefd=False)  # noqa: SIM115
+    # Such as `shoal.cli.streams` makes them for a process.
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     return kept
 
