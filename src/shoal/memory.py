@@ -128,8 +128,16 @@ def _polars(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
         for each in column.get_columns():
             yield from _polars(each)
     elif isinstance(column, pl.Series):
-        for chunk in column.to_physical().get_chunks():
-            yield from _arrow(chunk.to_arrow(compat_level=pl.CompatLevel.newest()))
+        # As numbers behind it where Arrow has such: not those of 128 bits, nor Python's objects.
+        kind = column.dtype
+        physical = column if kind.is_decimal() else column.to_physical()
+        for chunk in physical.get_chunks():
+            try:
+                lent = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
+            except Exception:  # noqa: BLE001
+                # What cannot be lent is refused, or copied, by whoever reads the column.
+                return
+            yield from _arrow(lent)
 
 
 def _other(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401

@@ -62,8 +62,10 @@ def test_neighbours_lose_what_is_accounted(tmp_path: Path) -> None:
     """G-CELLWISE: one user's whole number or fraction moves no other user's values."""
     tapes = []
     for value in ("1", "0.5"):
-        path = written(tmp_path / "n.csv", sample(value) + LATE)
-        records = shoal.Records(path, user="who", value="v", bounds=(0, 1), cell="place")
+        others = [f"u{at},{PLACE},{1 if at < MANY else 0.5}\n" for at in range(MANY + 2000)]
+        path = written(tmp_path / "n.csv", [f"ann,{PLACE},{value}\n", *others])
+        wishes: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place"}
+        records = shoal.Records(path, missing="public", **wishes)
         plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1)
         tapes.append(Tape())
         drawing_of(plan).draw(records.aggregate(), tapes[-1])

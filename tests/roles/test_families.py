@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -152,9 +153,18 @@ def _polars(values: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame({"speed": column, "twin": column, "other": values.copy()})
 
 
+def _lazy(values: Any) -> pl.LazyFrame:  # noqa: ANN401
+    frame = pl.DataFrame({"speed": values, "other": values.copy()})
+    return frame.lazy().with_columns(twin=pl.col("speed"))
+
+
+def _ibis(values: Any) -> Any:  # noqa: ANN401
+    return ibis.memtable(_arrow(values))
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("role", ["user", "cell"])
-@pytest.mark.parametrize("make", [_arrow, _pandas, _polars])
+@pytest.mark.parametrize("make", [_arrow, _pandas, _polars, _lazy, _ibis])
 def test_records_refuse_one_column_under_two_names(make: Callable[[Any], Any], role: str) -> None:
     """G-ROLES: a table in memory may hold the values a second time; a column of its own passes."""
     table = make(np.arange(N) % 7)

@@ -72,6 +72,21 @@ def test_interleaved_and_adjacent_columns_are_told_apart() -> None:
     assert not shared(chunked.slice(0, 10), chunked.slice(10))
 
 
+@pytest.mark.parametrize(
+    "kind", [pl.Decimal(20, 0), pl.Int128, pl.Object, pl.Null, pl.List(pl.Int8)], ids=str
+)
+def test_columns_that_arrow_has_no_numbers_for_raise_nothing(kind: Any) -> None:  # noqa: ANN401
+    """G-FUZZ: decimals are recognised, whole numbers of 128 bits and objects copied or refused."""
+    values: list[Any] = [[1]] * 9 if isinstance(kind, pl.List) else [None] * 9
+    if kind in {pl.Int128, pl.Object} or isinstance(kind, pl.Decimal):
+        values = list(range(9))
+    column = pl.Series("a", values, dtype=kind)
+    assert shared(column, column)
+    lent = isinstance(kind, pl.Decimal | pl.List)
+    assert shared(column, column.slice(2)) == lent
+    assert not shared(column, pl.Series("a", values, dtype=kind))
+
+
 def test_what_has_no_memory_of_its_own_is_compared_by_identity() -> None:
     """Lists, tuples and ranges, equal or not; contents play no part."""
     for column in ([1, 2], (1, 2), range(3), iter([1])):
