@@ -19,7 +19,7 @@ import numpy as np
 import shoal
 from shoal.errors import ShoalError
 from shoal.mechanisms import noise
-from tests.support.tape import Asked, Tape
+from tests.support.tape import Asked, Tape, waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,7 +258,7 @@ class _Tracer:
         code = frame.f_code
         name = self._inside.get(code)
         if name is None:
-            mine = code.co_filename.startswith(SOURCE)
+            mine = code.co_filename.startswith(SOURCE) and not waits(code)
             name = code.co_filename[len(SOURCE) :].encode() if mine else b""
             self._inside[code] = name
         if not name:

@@ -14,7 +14,7 @@ from shoal.accounting.unit import PrivacyUnit
 from shoal.mechanisms import noise
 from shoal.release import release as release_room
 from tests.support import flights, methods
-from tests.support.tape import Tape, lost
+from tests.support.tape import Tape, lost, waits
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -57,7 +57,7 @@ def run(
 
     def trace(frame: FrameType, event: str, _argument: Any) -> Any:  # noqa: ANN401
         name = frame.f_code.co_filename
-        if not name.startswith(SOURCE):
+        if not name.startswith(SOURCE) or waits(frame.f_code):
             return None
         if event == "line":
             lines.append((name, frame.f_lineno))

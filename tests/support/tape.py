@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from numpy.typing import NDArray
+
+_WAITING = frozenset({"_begin_writing", "_locked"})
 
 
 @dataclass(frozen=True)
@@ -100,3 +104,8 @@ def lost(one: Tape, other: Tape) -> tuple[float, float]:
         else:
             assert a == b
     return epsilon, rho
+
+
+def waits(code: CodeType) -> bool:
+    """Whether code waits for its turn to write a ledger: the clock decides which lines it runs."""
+    return code.co_filename.endswith("ledger_queue.py") or code.co_name in _WAITING
