@@ -79,7 +79,7 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
         os.chdir(home)
         signal.signal(signal.SIGALRM, before)
         resource.setrlimit(resource.RLIMIT_DATA, old)
-    return Outcome(size, tuple(failures), counts=counts)
+    return Outcome(size, tuple(failures), counts=dict(counts))
 
 
 def case(stage: Stage, seed: int, number: int) -> tuple[list[str], Answer, str]:
