@@ -113,23 +113,31 @@ def header(path: str | os.PathLike[str]) -> list[str]:
 
 def _facts(table: EngineTable, kinds: Mapping[str, Kind], backend: Engine) -> dict[str, bool]:
     """What holds of whole columns: which types all cells have, or that one is of no use."""
-    asked = {}
+    found: dict[str, bool] = {}
     for name, kind in kinds.items():
-        text = table[name]
-        if kind == "key":
-            asked[f"{name} is int64"] = _every(text, text.re_search(_WHOLE))
-            asked[f"{name} is boolean"] = _every(text, text.re_search(_TRUTH))
-        if kind in {"key", "time"}:
-            asked[f"{name} is date"] = _every(text, text.re_search(_DAY), _is(text, "date"))
-        if kind == "time":
-            asked[f"{name} is bad"] = ~_every(text, text.re_search(_TIME), _is(text, _UTC))
-        if kind in {"number", "answer"}:
-            number = _number(text, kind)
-            asked[f"{name} is bad"] = ~_every(text, number.notnull() | (text.strip() == ""))
-    if not asked:
-        return {}
-    (found,) = backend.to_pyarrow(table.agg(**asked)).to_pylist()
-    return {name: bool(each) for name, each in found.items()}
+        if kind == "text":
+            continue
+        # Keys repeat: a rule that holds of each different cell holds of all of them.
+        column = table.select(name).distinct() if kind == "key" else table
+        asked = _asked(column[name], kind)
+        (answers,) = backend.to_pyarrow(column.agg(**asked)).to_pylist()
+        found |= {f"{name} is {what}": bool(each) for what, each in answers.items()}
+    return found
+
+
+def _asked(text: EngineColumn, kind: Kind) -> dict[str, EngineColumn]:
+    """What is asked of all cells of a column."""
+    import ibis
+
+    if kind in {"number", "answer"}:
+        # Blanks are looked for only where there is no number: this is most of the pass's time.
+        blank = ibis.ifelse(_number(text, kind).notnull(), ibis.literal(True), text.strip() == "")  # noqa: FBT003
+        return {"bad": ~_every(text, blank)}
+    asked = {"date": _every(text, text.re_search(_DAY), _is(text, "date"))}
+    if kind == "time":
+        return asked | {"bad": ~_every(text, text.re_search(_TIME), _is(text, _UTC))}
+    whole, truth = text.re_search(_WHOLE), text.re_search(_TRUTH)
+    return asked | {"int64": _every(text, whole), "boolean": _every(text, truth)}
 
 
 def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, bool], name: str) -> EngineColumn:
@@ -144,7 +152,7 @@ def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, bool], name: str)
 def _number(text: EngineColumn, kind: Kind) -> EngineColumn:
     import ibis
 
-    number = text.strip().try_cast("float64")
+    number = text.try_cast("float64")  # blanks around a number are the engine's to skip
     if kind == "number":
         return number
     word = text.strip().lower()
