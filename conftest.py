@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from doctest import ELLIPSIS
+from contextlib import redirect_stderr
+from doctest import ELLIPSIS, OutputChecker
+from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,23 +29,40 @@ settings.load_profile("prove" if os.environ.get("SHOAL_PROVE") else "test")
 
 
 class ConsoleParser(CodeBlockParser):
-    """Blocks of `$ shoal ...` lines: each command must succeed in the page's own folder."""
+    """Blocks of `$ shoal ...` lines, run in the page's own folder.
+
+    Each command must succeed, unless the line below it is an error of shoal's: then it must fail
+    with that one. `...` stands for anything.
+    """
 
     language = "console"
 
     def evaluate(self, example: Example) -> str | None:
-        """Run the commands of a block; the lines below them are not compared."""
-        from shoal.cli.main import main
-
-        for line in example.parsed.splitlines():
+        """Run the commands of a block; other lines below them are not compared."""
+        lines = [*example.parsed.splitlines(), ""]
+        for line, below in pairwise(lines):
             if not line.startswith("$ "):
                 continue
             program, *arguments = shlex.split(line.removeprefix("$ "))
             if program != "shoal":
                 return f"a command that is not shoal: {program}"
-            if main(arguments) != 0:
-                return f"failed: {line}"
+            wrong = self.run(arguments, below if below.startswith("shoal: ") else "")
+            if wrong:
+                return f"{wrong}: {line}"
         return None
+
+    @staticmethod
+    def run(arguments: list[str], error: str) -> str:
+        """Run one command; what is wrong with how it ended, if anything is."""
+        from shoal.cli.main import main
+
+        told = StringIO()
+        with redirect_stderr(told):
+            status = main(arguments)
+        if not error:
+            return "" if status == 0 else f"failed ({told.getvalue().strip()})"
+        as_said = OutputChecker().check_output(error + "\n", told.getvalue(), ELLIPSIS)
+        return "" if status and as_said else f"did not fail as said but so: {told.getvalue()!r}"
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     table = flights.neighbour(flights.table(), "N003", CANARY)
     pq.write_table(table.slice(1), "flights.parquet")
     line = shell.bad(*RELEASE)
-    assert "occupancy is not the plan's" in line
+    assert "counts (the occupancy) are not the plan's" in line
     assert str(CANARY) not in line
     assert shoal.Ledger.open("flights.ledger").entries() == []
 

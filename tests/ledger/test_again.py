@@ -42,7 +42,7 @@ def test_a_recorded_release_says_that_it_is_one(how: dict[str, Any], tmp_path: P
 
 
 def test_records_of_another_shape_are_refused_on_delivery_too(tmp_path: Path) -> None:
-    """G-AGAIN: other counts, bounds or ticks, and a file that is not there."""
+    """G-AGAIN: other counts, bounds or ticks, no file; told before a name is asked for."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     plan.release(flights.records(), ledger=book, name="May")
     for records in (
@@ -51,8 +51,9 @@ def test_records_of_another_shape_are_refused_on_delivery_too(tmp_path: Path) ->
         flights.records(tick_bits=16),
         flights.records(tmp_path / "gone.parquet"),
     ):
-        with pytest.raises(DataError):
-            plan.release(records, ledger=book, name="May")
+        for how in ({"name": "May"}, {"again": True}, {}):
+            with pytest.raises(DataError):
+                plan.release(records, ledger=book, **how)
 
 
 def test_no_value_is_read_for_a_recorded_release(

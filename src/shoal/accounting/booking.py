@@ -85,8 +85,8 @@ def deliver(
         ledger: The data set's ledger, or its path.
         booking: What is asked for.
         draw: Makes the document; called at most once.
-        check_shape: Called before a recorded release is delivered: refuses records whose public
-            shape is not that of the question, and reads no value.
+        check_shape: Called before a recorded release is delivered or a name is asked for: refuses
+            records whose public shape is not that of the question, and reads no value.
 
     Raises:
         InputError: An unusable name, or none where one is needed; another privacy unit.
@@ -109,9 +109,8 @@ def deliver(
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     check_name(booking.name)
     _check_again(booking.again)
-    recorded = _recorded(book, booking)
+    recorded = _recorded(book, booking, check_shape)
     if recorded is not None:
-        check_shape()
         return Delivery(recorded.document, recorded, from_ledger=True)
     charge = booking.charge
     book.check(charge.epsilon, charge.delta, unit=booking.unit)
@@ -128,13 +127,18 @@ def deliver(
     return Delivery(entry.document, entry, from_ledger=entry.document != document)
 
 
-def _recorded(book: Ledger, booking: Booking) -> Entry | None:
+def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -> Entry | None:
     """The entry that is meant, if there is one."""
     if booking.name:
-        return book.find(booking.question, booking.name)
+        found = book.find(booking.question, booking.name)
+        if found is not None:
+            check_shape()
+        return found
     names = book.names(booking.question)
     if not names:
         return None
+    # Whoever brings other records needs another plan: a name would not help.
+    check_shape()
     if booking.again and ("" in names or len(names) == 1):
         return book.find(booking.question, "" if "" in names else names[0])
     shown = ", ".join(repr(name) for name in names[:_SHOWN])

@@ -236,9 +236,9 @@ def _check_lattice(plan: PlanFacts, records: Records) -> None:
 def _check_counts(plan: PlanFacts, occupancy: Occupancy) -> None:
     if occupancy.fingerprint != plan.occupancy.fingerprint:
         raise DataError(
-            "records whose occupancy is not the plan's",
-            "the records that the plan's occupancy was counted from",
-            "make a new plan from records.occupancy()",
+            "records whose public counts (the occupancy) are not the plan's",
+            "as many records of as many users in every cell as were planned for",
+            "check the file, or make a new plan from these records",
         )
 
 
