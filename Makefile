@@ -71,6 +71,10 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 guarantees: $(VENV)/.dev
 	$(BIN)/python -m tests.repository.guarantee_table
 
+.PHONY: house
+house: $(VENV)/.dev
+	$(BIN)/python -m tests.repository.house
+
 .PHONY: cli-page
 cli-page: $(VENV)/.dev
 	$(BIN)/python -m tests.repository.cli_reference docs/cli.md

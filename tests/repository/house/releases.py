@@ -1,0 +1,62 @@
+"""One small release a family, from a finished plan to what is delivered, for measuring its way."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+import shoal
+from shoal import trials, unbiased
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_USERS, _CELLS = 12, 3
+
+
+def releases() -> dict[str, Callable[[], object]]:
+    """A function a family; every call is a new release on a new ledger."""
+    folder = tempfile.mkdtemp(prefix="shoal-house-")
+    numbers = itertools.count()
+
+    def book() -> shoal.Ledger:
+        return shoal.Ledger.create(
+            Path(folder) / f"{next(numbers)}.ledger", epsilon=10, delta="0.1"
+        )
+
+    rows = np.arange(_USERS * _CELLS)
+    values = (rows % 7).astype(float)
+    table = pa.table(
+        {
+            "user": pa.array(rows % _USERS),
+            "cell": pa.array(rows // _USERS),
+            "value": pa.array(values),
+        }
+    )
+    records = shoal.Records(table, user="user", cell=["cell"], value="value", bounds=(0, 10))
+    plan = shoal.plan(records.occupancy(), epsilon=1, bounds=(0, 10), method="equalised")
+    space, treatment = trials.Space.counts(0, 6), np.arange(len(values)) % 2
+    mean = unbiased.plan(
+        counts=np.ones(300, dtype=int), method="symmetric_mean", moment=unbiased.Moment(2, 1),
+        epsilon=2, delta="1e-6",
+    )  # fmt: skip
+    people = np.arange(300)
+
+    def trial() -> object:
+        return trials.UniformPrior(epsilon=1).privatize(
+            values, treatment, space=space, ledger=book(), outcome_name="visits",
+            privacy_unit="each row",
+        )  # fmt: skip
+
+    return {
+        "cell mean": lambda: plan.release(records, ledger=book()),
+        "trial": trial,
+        "unbiased mean": lambda: mean.release(
+            people % 9 + 40.0, people, ledger=book(), values_name="height", privacy_unit="person"
+        ),
+    }
