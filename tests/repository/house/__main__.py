@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +13,9 @@ from tests.repository.house.imports import imports
 from tests.repository.house.releases import releases
 from tests.repository.house.sizes import sizes
 from tests.repository.house.trips import trip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def main() -> None:
@@ -38,8 +42,8 @@ def main() -> None:
     Console(width=110).print(table)
 
 
-def _listed(names: object) -> tuple[int, str]:
-    found = list(names)  # type: ignore[call-overload]
+def _listed(names: Iterable[str]) -> tuple[int, str]:
+    found = list(names)
     return len(found), "\n".join(found)
 
 
