@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _TYPES = ("<u1", "<u2", "<u4", "<u8")
 _PARTS = {"type", "length", "data"}
-# A small file does not fill the memory: beyond 2^22 bytes a column is at most 32 times as long as
-# what it is packed in. Columns that could be packed more tightly are written plainly.
-_FREE, _RATIO = 2**22, 32
+# A small file takes little time and memory: beyond 2^16 bytes a column is at most 8 times as long
+# as what it is packed in. Columns that repeat more are packed byte by byte, in a bit at least.
+_FREE, _RATIO = 2**16, 8
 
 
 def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
@@ -34,7 +34,8 @@ def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
     raw = values.astype(kind).tobytes()
     packed = zlib.compress(raw, level=1)
     if not _fits(len(raw), len(packed)):
-        packed = zlib.compress(raw, level=0)
+        worker = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
+        packed = worker.compress(raw) + worker.flush()
     return {"type": kind, "length": len(values), "data": base64.b64encode(packed).decode()}
 
 

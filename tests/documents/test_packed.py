@@ -89,11 +89,31 @@ def test_columns_come_back(numbers: list[int]) -> None:
 
 
 def test_long_columns_of_one_number_come_back() -> None:
-    """Columns that deflate a thousandfold are written plainly, so that they can be read."""
+    """Columns that deflate a thousandfold are packed eightfold, so that they can be read."""
     column = np.ones(2**24 + 1, dtype=np.int64)
     found = documents.pack_integers(column)
-    assert len(found["data"]) > 2**24
+    assert 2**24 / 8 < len(base64.b64decode(found["data"])) < 2**24 / 7
     assert np.array_equal(documents.unpack_integers(found, "x"), column)
+
+
+def test_a_long_column_is_at_most_eight_times_as_long_as_its_packing() -> None:
+    """G-FUZZ: what is read of a document is in proportion to it; more is refused unread."""
+    raw = bytes(2**20)
+    tight = base64.b64encode(zlib.compress(raw, level=9)).decode()
+    with pytest.raises(DocumentError):
+        documents.unpack_integers({"type": "<u1", "length": len(raw), "data": tight}, "x")
+    short = base64.b64encode(zlib.compress(raw[: 2**16], level=9)).decode()
+    free = {"type": "<u1", "length": 2**16, "data": short}
+    assert len(documents.unpack_integers(free, "x")) == 2**16
+
+
+@pytest.mark.parametrize("period", [1, 2, 3, 24, 1000, 70_000])
+@pytest.mark.parametrize("size", [2**16, 2**16 + 1, 2**18])
+@pytest.mark.parametrize("most", [1, 255, 256, 2**40])
+def test_columns_that_repeat_come_back(period: int, size: int, most: int) -> None:
+    """G-CANONICAL: whatever is packed is unpacked, however tightly it could be packed."""
+    column = np.arange(size, dtype=np.int64) % period * most
+    assert np.array_equal(documents.unpack_integers(documents.pack_integers(column), "x"), column)
 
 
 BOMB = """

@@ -29,6 +29,8 @@ LAPLACE, GAUSSIAN = "discrete laplace", "discrete gaussian"
 # Means of users are kept in ticks over 2^FINE.
 FINE = 10
 _MOST_BITS, _MOST_TICK_BITS = 60, 24
+# The planner refuses noise that is less than 2^-61 of a range, or of what a selection counts in.
+LEAST_SCALE = Fraction(1, 2**61)
 
 
 def rational(text: object) -> Fraction:
@@ -99,7 +101,7 @@ class Facts:
             and all(facts.total)
             and len(set(facts.released)) == len(facts.released)
             and len(facts.scale) == len(facts.statistics) * len(facts.released)
-            and min(facts.scale) > 0
+            and min(facts.scale) >= LEAST_SCALE
             and hi > lo
         )
         if not sound:

@@ -19,6 +19,8 @@ from shoal.release.verify_mechanism import FOR_ALL, PER_CELL, UNIT, USER
 from shoal.release.verify_statistics import JOINT_MARGIN, MEAN, VARIANCE, VARIANCE_MARGIN
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal.release.verify_design import Design
 
 # The planner rounds outwards: by a step in every number, by the last places of a double in every
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _PLACES, _PLACES_OF_SQUARES = Fraction(1, 2**43), Fraction(1, 2**28)
 # A rounded to tick bits and 10 more: half a step of a mean, and half a square tick of a square.
 _MEANS_BITS = 11
+_DIGIT = 30
+_LOWEST = 2**_DIGIT - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +49,21 @@ class Losses:
         Epsilon is a sum of steps over 2^j, ceil(D 2^j / b) for a number with sensitivity D, and of
         selections; rho is half the sum of their squares over 4^j.
         """
-        facts, design = self.design.facts, self.design
-        pairs = np.stack([facts.member_number, design.reach])
-        kinds, back = np.unique(pairs, axis=1, return_inverse=True)
-        selection = self._selections()
-        cost = np.empty(kinds.shape[1], dtype=object)
-        cost[:] = [selection[at] + self._cost(at, reach) for at, reach in kinds.T.tolist()]
-        lost = np.zeros(int(facts.user[-1]) + 1, dtype=object)
-        np.add.at(lost, facts.member_user, cost[back.ravel()])
+        facts = self.design.facts
+        cost, kind = self._costs()
         # Whoever loses most is in a released cell, and pays for a selection for all cells.
-        most = max(lost) + self.once()
+        most = _largest_sum(cost, kind, facts.member_user) + self.once()
         return Fraction(most, 2 * 4**facts.bits if facts.gaussian else 2**facts.bits)
+
+    def _costs(self) -> tuple[list[int], NDArray[np.int64]]:
+        """What each number costs at each of its reaches, and which of these each member has."""
+        number, reach = self.design.facts.member_number, self.design.reach
+        reaches, place = np.unique(reach, return_inverse=True)
+        kinds, kind = np.unique(number * len(reaches) + place, return_inverse=True)
+        pairs = zip((kinds // len(reaches)).tolist(), reaches[kinds % len(reaches)].tolist(),
+                    strict=True)  # fmt: skip
+        selection = self._selections()
+        return [selection[at] + self._cost(at, each) for at, each in pairs], kind
 
     @property
     def most_numbers(self) -> int:
@@ -155,3 +163,28 @@ class Losses:
 
     def _steps(self, loss: Fraction) -> int:
         return math.ceil(loss * (1 << self.design.facts.bits))
+
+
+def _largest_sum(cost: list[int], kind: NDArray[np.int64], user: NDArray[np.int64]) -> int:
+    """The largest sum of a user's costs, exactly, however many digits it has.
+
+    Digits of base 2^30 are added on their own, carried upwards, and compared from the top: no
+    Python object a user.
+
+    Args:
+        cost: Of each kind.
+        kind: Of each member.
+        user: Of each member, ascending.
+    """
+    start = np.flatnonzero(np.append(True, np.diff(user) > 0))
+    digits, carried = [], np.zeros(len(start), dtype=np.int64)
+    for shift in range(0, max(cost).bit_length() + _DIGIT, _DIGIT):
+        own = np.array([each >> shift & _LOWEST for each in cost], dtype=np.int64)
+        total = np.add.reduceat(own[kind], start) + carried
+        digits.append(total & _LOWEST)
+        carried = total >> _DIGIT
+    most, still = 0, np.arange(len(start))
+    for digit in [carried, *reversed(digits)]:
+        top = int(digit[still].max())
+        most, still = (most << _DIGIT) + top, still[digit[still] == top]
+    return most

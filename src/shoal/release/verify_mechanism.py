@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.release import verify_caps
+from shoal.release.verify_facts import LEAST_SCALE
 from shoal.release.verify_grouping import group
 from shoal.release.verify_statistics import SHARINGS
 from shoal.strict import real, whole
@@ -144,7 +145,7 @@ def read(plan: documents.Document, facts: Facts) -> Mechanism:
         raise ValueError
     scale = [Fraction(real(each)) for each in stated["selection_scale"]]
     wanted = size if name in PER_CELL else int(name in FOR_ALL)
-    if len(scale) != wanted or not all(each > 0 for each in scale):
+    if len(scale) != wanted or not all(each >= LEAST_SCALE for each in scale):
         raise ValueError
     if "cap" in parameters:
         for counts, cap in zip(facts.counts, parameters["cap"], strict=True):

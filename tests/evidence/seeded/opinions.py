@@ -6,6 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _CELLS = ("tests/release/test_verify.py",)
 _MECHANISMS = ("tests/release/test_verify_mechanisms.py",)
+_SIZE = ("tests/release/test_verify_size.py",)
 _STATISTICS = ("tests/release/test_verify_statistics.py",)
 _TRIALS = ("tests/trials/test_verify.py",)
 _UNBIASED = ("tests/unbiased/test_verify.py",)
@@ -23,9 +24,17 @@ FAULTS = (
         "selections cost the second opinion nothing",
         "G-VERIFY",
         "release/verify_losses.py",
-        "most = max(lost) + self.once()",
-        "most = max(lost)",
+        "most = _largest_sum(cost, kind, facts.member_user) + self.once()",
+        "most = _largest_sum(cost, kind, facts.member_user)",
         _MECHANISMS,
+    ),
+    Fault(
+        "losses of a user are added up without carries",
+        "G-VERIFY",
+        "release/verify_losses.py",
+        "carried = total >> _DIGIT",
+        "carried = 0 * total",
+        _SIZE,
     ),
     Fault(
         "a user in two arrays pays for one",
