@@ -23,6 +23,7 @@ _LEFT_OUT = "that cells left out as worthless are so"
 _LEVELS = "that outcomes were moved to the levels in the way stated"
 _UNITS = "which unit gave which response"
 _PREDICTED = "parameters that were chosen by predicted variance"
+_CLUSTERS = "what private clusters cost when they were made"
 _OTHERS = "that no other parameters of this loss err less"
 _MOMENTS = "that users are independent and their values keep the moments"
 
@@ -81,6 +82,8 @@ SAID: dict[str, dict[str, str]] = {
         "question.mechanism.asked.expected": _ASKED,
         "question.mechanism.reason": _PREDICTED,
         "question.mechanism.parameters": _PREDICTED,
+        "question.clustering_epsilon": _CLUSTERS,
+        "guarantee.clustering_epsilon": _CLUSTERS,
         "question.space.levels": _ASKED,
         "question.mechanism.aggregate.levels": _ASKED,
         "question.space.rounding": _LEVELS,
