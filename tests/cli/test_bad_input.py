@@ -103,6 +103,27 @@ def test_what_was_typed_is_said_shortly(shell: Shell, word: str) -> None:
         assert line.endswith(" --help`.\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["--bounds", "0,700"], "write --bounds 0 700."),
+        (["--bounds=0,700"], "write --bounds 0 700."),
+        (["--bounds", "[-1.5;", "1e3]"], "write --bounds -1.5 1e3."),
+        (["--bounds", "0 700"], "write --bounds 0 700."),
+        (["--bounds", "0"], "give for example --bounds 0 100."),
+        (["--bounds", "0", "--user", "a"], "give for example --bounds 0 100."),
+        (["--bounds", "low", "high"], "give for example --bounds 0 100."),
+    ],
+)
+def test_two_numbers_typed_as_one(shell: Shell, typed: list[str], told: str) -> None:
+    """The message says how they are written, for every option of two numbers."""
+    line = shell.bad("plan", "flights.parquet", "--value", "speed", *typed)
+    assert line.endswith(f"allowed: two numbers, a space between them; {told}\n")
+    interval = [each.replace("bounds", "interval") for each in typed]
+    line = shell.bad("unbiased", "plan", "--users", "100", *interval)
+    assert line.endswith(told.replace("bounds", "interval") + "\n")
+
+
 def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     """Another occupancy is refused, and the value at fault is not shown."""
     table = flights.neighbour(flights.table(), "N003", CANARY)

@@ -9,6 +9,7 @@ import pytest
 
 import shoal
 from shoal import documents
+from shoal.cli.trial import Mechanism
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ def _refused(shell: Shell, arguments: list[str], message: str) -> None:
 @pytest.mark.parametrize("role", ["treatment", "cluster", "unit"])
 @pytest.mark.parametrize(
     "mechanism",
-    ["cluster-dp", "cluster-free", "uniform-prior", "horvitz-thompson", "histogram"],
+    [str(each) for each in Mechanism],
 )
 def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
     """G-ROLES: the outcome as treatment, cluster or name would be published as it is."""

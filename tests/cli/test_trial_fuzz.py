@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
+from shoal.cli.trial import Mechanism
 from tests.cli.conftest import Shell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 UNITS = 24
-MECHANISMS = ["cluster-dp", "cluster-free", "uniform-prior", "horvitz-thompson", "histogram"]
+MECHANISMS = [str(each) for each in Mechanism]
 COLUMNS = ["unit", "arm", "city", "day", "y", "spent", "list", "flag", "nothing", "gone"]
 NUMBERS = ["0", "1", "-1", "2", "0.5", "1e-9", "1e-310", "1e310", "1e-400", "nan", "inf", "x", "",
            "1/3", "9" * 5000, "1e999999999"]  # fmt: skip

@@ -12,6 +12,8 @@ import pyarrow.csv as pcsv
 import pytest
 
 import shoal
+from shoal.cli.trial import Mechanism
+from shoal.trials import outlooks
 from tests.cli.conftest import Shell
 
 if TYPE_CHECKING:
@@ -70,9 +72,7 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "mechanism", ["cluster-dp", "cluster-free", "uniform-prior", "horvitz-thompson", "histogram"]
-)
+@pytest.mark.parametrize("mechanism", [str(each) for each in Mechanism])
 def test_every_mechanism_and_kind_of_outcome(trial: Shell, mechanism: str) -> None:
     """Each with continuous outcomes, named units, and a table in Parquet."""
     out = trial.good(
@@ -83,6 +83,11 @@ def test_every_mechanism_and_kind_of_outcome(trial: Shell, mechanism: str) -> No
     assert "control against new" in out
     assert "431" not in out
     assert Path("t.parquet").stat().st_size > 0
+
+
+def test_a_mechanism_is_called_as_plans_and_manifests_call_it() -> None:
+    """One spelling on the command line, in Python and in files."""
+    assert {str(each) for each in Mechanism} == {*outlooks.NAMES} - {"no_privacy"}
 
 
 def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
@@ -151,8 +156,8 @@ def _with(option: str, value: str) -> list[str]:
         (_with("--histogram-scale", "0.5"), "histogram noise of 0.5"),
         (_with("--histogram-scale", "nan"), "histogram_scale is nan"),
         (_with("--mechanism", "magic"), "magic"),
-        ([*WHOLE, "--mechanism", "histogram", "--floor", "0.1"], "a floor or histogram scale"),
-        ([*WHOLE, "--mechanism", "histogram", "--levels", "2"], "levels or delta"),
+        ([*WHOLE, "--mechanism", "noisy_histogram", "--floor", "0.1"], "a floor or histogram"),
+        ([*WHOLE, "--mechanism", "noisy_histogram", "--levels", "2"], "levels or delta"),
         (_with("--control", "gone"), "a control arm 'gone'"),
         (_with("--unit", "city"), "named twice"),
         (_with("--missing", "ignore"), "missing is 'ignore'"),

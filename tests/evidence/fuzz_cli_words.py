@@ -77,7 +77,8 @@ VERBS: tuple[tuple[Group, tuple[Group, ...], tuple[Group, ...]], ...] = (
             ("--epsilon", "3"), ("--ledger", "rows.ledger"), ("--unit", "row"),
         ),
         (
-            *_OUT, *_UNIT, ("--mechanism", "histogram"), ("--mechanism", "horvitz-thompson"),
+            *_OUT, *_UNIT, ("--mechanism", "noisy_histogram"),
+            ("--mechanism", "noisy_horvitz_thompson"),
             ("--levels", "2"), ("--floor", "0.1"), ("--histogram-scale", "3"), ("--control", "1"),
             ("--rounding", "nearest"), ("--missing", "public"), ("--single-arm", "drop"),
             ("--clustering-epsilon", "1"), ("--delta", "0.001"),

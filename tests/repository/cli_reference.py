@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
+from enum import EnumType
 from pathlib import Path
+from typing import get_args
 
 import typer.main
 
 from shoal.cli.main import app
+
+
+def _choices(kind: object) -> list[str]:
+    """The names that an option takes, if it takes names of a list."""
+    kinds = [each for each in (kind, *get_args(kind)) if isinstance(each, EnumType)]
+    return [str(name) for each in kinds for name in each]
 
 
 def reference() -> str:
@@ -27,10 +35,13 @@ def reference() -> str:
         parts.append("| option | meaning | default |\n| --- | --- | --- |")
         for option in verb.params:
             flag = option.opts[0] if option.opts[0].startswith("-") else option.opts[0].upper()
+            flag += f" {option.metavar}" if option.metavar else ""
             default = "" if option.required or option.default is None else f"`{option.default}`"
             if option.required:
                 default = "required"
             meaning = (getattr(option, "help", "") or "").replace("|", "\\|")
+            known = ", ".join(f"`{each}`" for each in _choices(option.type_descriptor.annotation))
+            meaning += f" One of {known}." if known else ""
             parts.append(f"| `{flag}` | {meaning} | {default} |")
         parts.append("")
     return "\n".join(parts)

@@ -10,7 +10,9 @@ import pytest
 import typer.main
 
 import shoal
+from shoal.cli import trial, unbiased
 from shoal.cli.main import app
+from shoal.planning.request import METHODS
 from tests.repository.cli_reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +78,13 @@ def test_public_names_resolve_and_are_pinned() -> None:
 def test_the_command_line_page_is_the_help() -> None:
     """docs/cli.md is generated; `make cli-page` renews it."""
     assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_command_line_page_names_all_choices() -> None:
+    """Every planning method, mean mechanism, and mechanism of trials and unbiased means."""
+    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    for name in (*METHODS, *trial.Mechanism, *unbiased.Method):
+        assert re.search(rf"[ `(]{name}[`,.)]", page), name
 
 
 def test_every_verb_has_help_and_an_example() -> None:

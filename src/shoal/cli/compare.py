@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.options import Data, Force, Json, show, show_json, working
+from shoal.cli.options import Bounds, Data, Force, Json, show, show_json, working
 from shoal.cli.outputs import check_places
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def compare(
     data: Data,
-    bounds: Annotated[tuple[float, float], typer.Option(help="Public range of the value.")],
+    bounds: Bounds,
     user: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
     value: Annotated[str | None, typer.Option(help="Column to be averaged; not looked at.")] = None,
     cell: Annotated[

@@ -18,6 +18,7 @@ from shoal.cli import (
     unbiased,
     verify,
 )
+from shoal.cli.pairs import misspelt
 from shoal.errors import ShoalError, one_line
 
 FAILED = 2
@@ -53,6 +54,8 @@ def main(arguments: list[str]) -> int:
     try:
         status = app(arguments, standalone_mode=False)
     except TyperException as error:
+        if told := misspelt(typer.main.get_command(app), arguments):
+            return _fail(told)
         text = error.format_message() if hasattr(error, "format_message") else str(error)
         told = one_line(text, _LONGEST)
         return _fail(f"{told} Try `{_verb(error)} --help`." if text else "")

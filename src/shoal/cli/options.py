@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from shoal.accounting.ledger import Entry
 
 Data = Annotated[Path, typer.Argument(help="Records: a Parquet or CSV file.")]
+Bounds = Annotated[
+    tuple[float, float],
+    typer.Option(metavar="LO HI", help="Public range of the value: two numbers."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace outputs that are there; never inputs or ledgers.")

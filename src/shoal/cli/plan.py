@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.options import Data, Force, Json, settings_of, show, show_json, working
+from shoal.cli.options import Bounds, Data, Force, Json, settings_of, show, show_json, working
 from shoal.cli.outputs import check_places
 from shoal.cli.progress import bar
 
@@ -19,7 +19,7 @@ def plan(
     data: Data,
     user: Annotated[str, typer.Option(help="Column that says whose record it is.")],
     value: Annotated[str, typer.Option(help="Column whose values are released.")],
-    bounds: Annotated[tuple[float, float], typer.Option(help="Public range of the value.")],
+    bounds: Bounds,
     cell: Annotated[
         list[str],
         typer.Option(
@@ -38,7 +38,9 @@ def plan(
     method: Annotated[
         str,
         typer.Option(
-            help="balanced, equalised, uniform, optimal, clip_user, auto, or a mean mechanism."
+            help="balanced, equalised, uniform, optimal, clip_user, auto, or a mean mechanism: "
+            "adaptive, array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, "
+            "akmv, baseline."
         ),
     ] = "balanced",
     setting: Annotated[

@@ -33,13 +33,13 @@ _MOST_UNITS, _MOST_CLUSTERS = 10**12, 10**6
 
 
 class Mechanism(StrEnum):
-    """Names of the mechanisms."""
+    """Names of the mechanisms, as in plans and manifests."""
 
-    CLUSTER_DP = "cluster-dp"
-    CLUSTER_FREE = "cluster-free"
-    UNIFORM_PRIOR = "uniform-prior"
-    HORVITZ_THOMPSON = "horvitz-thompson"
-    HISTOGRAM = "histogram"
+    CLUSTER_DP = "cluster_dp"
+    CLUSTER_FREE = "cluster_free"
+    UNIFORM_PRIOR = "uniform_prior"
+    NOISY_HORVITZ_THOMPSON = "noisy_horvitz_thompson"
+    NOISY_HISTOGRAM = "noisy_histogram"
 
 
 @app.command()
@@ -349,7 +349,7 @@ def _mechanism(
     if prior and kind not in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
         raise InputError(
             f"a floor or histogram scale with {kind}",
-            "cluster-dp or cluster-free, which have them",
+            "cluster_dp or cluster_free, which have them",
             "leave them out",
         )
     if kind is Mechanism.UNIFORM_PRIOR:
@@ -361,7 +361,7 @@ def _mechanism(
         raise InputError(
             f"levels or delta with {kind}", "epsilon alone: it needs neither", "leave them out"
         )
-    aggregate = kind is Mechanism.HORVITZ_THOMPSON
+    aggregate = kind is Mechanism.NOISY_HORVITZ_THOMPSON
     return (trials.NoisyHorvitzThompson if aggregate else trials.NoisyHistogram)(epsilon)
 
 

@@ -60,7 +60,8 @@ Size = Annotated[
     typer.Option(help="E|x - mean|^order <= size^order, one for each order; repeat."),
 ]
 Interval = Annotated[
-    tuple[float, float] | None, typer.Option(help="Public interval that holds the mean.")
+    tuple[float, float] | None,
+    typer.Option(metavar="LO HI", help="Public interval that holds the mean: two numbers."),
 ]
 Bias = Annotated[float | None, typer.Option(help="Most bias that is accepted; any if not given.")]
 Releases = Annotated[
