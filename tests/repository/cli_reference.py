@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import EnumType
+from enum import Enum
 from pathlib import Path
 from typing import get_args
 
@@ -14,8 +14,13 @@ from shoal.cli.main import app
 
 def _choices(kind: object) -> list[str]:
     """The names that an option takes, if it takes names of a list."""
-    kinds = [each for each in (kind, *get_args(kind)) if isinstance(each, EnumType)]
-    return [str(name) for each in kinds for name in each]
+    kinds = [kind, *get_args(kind)]
+    enums = [each for each in kinds if isinstance(each, type) and issubclass(each, Enum)]
+    return [str(name) for each in enums for name in each]
+
+
+def _kind(option: object) -> object:
+    return getattr(option, "type_descriptor").annotation  # noqa: B009  Typer's, unknown to checkers
 
 
 def reference() -> str:
@@ -40,7 +45,7 @@ def reference() -> str:
             if option.required:
                 default = "required"
             meaning = (getattr(option, "help", "") or "").replace("|", "\\|")
-            known = ", ".join(f"`{each}`" for each in _choices(option.type_descriptor.annotation))
+            known = ", ".join(f"`{each}`" for each in _choices(_kind(option)))
             meaning += f" One of {known}." if known else ""
             parts.append(f"| `{flag}` | {meaning} | {default} |")
         parts.append("")
