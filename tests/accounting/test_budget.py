@@ -92,3 +92,28 @@ def test_a_loss_is_never_understated(value: Fraction) -> None:
 def test_texts_are_read_back(value: Fraction) -> None:
     """G-LEDGER: as stored and hashed."""
     assert from_text(text(value)) == value
+
+
+@pytest.mark.parametrize("value", ["0.5", "1/3", "1e-9", "3", "123456789012", "12.375", "1/7000"])
+def test_what_a_budget_prints_is_exact(value: str) -> None:
+    """Read again it is the same amount, short enough to be read."""
+    budget = Budget.of(value, "1e-30")
+    parts = dict(part.split() for part in str(budget).split(", "))
+    assert Budget.of(parts["epsilon"], parts["delta"]) == budget
+    assert len(str(budget)) < 40
+
+
+@given(st.fractions(min_value=0))
+def test_a_budget_that_is_not_printed_exactly_says_about(value: Fraction) -> None:
+    """Every other text is read again as the same amount."""
+    printed = str(Budget(value)).removeprefix("epsilon ").removesuffix(", delta 0")
+    assert printed.startswith("about ") or Budget.of(printed).epsilon == value
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(10**40 + 1, 3 * 10**40), Fraction(1, 7**4000), Fraction(10**4000, 7)]
+)
+def test_long_amounts_are_printed_shortly(value: Fraction) -> None:
+    """However many digits they have."""
+    assert str(Budget(value)).startswith("epsilon about ")
+    assert len(str(Budget(value))) < 50

@@ -8,6 +8,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, loc
 from fractions import Fraction
 
 from shoal import checks
+from shoal.accounting.rational import plain
 from shoal.amounts import amount
 from shoal.errors import InputError
 
@@ -28,6 +29,8 @@ class Budget:
     Example:
         >>> Budget.of("0.1", 0) + Budget.of(0.2)
         Budget(epsilon=Fraction(3, 10), delta=Fraction(0, 1))
+        >>> print(Budget.of("0.1") + Budget.of("1/3", 1e-9))
+        epsilon 13/30, delta 1e-9
     """
 
     epsilon: Fraction
@@ -71,6 +74,10 @@ class Budget:
 
     def __sub__(self, other: Budget) -> Budget:
         return Budget(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def __str__(self) -> str:
+        """Both parts exactly, or with `about` where that is too long to read."""
+        return f"epsilon {plain(self.epsilon)}, delta {plain(self.delta)}"
 
     def times(self, number: int) -> Budget:
         """The same charge several times."""

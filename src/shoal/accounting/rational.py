@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, Inexact, localcontext
 from fractions import Fraction
+
+# Of a number that is shown exactly.
+_LONGEST = 20
 
 
 def round_up(value: Fraction) -> float:
@@ -35,3 +39,24 @@ def show(value: Fraction | float, digits: int = 6) -> str:
     exponent = math.floor(power) - digits + 1
     scale = Fraction(10) ** exponent
     return f"{float(math.ceil(value / scale) * scale):.{digits}g}"
+
+
+def plain(value: Fraction) -> str:
+    """An amount as people write it: exactly, or with `about` before it where that is too long.
+
+    Example:
+        >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(1, 10**9))
+        ('0.5', '1/3', '1e-9')
+        >>> plain(Fraction(10**40 + 1, 3 * 10**40))
+        'about 0.333333'
+    """
+    with localcontext() as context:
+        context.prec, context.traps[Inexact] = _LONGEST, False
+        decimal = Decimal(value.numerator) / Decimal(value.denominator)
+        exact = not context.flags[Inexact]
+        decimal = decimal.normalize()
+    if exact:
+        return f"{decimal:f}" if 0 <= decimal.adjusted() < _LONGEST else str(decimal).lower()
+    if max(abs(value.numerator), value.denominator) < 10 ** (_LONGEST // 2):
+        return f"{value.numerator}/{value.denominator}"
+    return f"about {decimal:.6g}"

@@ -23,6 +23,7 @@ import pyarrow as pa
 from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import DataError
+from shoal.keywords import check_keywords
 from shoal.mechanisms.noise import Simulated, source_of
 from shoal.planning.make import decide
 from shoal.planning.request import mean_request
@@ -58,6 +59,7 @@ __all__ = [
 Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 Cap = Literal["median", "levy", "minimax", "surrogate"]
 Grouping = Literal["best_fit", "wrap_around"]
+_BOOKS = "check the spelling; a release with a ledger is made by shoal.plan"
 
 
 class Options(TypedDict, total=False):
@@ -95,7 +97,7 @@ def baseline(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
     """
-    return _one("baseline", {}, values, users, bounds, epsilon, **options)
+    return _one("baseline", {}, values, users, bounds, epsilon, options)
 
 
 def array_averaging(
@@ -123,7 +125,7 @@ def array_averaging(
         **options: See `Options`.
     """
     settings = {"cap": cap, "grouping": grouping}
-    return _one("array_averaging", settings, values, users, bounds, epsilon, **options)
+    return _one("array_averaging", settings, values, users, bounds, epsilon, options)
 
 
 def opt_array_averaging(
@@ -140,7 +142,7 @@ def opt_array_averaging(
     Arguments, errors and guarantees as in `array_averaging`.
     """
     settings = {"grouping": grouping}
-    return _one("opt_array_averaging", settings, values, users, bounds, epsilon, **options)
+    return _one("opt_array_averaging", settings, values, users, bounds, epsilon, options)
 
 
 def worst_case_optimal(
@@ -155,7 +157,7 @@ def worst_case_optimal(
 
     Arguments, errors and guarantees as in `baseline`. For vectors see `vector`.
     """
-    return _one("worst_case_optimal", {}, values, users, bounds, epsilon, **options)
+    return _one("worst_case_optimal", {}, values, users, bounds, epsilon, options)
 
 
 def levy(
@@ -175,7 +177,7 @@ def levy(
     Arguments, errors and guarantees as in `array_averaging`.
     """
     settings = {"cap": cap, "grouping": grouping, "gamma": gamma}
-    return _one("levy", settings, values, users, bounds, epsilon, **options)
+    return _one("levy", settings, values, users, bounds, epsilon, options)
 
 
 def quantile(
@@ -195,7 +197,7 @@ def quantile(
     as in `array_averaging`.
     """
     settings = {"quantiles": quantiles, "cap": cap, "grouping": grouping}
-    return _one("quantile", settings, values, users, bounds, epsilon, **options)
+    return _one("quantile", settings, values, users, bounds, epsilon, options)
 
 
 def akmv(
@@ -210,7 +212,7 @@ def akmv(
 
     Half of epsilon selects T. Arguments, errors and guarantees as in `baseline`.
     """
-    return _one("akmv", {}, values, users, bounds, epsilon, **options)
+    return _one("akmv", {}, values, users, bounds, epsilon, options)
 
 
 def adaptive(
@@ -226,7 +228,7 @@ def adaptive(
     Arguments, errors and guarantees as in `baseline`; small errors are typical where users are
     exchangeable, and no data set is excluded in which the range misses the values.
     """
-    return _one("adaptive", {}, values, users, bounds, epsilon, **options)
+    return _one("adaptive", {}, values, users, bounds, epsilon, options)
 
 
 def auto(
@@ -243,7 +245,7 @@ def auto(
     Arguments, errors and guarantees as in `baseline`.
     """
     settings = {"objective": objective}
-    return _one("auto", settings, values, users, bounds, epsilon, **options)
+    return _one("auto", settings, values, users, bounds, epsilon, options)
 
 
 def _one(
@@ -253,15 +255,13 @@ def _one(
     users: Users,
     bounds: Bounds | tuple[float, float],
     epsilon: Amount,
-    *,
-    confidence: float = 0.95,
-    tick_bits: int = 20,
-    noise: Simulated | None = None,
+    options: Options,
 ) -> Estimate:
-    wanted = check_confidence(confidence)
-    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    check_keywords(options, Options.__annotations__, f"mean.{method}", _BOOKS)
+    wanted = check_confidence(options.get("confidence", 0.95))
+    lattice = Lattice(Bounds.of(bounds), options.get("tick_bits", 20))
     request = mean_request(method, epsilon, settings)
-    source = source_of(noise)
+    source = source_of(options.get("noise"))
     aggregate = aggregate_of(values, users, lattice)
     plan = decide(aggregate.occupancy, lattice, request)
     drawn = drawing_of(plan).draw(aggregate, source)

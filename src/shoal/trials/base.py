@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-from shoal import checks
 from shoal.accounting.booking import check_name
 from shoal.accounting.budget import Budget
 from shoal.accounting.unit import unit_of
 from shoal.errors import InputError
+from shoal.keywords import check_keywords
 from shoal.trials.charge import clustering_of
 from shoal.trials.delivery import deliver_trial
 from shoal.trials.question import Question, take_in
@@ -159,13 +159,7 @@ def _privatize(
 
 
 def _check_options(options: Options) -> None:
-    unknown = options.keys() - Options.__annotations__.keys()
-    if unknown:
-        raise InputError(
-            f"an option {checks.shown(min(unknown))}",
-            ", ".join(Options.__annotations__),
-            "check the spelling",
-        )
+    check_keywords(options, Options.__annotations__, "privatize")
     check_name(options.get("outcome_name", ""))
 
 

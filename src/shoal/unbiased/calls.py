@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from shoal import checks
-from shoal.errors import InputError
+from shoal.keywords import check_keywords
 from shoal.unbiased.people import People
 from shoal.unbiased.plan import plan
 
@@ -224,13 +223,7 @@ def _one(
     wish: Mapping[str, Any],
     **options: Unpack[Options],
 ) -> UnbiasedEstimate:
-    unknown = options.keys() - Options.__annotations__.keys()
-    if unknown:
-        raise InputError(
-            f"an option {checks.shown(min(unknown))}",
-            ", ".join(Options.__annotations__),
-            "check the spelling",
-        )
+    check_keywords(options, Options.__annotations__, f"unbiased.{method}")
     given: dict[str, Any] = dict(options)
     planned = {name: given.pop(name) for name in _PLANNED & given.keys()}
     made = plan(method, People.of(values, users).count, **wish, **planned)
