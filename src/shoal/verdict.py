@@ -57,7 +57,10 @@ class Verdict:
 ALWAYS = (
     "that the noise was drawn from the operating system, once, and by an unchanged shoal",
     "the drawn numbers themselves: others that fit are others' word (a ledger binds them)",
-    "that counts, groups and names of columns are those of the data",
+    (
+        "that counts, groups and names of columns are those of the data, and that a privacy unit"
+        " is what its name says"
+    ),
     (
         "that the request, its bounds and its name are those that were asked for, and were chosen"
         " without looking at private values (a ledger binds them)"

@@ -16,14 +16,14 @@ from shoal.accounting.booking import Booking, deliver
 from shoal.accounting.budget import Budget
 from shoal.accounting.ledger import Ledger
 from shoal.accounting.rounding import LONGEST_CHARGE, added, booked
-from shoal.accounting.unit import PrivacyUnit
+from shoal.accounting.unit import PrivacyUnit, Whose
 from shoal.errors import BudgetError, InputError, LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-PERSON = PrivacyUnit("person")
+PERSON = Whose(PrivacyUnit("person"), said=True)
 CHARGE = Budget.of("1/2", "1e-9")
 
 
@@ -70,6 +70,18 @@ def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> N
     assert book.spent == CHARGE
 
 
+def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
+    """G-UNIT: no guess fixes the unit of a ledger; where it is the ledger's it is none."""
+    book = Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    guess = Booking("q", "may", Whose(PrivacyUnit("each row"), said=False), Budget.of("1/2"))
+    before = book.path.read_bytes()
+    with pytest.raises(InputError, match='privacy_unit="each row"'):
+        deliver(book, guess, never)
+    assert book.path.read_bytes() == before
+    deliver(book, replace(guess, whose=guess.whose._replace(said=True)), drawing(b"3.1"))
+    assert not deliver(book, replace(guess, name="june"), drawing(b"2.7")).from_ledger
+
+
 def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
     """G-REFUSE: neither in epsilon nor in delta; nothing is read, written or charged."""
     book = book_of(tmp_path)
@@ -78,7 +90,7 @@ def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
         with pytest.raises(BudgetError):
             deliver(book, booking("june", charge=charge), never)
     with pytest.raises(InputError, match="protects"):
-        deliver(book, Booking("q", "june", PrivacyUnit("device"), CHARGE), never)
+        deliver(book, Booking("q", "june", Whose(PrivacyUnit("device"), said=True), CHARGE), never)
     assert book.spent == CHARGE
     assert deliver(book, booking("june"), drawing(b"2.7")).document == b"2.7"
     assert book.spent == Budget.of(1, "2e-9")
@@ -119,7 +131,7 @@ def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
 
     def slow() -> bytes:
-        row = Booking("row", "one", PrivacyUnit("row"), CHARGE)
+        row = Booking("row", "one", Whose(PrivacyUnit("row"), said=True), CHARGE)
         deliver(Ledger.open(book.path), row, drawing(b"theirs"))
         return b"ours"
 

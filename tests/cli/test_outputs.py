@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Every verb that writes, with the files that it reads and the options that say where to.
-TRIAL = ["--outcome", "speed", "--treatment", "place", "--space", "bins:0:700", "--epsilon", "1"]
+TRIAL = ["--outcome", "speed", "--treatment", "place", "--space", "bins:0:700", "--epsilon", "1",
+         "--privacy-unit", "aircraft"]  # fmt: skip
 MEAN = ["--epsilon", "1", "--order", "2", "--size", "90", "--interval", "0", "700"]
 BY_METHOD = ["--method", "clipped_mean", "--bias", "9", *MEAN]
 VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {

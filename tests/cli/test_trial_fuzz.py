@@ -126,6 +126,7 @@ def test_releases_never_give_a_traceback(trial: Shell, data: st.DataObject) -> N
         "--space": data.draw(st.sampled_from(["binary", "counts:0:3", "bins:0:9:4", *SPACES])),
         "--epsilon": data.draw(st.sampled_from(["1", "2", "30", *NUMBERS])),
         "--delta": data.draw(st.sampled_from(["0", "0", *NUMBERS])),
+        "--privacy-unit": "person",
     }
     words = [part for pair in fixed.items() for part in pair]
     book = shoal.Ledger.open("v.ledger")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 UNITS = 400
 COLUMNS = ["--outcome", "bought", "--treatment", "arm", "--cluster", "city"]
 RELEASE = ["trial", "release", "visits.csv", *COLUMNS, "--ledger", "visits.ledger"]
-WHOLE = [*RELEASE, "--space", "binary", "--epsilon", "2"]
+SPACE = ["--space", "binary", "--epsilon", "2"]
+WHOLE = [*RELEASE, *SPACE, "--privacy-unit", "each row"]
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
     """They are used as given, within epsilon and delta; JSON shows them."""
     out = trial.good(
         *RELEASE, "--space", "binary", "--epsilon", "3", "--delta", "1e-4", "--levels", "2",
-        "--floor", "0.1", "--histogram-scale", "5", "--json",
+        "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "person",
     )  # fmt: skip
     found = json.loads(out)["question"]["mechanism"]["parameters"]
     assert found["weight"] == 2**20 // 5
@@ -118,6 +119,16 @@ def test_plans_need_no_outcomes(trial: Shell) -> None:
     assert Path("plan.png").stat().st_size > 10_000
 
 
+def test_rows_are_units_only_where_somebody_says_so(trial: Shell) -> None:
+    """G-UNIT: neither --unit nor --privacy-unit nor a ledger's unit: refused, nothing is drawn."""
+    said = trial.bad(*RELEASE, *SPACE)
+    assert '--privacy-unit "each row"' in said
+    assert "--unit" in said
+    assert shoal.Ledger.open("visits.ledger").unit is None
+    trial.good(*WHOLE)
+    assert "entry 2" in trial.good(*RELEASE, *SPACE, "--name", "second")
+
+
 def test_a_picture_of_the_effects(trial: Shell) -> None:
     """Drawn from the manifest."""
     trial.good(*WHOLE, "--manifest", "trial.json")
@@ -126,7 +137,7 @@ def test_a_picture_of_the_effects(trial: Shell) -> None:
 
 
 def _with(option: str, value: str) -> list[str]:
-    changed = [*WHOLE]
+    changed = [*RELEASE, *SPACE] if option == "--unit" else [*WHOLE]
     if option in changed:
         changed[changed.index(option) + 1] = value
         return changed

@@ -138,6 +138,17 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 3
 
 
+def test_rows_are_units_only_where_somebody_says_so(shell: Shell) -> None:
+    """G-UNIT: without --user, --privacy-unit and a unit of the ledger nothing is drawn."""
+    by_row = [part for part in CLIPPED if part not in {"--user", "person"}]
+    said = shell.bad(*by_row)
+    assert '--privacy-unit "each row"' in said
+    assert "--user" in said
+    assert shoal.Ledger.open("visits.ledger").unit is None
+    shell.good(*by_row, "--privacy-unit", "each row")
+    assert "entry 2" in shell.good(*by_row, "--name", "second")
+
+
 def test_plans_compare_and_are_saved(shell: Shell) -> None:
     """All estimators, in text and JSON; the recommended plan is saved; no value is read."""
     wish = ("unbiased", "plan", "--users", 2000, *WISHES, *INTERVAL)

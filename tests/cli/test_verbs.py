@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal import documents
+from tests.support import flights
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -193,6 +194,23 @@ def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
     shell.good("ledger", "create", "rows.ledger", "--epsilon", "9", "--unit", "each row")
     refused = shell.bad("release", "flights.parquet", "plan.json", "--ledger", "rows.ledger")
     assert "this ledger protects: the values of one row" in refused
+
+
+def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
+    """G-UNIT: the same aircraft under another column's name, said with --privacy-unit."""
+    shell.good(*RELEASE[:-1], "--name", "2013-05")
+    table = flights.table()
+    names = ["vehicle" if name == "aircraft" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), "june.parquet")
+    words = ["vehicle" if word == "aircraft" else word for word in PLAN]
+    shell.good("plan", "june.parquet", *words, "--epsilon", "0.25", "--output", "june.json")
+    june = ("release", "june.parquet", "june.json", "--ledger", "flights.ledger", "--name", "June")
+    assert "--privacy-unit 'aircraft'" in shell.bad(*june)
+    said = shell.good(*june, "--privacy-unit", "aircraft", "--manifest", "june-m.json")
+    assert "for all values of one aircraft" in said
+    shell.good("verify", "june-m.json", "--ledger", "flights.ledger")
+    shown = json.loads(shell.good("ledger", "show", "flights.ledger", "--json"))
+    assert (shown["unit"]["name"], len(shown["entries"])) == ("aircraft", 2)
 
 
 def test_a_name_is_asked_for_and_an_old_release_says_so(shell: Shell) -> None:

@@ -587,7 +587,7 @@ def _methods() -> Iterator[Target]:
         "Plan.release",
         lambda kit: kit.plan.release,
         lambda kit: {"records": kit.records, "ledger": kit.ledger},
-        lambda _: {"name": "first", "noise": None, "again": True},
+        lambda _: {"name": "first", "noise": None, "again": True, "privacy_unit": "person"},
         takes_ledger=True,
     )
     yield Target(

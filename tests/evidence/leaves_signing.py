@@ -86,7 +86,8 @@ def _request(document: Document) -> str:
     name = document.get("name")
     if document["schema"] == "shoal.manifest/3":
         kept = {k: v for k, v in document["plan"].items() if k not in ("claims", "prices")}
-        question = {"plan": kept, "records": document["records"]}
+        unit = document["guarantee"]["unit"]
+        question = {"plan": kept, "records": document["records"], "unit": unit}
     elif document["schema"] == "shoal.unbiased/1":
         kept = {k: v for k, v in document["plan"].items() if k != "claims"}
         unit = document["guarantee"]["unit"]

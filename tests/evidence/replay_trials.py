@@ -114,7 +114,9 @@ class Trial:
 
     def _release(self, data: _Data) -> Release:
         options: dict[str, Any] = (
-            {"unit": data.unit, "privacy_unit": "person"} if self.named else {}
+            {"unit": data.unit, "privacy_unit": "person"}
+            if self.named
+            else {"privacy_unit": "each row"}
         )
 
         def release(book: shoal.Ledger) -> bytes:

@@ -91,12 +91,48 @@ def test_persons_of_all_families_share_a_ledger(tmp_path: Path) -> None:
 def test_rows_have_a_ledger_of_their_own(tmp_path: Path) -> None:
     """G-UNIT: without names each row is a unit; a named column is another, whatever its name."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
-    trial(book)
+    trial(book, privacy_unit="each row")
     mean(book)
     assert str(book.unit) == "the values of one row"
     for unit in ("row", "person"):
         with pytest.raises(InputError, match="this ledger protects: the values of one row"):
             mean(book, privacy_unit=unit, name="another")
+
+
+@pytest.mark.parametrize("act", [trial, mean])
+def test_a_unit_that_nobody_said_fixes_no_ledger(act: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """G-UNIT: rows are units where somebody says so: in the call, or in the ledger."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
+    before = book.path.read_bytes()
+    with pytest.raises(InputError, match='privacy_unit="each row"'):
+        act(book)
+    assert (book.path.read_bytes(), book.unit) == (before, None)
+    act(book, privacy_unit="each row")
+    rows = shoal.Ledger.create(tmp_path / "rows.ledger", epsilon=9, unit="each row")
+    act(rows)
+    assert len(book.entries()) == len(rows.entries()) == 1
+    assert book.unit == rows.unit == PrivacyUnit("each row")
+
+
+def test_people_of_a_renamed_column_stay_in_their_ledger(tmp_path: Path) -> None:
+    """G-UNIT: the same people under another column's name are one unit if the caller says so."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
+    cells(book, "person")
+    with pytest.raises(InputError, match="if each row is one person, say privacy_unit='person'"):
+        cells(book, "row")
+    again = cells(book, "row", privacy_unit="person")
+    assert again.manifest["guarantee"]["unit"]["name"] == "person"
+    assert again.manifest["records"]["user"] == "row"
+    again.write_manifest(tmp_path / "m.json")
+    verdict = shoal.verify(tmp_path / "m.json", ledger=book)
+    assert verdict.holds
+    assert "all values of one person (column row)" in str(verdict)
+    assert {entry.unit for entry in book.entries()} == {PrivacyUnit("person")}
+    assert len(book.entries()) == 2
+    for unit in ("each row", "a\nb", 3, None):
+        with pytest.raises(InputError):
+            cells(book, "row", privacy_unit=unit)
+    assert len(book.entries()) == 2
 
 
 def test_a_ledger_wants_the_name_of_what_arrays_hold(tmp_path: Path) -> None:

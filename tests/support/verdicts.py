@@ -23,5 +23,11 @@ def failed_claims(manifest: dict[str, Any]) -> list[str]:
 def rekey(manifest: dict[str, Any]) -> None:
     """What a careful liar does last: the request key of the changed plan."""
     contents = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
-    question = documents.digest({"plan": contents, "records": manifest["records"]})
+    question = documents.digest(
+        {
+            "plan": contents,
+            "records": manifest["records"],
+            "unit": manifest["guarantee"]["unit"],
+        }
+    )
     manifest["request"] = documents.digest({"question": question, "name": manifest["name"]})

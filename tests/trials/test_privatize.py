@@ -50,7 +50,7 @@ def columns(seed: int = 1) -> dict[str, Any]:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
 def test_a_trial_is_recorded_once(mechanism: ClusterDP, tmp_path: Path) -> None:
     """G-LEDGER: the same question again gives the same bytes at no cost; another name draws."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=100, delta="0.1")
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=100, delta="0.1", unit="each row")
     space = Space.counts(0, 4)
     first = mechanism.privatize(**columns(), space=space, ledger=ledger, name="first")
     spent = ledger.spent
@@ -149,7 +149,7 @@ def test_a_simulation_is_marked_and_touches_no_ledger(tmp_path: Path) -> None:
     )
     assert one.simulated
     assert one.document == two.document
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="each row")
     with pytest.raises(InputError, match="simulated noise"):
         ClusterDP(1).privatize(**columns(), space=space, noise=shoal.Simulated(3), ledger=ledger)
     assert ledger.entries() == []
@@ -157,7 +157,7 @@ def test_a_simulation_is_marked_and_touches_no_ledger(tmp_path: Path) -> None:
 
 def test_clusters_made_from_private_data_are_charged(tmp_path: Path) -> None:
     """Their epsilon adds to ours, in the guarantee and in the ledger (paper 003, Remark 2.1)."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=3)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=3, unit="each row")
     found = UniformPrior(1).privatize(
         **columns(), space=Space.counts(0, 4), ledger=ledger, clustering_epsilon="1/2"
     )
@@ -191,7 +191,7 @@ BAD: dict[str, tuple[dict[str, Any], type[ShoalError]]] = {
 def test_bad_input_costs_nothing(case: str, tmp_path: Path) -> None:
     """G-REFUSE, G-CANARY: one message in three parts, no outcome in it, nothing spent."""
     changes, error = BAD[case]
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5, unit="each row")
     with pytest.raises(error, match="allowed:") as caught:
         ClusterDP(1).privatize(
             **{**columns(), "ledger": ledger, **changes},
@@ -223,7 +223,7 @@ def test_bad_input_costs_nothing(case: str, tmp_path: Path) -> None:
 )
 def test_unusable_mechanisms_are_refused(make: Callable[[], ClusterDP], tmp_path: Path) -> None:
     """Before any outcome is drawn for."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5, unit="each row")
     with pytest.raises(InputError, match="allowed:"):
         make().privatize(**columns(), space=Space.counts(0, 4), ledger=ledger)
     assert ledger.entries() == []
@@ -231,7 +231,7 @@ def test_unusable_mechanisms_are_refused(make: Callable[[], ClusterDP], tmp_path
 
 def test_beyond_the_budget_nothing_is_drawn(tmp_path: Path) -> None:
     """The ledger refuses before the mechanism draws."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon="0.5")
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon="0.5", unit="each row")
     with pytest.raises(BudgetError):
         ClusterDP(1).privatize(**columns(), space=Space.counts(0, 4), ledger=ledger)
     assert ledger.entries() == []
@@ -317,7 +317,7 @@ def test_a_noisy_histogram_shows_its_shares() -> None:
 
 def test_two_outcomes_of_the_same_units_are_two_questions(tmp_path: Path) -> None:
     """G-LEDGER: with a ledger the outcome has a name, and another name is another question."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, unit="each row")
     data, space = columns(), Space.counts(0, 4)
     first = UniformPrior(2).privatize(**data, space=space, ledger=ledger, name="a")
     data |= {"outcomes": 4 - data["outcomes"], "outcome_name": "not visits"}
@@ -332,7 +332,7 @@ def test_two_outcomes_of_the_same_units_are_two_questions(tmp_path: Path) -> Non
 
 def test_a_question_is_what_was_asked(tmp_path: Path) -> None:
     """Whole numbers of any width, and epsilon in any form, ask the same."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, unit="each row")
     data, space = columns(), Space.counts(0, 4)
     UniformPrior("1/2").privatize(**data, space=space, ledger=ledger, name="a")
     data |= {name: data[name].astype(np.int8) for name in ("treatment", "cluster")}

@@ -47,7 +47,9 @@ def called(method: str, values: Any, users: Any = None, **changes: Any) -> Any: 
 
 def book(folder: Path, **budget: Any) -> shoal.Ledger:  # noqa: ANN401
     """A new ledger."""
-    return shoal.Ledger.create(folder / "a.ledger", **{"epsilon": 10, "delta": "0.9", **budget})
+    return shoal.Ledger.create(
+        folder / "a.ledger", **{"epsilon": 10, "delta": "0.9", "unit": "each row", **budget}
+    )
 
 
 @pytest.mark.parametrize("method", WISHES)
@@ -268,7 +270,7 @@ def test_manifests_are_written_as_recorded(tmp_path: Path) -> None:
 
 def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:
     """G-LEDGER: with a ledger values have a name, and another name is another question."""
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, delta="0.1")
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, delta="0.1", unit="each row")
     one = called("clipped_mean", VALUES, ledger=ledger, values_name="height")
     two = called("clipped_mean", VALUES + 1, ledger=ledger, values_name="weight")
     assert one.value != two.value

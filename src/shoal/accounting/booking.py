@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.accounting.budget import Budget
     from shoal.accounting.ledger import Entry
     from shoal.accounting.ledger_entry import Link
-    from shoal.accounting.unit import PrivacyUnit
+    from shoal.accounting.unit import Whose
 
 _LONGEST_NAME = 200
 _SHOWN = 3
@@ -29,7 +29,7 @@ class Booking:
     Attributes:
         question: Digest of everything public that decides the release, without its name.
         name: What the release is of, such as a period.
-        unit: Whose loss the charge is.
+        whose: Whose loss the charge is, and whether anybody said so.
         charge: The exact privacy loss.
         again: Whether a release recorded for the question may be delivered although no name says
             which one is meant.
@@ -37,7 +37,7 @@ class Booking:
 
     question: str
     name: str
-    unit: PrivacyUnit
+    whose: Whose
     charge: Budget
     again: bool = False
 
@@ -76,7 +76,8 @@ def deliver(
 ) -> Delivery:
     """Deliver what a ledger recorded for a question and name; else draw it and record it.
 
-    Guarantees: nothing is drawn if it was recorded or would not fit; of two processes with the
+    Guarantees: nothing is drawn if it was recorded or would not fit, or if nobody said whose loss
+    a ledger without entries is to add up (G-UNIT); of two processes with the
     same question one draw is recorded, and the other is thrown away before anyone sees it. A
     question that was recorded is answered without a name only if `again` says so: the records
     may have changed since.
@@ -89,17 +90,18 @@ def deliver(
             records whose public shape is not that of the question, and reads no value.
 
     Raises:
-        InputError: An unusable name, or none where one is needed; another privacy unit.
+        InputError: An unusable name, or none where one is needed; another privacy unit, or one
+            that nobody said.
         BudgetError: The charge does not fit what is left.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
     Example:
         >>> import tempfile
         >>> from shoal.accounting.budget import Budget
-        >>> from shoal.accounting.unit import PrivacyUnit
+        >>> from shoal.accounting.unit import PrivacyUnit, Whose
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Ledger.create(folder.name + "/a.ledger", epsilon=1)
-        >>> booking = Booking("one", "May", PrivacyUnit("person"), Budget.of("1/2"))
+        >>> booking = Booking("one", "May", Whose(PrivacyUnit("person"), True), Budget.of("1/2"))
         >>> deliver(book, booking, lambda: b"3.1").document
         b'3.1'
         >>> deliver(book, booking, lambda: b"2.7").document
@@ -112,19 +114,33 @@ def deliver(
     recorded = _recorded(book, booking, check_shape)
     if recorded is not None:
         return Delivery(recorded.document, recorded, from_ledger=True)
-    charge = booking.charge
-    book.check(charge.epsilon, charge.delta, unit=booking.unit)
+    charge, whose = booking.charge, booking.whose
+    _check_said(book, whose)
+    book.check(charge.epsilon, charge.delta, unit=whose.unit)
     document = draw()
     entry = book.record(
         booking.question,
         name=booking.name,
-        unit=booking.unit,
+        unit=whose.unit,
         epsilon=charge.epsilon,
         delta=charge.delta,
         document=document,
     )
     # Another process may have recorded the same question first: its numbers are the release.
     return Delivery(entry.document, entry, from_ledger=entry.document != document)
+
+
+def _check_said(book: Ledger, whose: Whose) -> None:
+    """Refuse to fix a ledger's unit by a guess: later charges by person would not add up."""
+    if whose.said or book.unit is not None:
+        return
+    raise InputError(
+        f"a first release into the ledger {str(book.path)!r} that does not say whose loss it is",
+        "a privacy unit that somebody said: a ledger keeps it, and each row is only a guess",
+        f'if nobody has two rows say privacy_unit="{whose.unit.name}" (--privacy-unit '
+        f'"{whose.unit.name}"), else give the column that tells units apart (unit= or users=; '
+        "--unit or --user), or make the ledger with its unit",
+    )
 
 
 def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -> Entry | None:

@@ -324,12 +324,16 @@ def _refuse_other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> No
     """Losses of a row and of a person who owns many rows must not be added up."""
     if own is not None and own != asked:
         word = "unit" if asked is None else asked.word
+        todo = (
+            f"if each {word} has one row only, leave out the column of units; "
+            if own.records == "one"
+            else f"if each {word} is one {own.word}, say privacy_unit={own.name!r} "
+            f"(--privacy-unit {own.name!r}); "
+        )
         raise InputError(
             f"a charge that protects {asked}",
             f"what this ledger protects: {own}",
-            f"if each {word} is one {own.word}, say privacy_unit={own.name!r} "
-            "(--privacy-unit; of cells, call the user column so); "
-            "a second ledger is for other people only",
+            todo + "a second ledger is for other people only",
         )
 
 

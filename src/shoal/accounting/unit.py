@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.errors import InputError
 
@@ -79,9 +79,9 @@ class PrivacyUnit:
         """
         if column == EACH_ROW:
             raise InputError(
-                f"a column of units named {EACH_ROW!r}",
+                f"units that a column tells apart, named {EACH_ROW!r}",
                 "another name: this one says that every record is a unit of its own",
-                "rename the column",
+                "name what one unit is, or leave the column of units out",
             )
         return cls(column)
 
@@ -125,7 +125,20 @@ def _text_of(unit: PrivacyUnit) -> str:
     return json.dumps(unit.to_document(), sort_keys=True, separators=(",", ":"))
 
 
-def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> PrivacyUnit:
+class Whose(NamedTuple):
+    """The unit of one release, and whether anybody said it.
+
+    Attributes:
+        unit: Whose loss the release is.
+        said: Whether a name or a column of the caller says so. A row that nobody spoke of is a
+            unit of its own only where a ledger already says the same.
+    """
+
+    unit: PrivacyUnit
+    said: bool
+
+
+def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> Whose:
     """The unit of values in memory, where arrays have no names.
 
     Args:
@@ -137,7 +150,7 @@ def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> PrivacyUnit
         InputError: Not said, although a ledger needs to know.
 
     Example:
-        >>> unit_of("", named=False, recorded=True).name
+        >>> unit_of("", named=False, recorded=True).unit.name
         'each row'
     """
     unsaid = isinstance(privacy_unit, str) and not privacy_unit
@@ -148,7 +161,30 @@ def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> PrivacyUnit
             'give for example privacy_unit="person"',
         )
     if unsaid:
-        return PrivacyUnit("user" if named else EACH_ROW)
+        return Whose(PrivacyUnit("user" if named else EACH_ROW), said=False)
     if named and isinstance(privacy_unit, str) and privacy_unit == EACH_ROW:
-        return PrivacyUnit.of_column(EACH_ROW)
-    return PrivacyUnit.of(privacy_unit)  # type: ignore[arg-type]
+        PrivacyUnit.of_column(EACH_ROW)
+    return Whose(PrivacyUnit.of(privacy_unit), said=True)  # type: ignore[arg-type]
+
+
+def unit_of_column(privacy_unit: object, column: str) -> Whose:
+    """The unit that a column tells apart, by the column's name or by another.
+
+    Two files may call the same vehicles `plate` and `vehicle`: they are one unit if the caller
+    says so.
+
+    Args:
+        privacy_unit: What a unit is, in a word; empty if it is what the column is called.
+        column: The column's name.
+
+    Raises:
+        InputError: Not a name, or one that means every row by itself.
+
+    Example:
+        >>> unit_of_column("plate", "vehicle").unit.name, unit_of_column("", "plate").unit.name
+        ('plate', 'plate')
+    """
+    PrivacyUnit.of_column(column)
+    if isinstance(privacy_unit, str) and not privacy_unit:
+        return Whose(PrivacyUnit(column), said=True)
+    return unit_of(privacy_unit, named=True, recorded=True)

@@ -36,6 +36,14 @@ Name = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="Without a name: deliver the recorded release of this.")
 ]
+PrivacyUnitName = Annotated[
+    str,
+    typer.Option(
+        "--privacy-unit",
+        help="What the ledger calls a unit; by default the name of the column that tells units "
+        "apart. Without such a column say 'each row', or what each row is.",
+    ),
+]
 
 
 @contextmanager

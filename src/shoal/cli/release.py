@@ -14,6 +14,7 @@ from shoal.cli.options import (
     Force,
     Json,
     Name,
+    PrivacyUnitName,
     show,
     show_entry,
     show_json,
@@ -28,6 +29,7 @@ def release(
     ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
     name: Name = "",
     again: Again = False,
+    privacy_unit: PrivacyUnitName = "",
     output: Annotated[
         Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
     ] = None,
@@ -63,7 +65,9 @@ def release(
         )
     records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
-        done = loaded.release(records, ledger=ledger, name=name, again=again)
+        done = loaded.release(
+            records, ledger=ledger, name=name, again=again, privacy_unit=privacy_unit
+        )
     table = partial(done.write, confidence=confidence)
     files = (table, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):

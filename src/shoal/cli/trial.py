@@ -14,6 +14,7 @@ from shoal.cli.options import (
     Force,
     Json,
     Name,
+    PrivacyUnitName,
     show,
     show_entry,
     show_json,
@@ -157,9 +158,7 @@ def release(
     ] = "0",
     name: Name = "",
     again: Again = False,
-    privacy_unit: Annotated[
-        str, typer.Option(help="What a unit is, in a word; the column's name if not given.")
-    ] = "",
+    privacy_unit: PrivacyUnitName = "",
     output: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet).")] = None,
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
@@ -169,7 +168,8 @@ def release(
     """Replace outcomes by private ones, record result and charge together, deliver.
 
     Example: shoal trial release visits.csv --outcome bought --treatment arm --cluster city
-    --space binary --epsilon 2 --ledger visits.ledger --output units.csv --manifest trial.json
+    --privacy-unit person --space binary --epsilon 2 --ledger visits.ledger --output units.csv
+    --manifest trial.json
     """
     from shoal.checks import check_confidence
     from shoal.records.units import read_columns

@@ -14,6 +14,7 @@ from shoal.cli.options import (
     Force,
     Json,
     Name,
+    PrivacyUnitName,
     show,
     show_entry,
     show_json,
@@ -171,9 +172,7 @@ def release(
     missing: Missing = "refuse",
     name: Name = "",
     again: Again = False,
-    privacy_unit: Annotated[
-        str, typer.Option(help="What a user is, in a word; the column's name if not given.")
-    ] = "",
+    privacy_unit: PrivacyUnitName = "",
     manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
     confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
     force: Force = False,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.accounting.unit import PrivacyUnit
     from shoal.planning.facts import PlanFacts
     from shoal.planning.request import Request
 
@@ -150,14 +151,13 @@ def _close(mine: object, theirs: object) -> bool:
     return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
 
 
-def question_of(plan: PlanFacts, records: Mapping[str, Any]) -> str:
-    """What a ledger knows a release by, besides its name: plan without claims, records in words.
-
-    The records name the user column, and so the privacy unit.
-    """
+def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: PrivacyUnit) -> str:
+    """What a ledger knows a release by, besides its name: plan without claims, records, unit."""
     contents = to_document(plan)
     del contents["claims"], contents["prices"]
-    return documents.digest({"plan": contents, "records": dict(records)})
+    return documents.digest(
+        {"plan": contents, "records": dict(records), "unit": unit.to_document()}
+    )
 
 
 def damaged() -> DocumentError:

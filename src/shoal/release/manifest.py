@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.accounting.booking import request_of
-from shoal.accounting.unit import PrivacyUnit
 from shoal.mechanisms.mean.ranges import Range
 from shoal.planning import document as plan_document
 from shoal.release.numbers import Numbers
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal import documents
+    from shoal.accounting.unit import PrivacyUnit
     from shoal.planning.facts import PlanFacts
 
 SCHEMA = "shoal.manifest/3"
@@ -27,13 +27,19 @@ _PRIVACY = {False: "pure differential privacy", True: "approximate differential 
 
 
 def make_manifest(
-    numbers: Numbers, *, records: Mapping[str, Any], name: str, simulated: bool
+    numbers: Numbers,
+    *,
+    records: Mapping[str, Any],
+    unit: PrivacyUnit,
+    name: str,
+    simulated: bool,
 ) -> documents.Document:
     """Put the noisy lattice numbers and all that is public about them together.
 
     Args:
         numbers: What was drawn.
         records: Public description of the records.
+        unit: What the user column tells apart.
         name: What the release is of.
         simulated: Whether the noise was repeatable.
     """
@@ -42,11 +48,11 @@ def make_manifest(
         "schema": SCHEMA,
         "name": name,
         "records": dict(records),
-        "request": request_of(plan_document.question_of(plan, records), name),
+        "request": request_of(plan_document.question_of(plan, records, unit), name),
         "simulation": simulated,
         "guarantee": {
             "privacy": _PRIVACY[plan.gaussian],
-            "unit": PrivacyUnit.of_column(records["user"]).to_document(),
+            "unit": unit.to_document(),
             "neighbours": "values: all values of one user change, the counts are public",
             "epsilon": str(plan.exact_epsilon),
             "epsilon_at_most": plan.epsilon,

@@ -60,6 +60,7 @@ class Plan(PlanFacts):
         name: str = "",
         again: bool = False,
         noise: Simulated | None = None,
+        privacy_unit: str = "",
     ) -> Release:
         """Read the values once, add exact noise, record result and charge, deliver.
 
@@ -75,6 +76,8 @@ class Plan(PlanFacts):
                 Needed when the ledger holds a release of this plan.
             again: Deliver the recorded release although no name is given.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
+            privacy_unit: What a user is, in a word; by default the user column's name. Say the
+                ledger's word if this file calls the same users otherwise (G-UNIT).
 
         Raises:
             InputError: No ledger, a ledger with simulated noise or of another privacy unit, or
@@ -83,7 +86,15 @@ class Plan(PlanFacts):
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
         """
-        return carry_out(self, records, ledger=ledger, name=name, again=again, noise=noise)
+        return carry_out(
+            self,
+            records,
+            ledger=ledger,
+            name=name,
+            again=again,
+            noise=noise,
+            privacy_unit=privacy_unit,
+        )
 
     def compare(
         self,

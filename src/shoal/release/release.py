@@ -12,7 +12,7 @@ from shoal.accounting.booking import Booking, check_name, deliver, told_again
 from shoal.accounting.budget import Budget
 from shoal.accounting.ledger import Ledger
 from shoal.accounting.rational import show
-from shoal.accounting.unit import PrivacyUnit
+from shoal.accounting.unit import unit_of_column
 from shoal.errors import DataError, InputError
 from shoal.mechanisms.mean.draw import Drawing
 from shoal.mechanisms.noise import source_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.accounting.ledger import Entry
+    from shoal.accounting.unit import PrivacyUnit
     from shoal.mechanisms.noise import Noise, Simulated
     from shoal.planning.facts import PlanFacts
     from shoal.records.aggregate import Aggregate
@@ -175,6 +176,7 @@ def carry_out(
     name: str,
     again: bool,
     noise: Simulated | None,
+    privacy_unit: str,
 ) -> Release:
     """See `Plan.release`."""
     source = source_of(noise, recorded=ledger is not None)
@@ -187,19 +189,20 @@ def carry_out(
     check_name(name)
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     described = _described(plan, records)
+    whose = unit_of_column(privacy_unit, records.user)
     if not keeps(plan):
         raise damaged()
 
     def draw() -> bytes:
-        return _draw(plan, _aggregate(plan, records), described, name, source)
+        return _draw(plan, _aggregate(plan, records), described, whose.unit, name, source)
 
     if ledger is None:
         inputs = {"records": records.place}
         return Release(plan, draw(), None, from_ledger=False, inputs=inputs)
     booking = Booking(
-        question_of(plan, described),
+        question_of(plan, described, whose.unit),
         name,
-        PrivacyUnit.of_column(records.user),
+        whose,
         Budget(plan.exact_epsilon, plan.exact_delta),
         again,
     )
@@ -254,12 +257,17 @@ def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
 
 
 def _draw(
-    plan: PlanFacts, aggregate: Aggregate, described: dict[str, Any], name: str, noise: Noise
+    plan: PlanFacts,
+    aggregate: Aggregate,
+    described: dict[str, Any],
+    unit: PrivacyUnit,
+    name: str,
+    noise: Noise,
 ) -> bytes:
     drawn = drawing_of(plan).draw(aggregate, noise)
     numbers = Numbers(plan, drawn.steps, drawn.chosen)
     return documents.canonical_bytes(
-        make_manifest(numbers, records=described, name=name, simulated=noise.simulated)
+        make_manifest(numbers, records=described, unit=unit, name=name, simulated=noise.simulated)
     )
 
 

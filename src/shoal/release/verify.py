@@ -162,7 +162,9 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
     delta = plan["request"]["delta"] if facts.gaussian else "0"
     holds = (
         guarantee["neighbours"] == _NEIGHBOURS
-        and unit(guarantee["unit"]) == f"all values of one {manifest['records']['user']}"
+        and unit(guarantee["unit"]) != ""
+        # A column of users tells units apart that may own many records each.
+        and guarantee["unit"]["records"] == "all"
         and guarantee["privacy"] == _PRIVACY[facts.gaussian]
         and guarantee["delta"] == plan["claims"]["delta"] == delta
         # The least floating-point number that does not understate the loss.
@@ -173,7 +175,10 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
         and plan["occupancy"]["schema"] == "shoal.occupancy/1"
         and plan["neighbours"] == "values"
     )
-    found = f"{guarantee['privacy']}, {unit(guarantee['unit'])}, epsilon {float(shown):.6g}"
+    column = manifest["records"]["user"]
+    told = "" if guarantee["unit"]["name"] == column else f" (column {column})"
+    whose = f"{unit(guarantee['unit'])}{told}"
+    found = f"{guarantee['privacy']}, {whose}, epsilon {float(shown):.6g}"
     return holds, f"{found}, delta {float(Fraction(delta)):.6g}"
 
 
@@ -225,9 +230,11 @@ def _request(manifest: documents.Document) -> tuple[bool, str]:
     about = manifest["records"]
     if manifest["plan"]["source"] not in (None, about):
         return False, "other records than the plan's"
-    question = documents.digest({"plan": contents, "records": about})
+    question = documents.digest(
+        {"plan": contents, "records": about, "unit": manifest["guarantee"]["unit"]}
+    )
     key = documents.digest({"question": question, "name": manifest["name"]})
-    named = release_name(manifest["name"]) and release_name(about["value"])
+    named = all(map(release_name, (manifest["name"], about["value"], about["user"])))
     return named and key == manifest["request"], key[:16]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.accounting.budget import Amount
     from shoal.accounting.ledger import Ledger
-    from shoal.accounting.unit import PrivacyUnit
+    from shoal.accounting.unit import Whose
     from shoal.mechanisms.noise import Randomness, Simulated
     from shoal.trials.assignment import Assignment
     from shoal.trials.question import Units
@@ -42,7 +42,8 @@ class Options(TypedDict, total=False):
             Needed when the ledger holds a release of this question.
         again: Deliver the recorded release although no name is given.
         privacy_unit: What a unit is, in a word such as "person"; needed with a ledger and `unit`.
-            Without it each row is protected by itself. A ledger adds up losses of one unit.
+            Without both each row is protected by itself; a ledger that has no unit yet wants that
+            said: "each row". A ledger adds up losses of one unit.
         noise: `shoal.Simulated(seed)` for studies; marked and not private.
         outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
             units are two questions.
@@ -146,13 +147,14 @@ def _privatize(
         charge=Budget(prepared.epsilon + clusters, prepared.delta),
         clustering_epsilon=clusters,
         name=options.get("name", ""),
-        unit=whose,
+        unit=whose.unit,
         about=units.about,
     )
     return deliver_trial(
         question,
         lambda noise: prepared.draw(units, noise),
         ledger=options.get("ledger"),
+        said=whose.said,
         again=options.get("again", False),
         noise=options.get("noise"),
     )
@@ -163,7 +165,7 @@ def _check_options(options: Options) -> None:
     check_name(options.get("outcome_name", ""))
 
 
-def _whose(options: Options) -> PrivacyUnit:
+def _whose(options: Options) -> Whose:
     """The privacy unit; a ledger needs to know it, and the outcome's name."""
     recorded = options.get("ledger") is not None
     if recorded and not options.get("outcome_name"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.accounting.booking import Booking, check_name, deliver
+from shoal.accounting.unit import Whose
 from shoal.mechanisms.noise import source_of
 from shoal.trials.manifest import make_manifest
 from shoal.trials.result import PrivateTrial
@@ -25,6 +26,7 @@ def deliver_trial(
     draw: Callable[[Randomness], Released],
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
+    said: bool,
     again: bool,
     noise: Simulated | None,
 ) -> PrivateTrial:
@@ -34,6 +36,7 @@ def deliver_trial(
         question: All public facts; its key is what the ledger knows the release by.
         draw: Reads the outcomes and gives what leaves the mechanism.
         ledger: Where result and charge are recorded; without one nothing is.
+        said: Whether anybody said what the question's unit is.
         again: Deliver what was recorded although the question has no name.
         noise: A marked simulation, which touches no ledger.
 
@@ -52,7 +55,8 @@ def deliver_trial(
 
     if ledger is None:
         return PrivateTrial(make())
-    booking = Booking(question.key, question.name, question.unit, question.charge, again)
+    whose = Whose(question.unit, said)
+    booking = Booking(question.key, question.name, whose, question.charge, again)
     # The question holds the whole assignment: other units are another question.
     done = deliver(ledger, booking, make)
     return PrivateTrial(done.document, done.entry, done.from_ledger)

@@ -35,7 +35,8 @@ class Options(TypedDict, total=False):
         noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
         confidence: Of the interval; 0.95 unless given.
         values_name: What the values are called; needed with a ledger.
-        privacy_unit: What a user is, such as "person"; needed with a ledger and `users`.
+        privacy_unit: What a user is, such as "person"; needed with a ledger and `users`. A ledger
+            that has no unit yet wants "each row" said, too.
     """
 
     weights: str

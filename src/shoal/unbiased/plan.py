@@ -123,7 +123,8 @@ class UnbiasedPlan:
             values_name: What the values are called, needed with a ledger: two kinds of values of
                 the same users are two questions.
             privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
-                `users`. Without it each row is protected by itself.
+                `users`. Without both each row is protected by itself; a ledger that has no unit
+                yet wants that said: "each row".
 
         Raises:
             InputError: An argument that is not usable, a ledger with simulated noise or of another

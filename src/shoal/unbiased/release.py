@@ -60,7 +60,8 @@ def carry_out(
             'give for example values_name="height"',
         )
     source = source_of(noise, recorded=ledger is not None)
-    unit = unit_of(privacy_unit, named=users is not None, recorded=ledger is not None)
+    whose = unit_of(privacy_unit, named=users is not None, recorded=ledger is not None)
+    unit = whose.unit
     _check_source(plan, values_name, unit)
     people = People.of(values, users)
     if not np.array_equal(people.count, plan.request.counts):
@@ -80,7 +81,7 @@ def carry_out(
         )
     question = question_of(plan, values_name, unit)
     # The counts, all that is public of the records, are part of the plan and checked above.
-    found = deliver(ledger, Booking(question, name, unit, plan.estimator.loss, again), draw)
+    found = deliver(ledger, Booking(question, name, whose, plan.estimator.loss, again), draw)
     return UnbiasedEstimate(
         plan.estimator, found.document, found.entry,
         from_ledger=found.from_ledger, confidence=confidence,

@@ -20,8 +20,8 @@ FAULTS = (
         "values are read before the budget is looked at",
         "G-REFUSE",
         "accounting/booking.py",
-        "    book.check(charge.epsilon, charge.delta, unit=booking.unit)\n    document = draw()\n",
-        "    document = draw()\n    book.check(charge.epsilon, charge.delta, unit=booking.unit)\n",
+        "    book.check(charge.epsilon, charge.delta, unit=whose.unit)\n    document = draw()\n",
+        "    document = draw()\n    book.check(charge.epsilon, charge.delta, unit=whose.unit)\n",
         _ONCE,
     ),
     Fault(
@@ -95,6 +95,14 @@ FAULTS = (
         "accounting/ledger.py",
         "    if own is not None and own != asked:",
         "    if own is None and asked is None:",
+        _ONCE,
+    ),
+    Fault(
+        "a ledger takes its unit from a guess",
+        "G-UNIT",
+        "accounting/booking.py",
+        "    if whose.said or book.unit is not None:\n",
+        "    if whose.unit.name or book.unit is not None:\n",
         _ONCE,
     ),
     Fault(
