@@ -17,7 +17,6 @@ _DRAWN = "the drawn numbers themselves"
 _ASKED = "that the request, its bounds and its name are those that were asked for"
 _VERSIONS = "the versions of shoal, OpenDP and Python"
 _PARAMETERS = "parameters that depend on the loss of a cell"
-_SHARED = "how a uniform or an equalised plan shares its noise"
 _COMPARED = "the errors with which an optimal plan with balanced targets is compared"
 _LEFT_OUT = "that cells left out as worthless are so"
 _LEVELS = "that outcomes were moved to the levels in the way stated"
@@ -52,7 +51,7 @@ SAID: dict[str, dict[str, str]] = {
         "plan.request.min_records": _ASKED,
         "plan.request.worthless": _ASKED,
         "plan.request.settings": _ASKED,
-        "plan.request.method": _SHARED,
+        "plan.request.method": _ASKED,
         "plan.status": _LEFT_OUT,
         "plan.targets": _COMPARED,
         "plan.mechanism.parameters": _PARAMETERS,

@@ -18,12 +18,14 @@ from tests.evidence.lies_kit import (
     plus,
     put,
     times,
+    where,
 )
 
 if TYPE_CHECKING:
     from tests.evidence.lies_kit import Change, Document, Lies
 
 _CLAIMS, _NUMBERS, _OCCUPANCY = "plan.claims", "plan.numbers", "plan.occupancy"
+_METHOD = "plan.request.method"
 _COLUMN = f"{_OCCUPANCY}.cells.columns.0"
 
 
@@ -83,6 +85,16 @@ def _less_noise(factor: float) -> Change:
     )
 
 
+def _unproved(document: Document) -> None:
+    """No prices and no gap: nothing is claimed of the best plan."""
+    document["plan"]["prices"] = document["plan"]["claims"]["gap"] = None
+
+
+def _renamed(method: str, other: str) -> Change:
+    """Noise of one method under the name of another."""
+    return all_of(where(_METHOD, method, put(_METHOD, to=other)), _unproved)
+
+
 def _one_fewer(counts: Any) -> Any:  # noqa: ANN401
     found = counts.copy()
     found[int(found.argmax())] -= 1
@@ -130,6 +142,16 @@ PLAN: Lies = {
     "an error asked for, too": put("plan.request.error", to=5.0),
     "another method": put(
         "plan.request.method", to=lambda x: "uniform" if x != "uniform" else "balanced"
+    ),
+    "equalised noise said to be uniform": where(_METHOD, "equalised", put(_METHOD, to="uniform")),
+    "uniform noise said to be equalised": where(_METHOD, "uniform", put(_METHOD, to="equalised")),
+    "balanced noise said to be uniform": _renamed("balanced", "uniform"),
+    "balanced noise said to be equalised": _renamed("balanced", "equalised"),
+    "balanced noise said to be Clip-User's own": all_of(
+        where(_METHOD, "clip_user", drop("plan.request.settings.noise")), _unproved
+    ),
+    "Clip-User's own noise said to be balanced": where(
+        _METHOD, "clip_user", add("plan.request.settings", "noise", "balanced")
     ),
     "no method": put("plan.request.method", to="best"),
     "other statistics asked for": put("plan.request.statistics", to=["variance", "mean"]),

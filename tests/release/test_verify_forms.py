@@ -20,8 +20,8 @@ from shoal.release import verify_gaussian, verify_mechanism, verify_optimal
 from shoal.release.verify_design import Design
 from shoal.release.verify_errors import LAPLACE_QUADRATIC, Errors
 from shoal.release.verify_facts import Facts
-from shoal.release.verify_gaps import _MemberLosses
 from shoal.release.verify_losses import Losses
+from shoal.release.verify_members import MemberLosses
 from shoal.release.verify_statistics import moments_rate, variance_errs, variance_moves
 from shoal.theory import gaussian, joint, variance
 from tests.support import occupancies
@@ -263,7 +263,7 @@ def test_no_plan_beats_a_proof(occupancy: shoal.Occupancy, way: Any, seed: int) 
     statistics, together = way
     errors = _weighed(occupancy, statistics, seed, joint=together)
     facts = errors.design.facts
-    lost = np.bincount(facts.member_user, _MemberLosses(errors).all, minlength=occupancy.n_users)
+    lost = np.bincount(facts.member_user, MemberLosses(errors).all, minlength=occupancy.n_users)
     rng = np.random.default_rng([seed, 1])
     price = rng.exponential(size=occupancy.n_users) ** rng.choice([0, 1, 4])
     price = np.where(rng.random(len(price)) < 0.2, 0.0, price)

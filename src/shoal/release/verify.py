@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.release import verify_columns, verify_mechanism, verify_request, verify_statistics
+from shoal.release import (
+    verify_columns,
+    verify_mechanism,
+    verify_request,
+    verify_scales,
+    verify_statistics,
+)
 from shoal.release.verify_design import Design
 from shoal.release.verify_errors import Errors, compare
 from shoal.release.verify_facts import Facts, rational
@@ -45,19 +51,38 @@ def verify(manifest: documents.Document) -> Verdict:
         DocumentError: Not a manifest, or a part is missing or damaged.
     """
     documents.check_schema(manifest, (SCHEMA,), "manifest")
-    return checked(_checks, manifest, _UNVERIFIED)
+    return checked(_checks, manifest, _unverified(manifest["plan"]))
 
 
-_UNVERIFIED = (
-    (
-        "parameters that depend on the loss of a cell (minimax caps, ranks, rewards, parts, who is"
-        " kept, noise of selections at the same loss), beyond their limits: bad ones cost error,"
-        " never privacy"
-    ),
-    "how a uniform or an equalised plan shares its noise: other shares cost error, never privacy",
-    "the errors with which an optimal plan with balanced targets is compared: its gap is to these",
-    "that cells left out as worthless are so",
+_BOUNDED = (
+    "parameters that depend on the loss of a cell (minimax caps, ranks, rewards, parts, who is"
+    " kept, noise of selections at the same loss), beyond their limits: bad ones cost error,"
+    " never privacy"
 )
+_SHARED = "how {} shares its noise among cells: other shares cost error, never privacy"
+_WAYS = (
+    "that releasing mean and variance jointly or each alone, with Laplace or with Gaussian noise,"
+    " errs less than the other ways: they cost error, never privacy"
+)
+_COMPARED = (
+    "the errors with which an optimal plan with balanced targets is compared: its gap is to these"
+)
+_LEFT_OUT = "that cells left out as worthless are so"
+
+
+def _unverified(plan: documents.Document) -> list[str]:
+    """What a manifest with such a plan leaves to the planner's word."""
+    request = plan["request"]
+    method, names = request["method"], request["statistics"]
+    both = {verify_statistics.MEAN, verify_statistics.VARIANCE} <= {*names}
+    said = (
+        (method not in verify_statistics.SHARINGS, _BOUNDED),
+        (not verify_scales.known(method), _SHARED.format(method)),
+        (both or request["delta"] != "0", _WAYS),
+        (request["settings"].get("targets") == "balanced", _COMPARED),
+        ("worthless" in plan["status"], _LEFT_OUT),
+    )
+    return [sentence for there, sentence in said if there]
 
 
 _PARTS = {
@@ -122,6 +147,7 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
         Check("columns", *verify_columns.columns_hold(manifest)),
         Check("public rules", *_rules(errors, plan)),
         Check("mechanism", *verify_mechanism.parameters_hold(mechanism, facts, arrays)),
+        Check("noise scales", *verify_scales.scales_hold(losses, errors, plan)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
         Check("request key", *_request(manifest)),
         Check("bias bounds", *compare(errors.bias_bounds(), claims["bias_bound"])),

@@ -7,18 +7,16 @@ Nothing is imported from statistics, planning, mechanisms, bounding, records or 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
-from shoal.release import verify_gaussian, verify_keys, verify_statistics
+from shoal.release import verify_keys
 from shoal.release.verify_facts import TOLERANCE
+from shoal.release.verify_members import MemberLosses
 from shoal.release.verify_optimal import proves
-from shoal.release.verify_statistics import JOINT_MARGIN, MEAN, VARIANCE, VARIANCE_MARGIN
 from shoal.strict import real
 
 if TYPE_CHECKING:
@@ -101,7 +99,7 @@ def _balanced(errors: Errors, weight: Floats, price: Floats, spent: float) -> fl
     With Gaussian noise losses are squares, and what is spent is twice rho.
     """
     facts = errors.design.facts
-    paid = price[facts.member_user] * _MemberLosses(errors).all
+    paid = price[facts.member_user] * MemberLosses(errors).all
     per_cell = np.bincount(facts.member_number, paid, minlength=len(weight))
     if not (per_cell > 0).all():
         return math.inf
@@ -111,53 +109,3 @@ def _balanced(errors: Errors, weight: Floats, price: Floats, spent: float) -> fl
     if not math.isfinite(found):
         return math.inf
     return max(0.0, found / 2 if facts.gaussian else found)
-
-
-@dataclass(frozen=True, eq=False)
-class _MemberLosses:
-    """What each member loses in its cell, or the square of it, without rounding to steps."""
-
-    errors: Errors
-
-    @property
-    def all(self) -> Floats:
-        """One number a member."""
-        facts = self.errors.design.facts
-        power = 2 if facts.gaussian else 1
-        lost = np.zeros(len(facts.member))
-        for name in facts.statistics:
-            if facts.joint and name in {MEAN, VARIANCE}:
-                continue
-            scale = np.array([float(b) for b in facts.scales(name)])[facts.member_number]
-            lost += ((self._variance if name == VARIANCE else self._part) / scale) ** power
-        if facts.joint:
-            lost += (self._part * self._rate[facts.member_number]) ** power
-        return lost
-
-    @cached_property
-    def _part(self) -> Floats:
-        design = self.errors.design
-        total = np.array([float(each) for each in design.total])
-        return np.asarray(design.reach / total[design.facts.member_number])
-
-    @property
-    def _variance(self) -> Floats:
-        """As `verify_statistics.variance_moves`."""
-        design, part = self.errors.design, self._part
-        mass = np.array([float(1 - missing) for missing in design.missing()])
-        others = np.maximum(mass[design.facts.member_number] - part, 0.0)
-        alike = np.divide(others**2, 1 - part, out=np.zeros_like(part), where=part < 1)
-        moves = part - np.maximum(others - part, 0.0) ** 2 + alike
-        return np.asarray(np.minimum(1.0, moves * float(VARIANCE_MARGIN)))
-
-    @property
-    def _rate(self) -> Floats:
-        facts = self.errors.design.facts
-        pairs = zip(facts.scales(MEAN), facts.scales(VARIANCE), strict=True)
-        if facts.gaussian:
-            found = [verify_gaussian.moments_rate(one, other / 4) for one, other in pairs]
-            rate = np.sqrt([float(each) for each in found])
-        else:
-            both = [verify_statistics.moments_rate(one, other / 4) for one, other in pairs]
-            rate = np.array([float(each) for each in both])
-        return np.asarray(rate * float(JOINT_MARGIN))

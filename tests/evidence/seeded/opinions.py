@@ -6,6 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _CELLS = ("tests/release/test_verify.py",)
 _MECHANISMS = ("tests/release/test_verify_mechanisms.py",)
+_SCALES = ("tests/release/test_verify_scales.py",)
 _SIZE = ("tests/release/test_verify_size.py",)
 _STATISTICS = ("tests/release/test_verify_statistics.py",)
 _TRIALS = ("tests/trials/test_verify.py",)
@@ -43,6 +44,38 @@ FAULTS = (
         "touched = self.design.touched",
         "touched = min(1, self.design.touched)",
         _MECHANISMS,
+    ),
+    Fault(
+        "equalised noise may differ from cell to cell",
+        "G-VERIFY",
+        "release/verify_scales.py",
+        'if method == "equalised" and not _alike(scales.sums):',
+        'if method == "equalised" and not scales.sums.all():',
+        _SCALES,
+    ),
+    Fault(
+        "uniform noise need not be for the heaviest user of each cell",
+        "G-VERIFY",
+        "release/verify_scales.py",
+        'if method == "uniform" and not _alike(scales.heaviest):',
+        'if method == "uniform" and not scales.heaviest.all():',
+        _SCALES,
+    ),
+    Fault(
+        "noise of Clip-User is for all cells of a user, kept or not",
+        "G-VERIFY",
+        "release/verify_scales.py",
+        "kept = facts.member_user[design.weight > 0]",
+        "kept = facts.member_user[design.weight >= 0]",
+        _SCALES,
+    ),
+    Fault(
+        "noise may be more than was asked for",
+        "G-VERIFY",
+        "release/verify_scales.py",
+        "return spent >= asked * (1 - Fraction(_LEVEL))",
+        "return spent > 0 * asked * (1 - Fraction(_LEVEL))",
+        _SCALES,
     ),
     Fault(
         "a plan may spend more than was asked for",
