@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.records.csv_file import read_texts
+from shoal.records.frames import check_guessed, check_typed
 from shoal.records.source import (
     check_frame,
     check_present,
@@ -40,14 +41,16 @@ def open_columns(
 
     Raises:
         InputError: Another kind of source, or a private column in a public role.
-        DataError: The source cannot be read, or has no such columns.
+        DataError: The source cannot be read, has no such columns, or a private one of objects.
 
     Guarantees: G-CELLWISE, G-ROLES.
     """
     if is_csv(source):
         return read_texts(source, kinds)
     source = collected(source)
+    check_typed(source, private)
     table, backend = connect(source)
+    check_guessed(table)
     with engine_errors(source):
         known = list(table.schema())
     check_present(source, known, list(kinds))

@@ -130,7 +130,7 @@ def check_frame(
         InputError: A private column is a public one, too.
         DataError: The table cannot be read.
     """
-    source = _held(source)
+    source = held(source)
     if not _is_frame(source):
         return
     for role, name in private.items():
@@ -146,6 +146,13 @@ def in_memory(table: EngineTable) -> bool:
     import ibis.expr.operations as ops
 
     return isinstance(table.op(), ops.InMemoryTable)
+
+
+def held(source: Any) -> Any:  # noqa: ANN401
+    """The table in memory behind a table of Ibis, if it is one and nothing else."""
+    if type(source).__module__.split(".")[0] != "ibis" or not in_memory(source):
+        return source
+    return getattr(source.op().data, "obj", source)
 
 
 def engine_name(table: EngineTable) -> str:
@@ -221,13 +228,6 @@ def _check_file(path: Path) -> None:
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no file"
         raise DataError(f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path")
-
-
-def _held(source: Any) -> Any:  # noqa: ANN401
-    """The table in memory behind a table of Ibis, if it is one and nothing else."""
-    if type(source).__module__.split(".")[0] != "ibis" or not in_memory(source):
-        return source
-    return getattr(source.op().data, "obj", source)
 
 
 def _is_frame(source: object) -> bool:

@@ -59,6 +59,7 @@ __all__ = [
 Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 Cap = Literal["median", "levy", "minimax", "surrogate"]
 Grouping = Literal["best_fit", "wrap_around"]
+_CONVERT = "convert them first, for example with astype(float)"
 _BOOKS = "check the spelling; a release with a ledger is made by shoal.plan"
 
 
@@ -298,7 +299,7 @@ def numbers_of(values: ArrayLike) -> NDArray[np.float64]:
         )
     numbers = checks.numbers(values)
     if numbers is None:
-        raise DataError("values that are no real numbers", "one number a record", "convert them")
+        raise DataError("values that are no real numbers", "one number a record", _CONVERT)
     return numbers
 
 

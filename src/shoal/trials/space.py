@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.errors import DataError, InputError
+from shoal.untyped import untyped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,18 +142,22 @@ class Space:
         """Outcomes as numbers, NaN where one is missing. Private.
 
         Raises:
-            DataError: Not one column of numbers, booleans, or known labels.
+            DataError: Not one column of numbers, booleans, or known labels; Python objects, unless
+                they are labels.
+
+        Guarantees: G-CELLWISE.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if untyped(outcomes) and self.labels is None:
+            raise DataError(
+                "outcomes that are Python objects",
+                "a column of one type for all its cells, such as float64",
+                "convert them first, for example with astype(float)",
+            )
         try:
-            array = outcomes if isinstance(outcomes, pa.Array | pa.ChunkedArray) else None
-            array = pa.array(outcomes, from_pandas=True) if array is None else array
-            if isinstance(array, pa.ChunkedArray):
-                array = array.combine_chunks()
-            if isinstance(array, pa.DictionaryArray):
-                array = array.dictionary_decode()
+            array = _in_arrow(outcomes, labelled=self.labels is not None)
             if self.labels is not None:
                 return self._labelled(array.cast(pa.string()))
             if pa.types.is_boolean(array.type):
@@ -226,6 +231,23 @@ class Space:
                 "different, non-empty texts, as many as levels",
                 'give for example Space.ordinal(["no", "yes"])',
             )
+
+
+def _in_arrow(outcomes: Any, *, labelled: bool) -> Any:  # noqa: ANN401
+    """Outcomes as an array of Arrow, of the type that they have; of objects each is a text."""
+    import pyarrow as pa
+
+    array = outcomes
+    if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
+        plain = not hasattr(outcomes, "dtype")
+        kind = pa.string() if labelled and (plain or untyped(outcomes)) else None
+        array = pa.array(outcomes, type=kind, from_pandas=True)
+        if plain and pa.types.is_decimal(array.type):
+            # Their common number of digits is that of the longest.
+            raise TypeError
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
 def check_space(space: object) -> Space:

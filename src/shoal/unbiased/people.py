@@ -108,7 +108,9 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     numbers = checks.numbers(values)
     if numbers is None or numbers.ndim != 1:
         raise DataError(
-            "values that are no column of real numbers", "one number a record", "convert them"
+            "values that are no column of real numbers",
+            "one number a record, all of one type",
+            "convert them first, for example with astype(float)",
         )
     if numbers.size == 0:
         raise DataError("no records", "at least one record", "give a value for each user")
