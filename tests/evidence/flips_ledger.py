@@ -4,7 +4,7 @@ All bits of the first hundred bytes, and bits anywhere else, one at a time. The 
 with an error of its own, to `open`, to `verify` or to be read; or it is harmless: everything that
 can be read of it is what it was, and the field is named below. And whatever a flipped ledger says,
 it must neither accept a charge beyond what was left, nor deliver another document for a question
-that it holds.
+that it holds, nor draw and charge it again, nor forget a name that it was recorded under.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.evidence.finding import Outcome
 from tests.evidence.sqlite_fields import UNUSED, field_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from shoal.accounting.ledger import Budget, Entry, PrivacyUnit
@@ -33,8 +34,6 @@ UNIT = "flips"
 FULL, REDUCED, PARTS = 10_000, 250, 4
 
 _HEADER, _FEW = 800, 0.1
-_RECHARGED = "a recorded release was drawn and charged again"
-_KNOWN = ("question 3", "2013-05")
 
 
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
@@ -49,7 +48,7 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
         other.write_bytes(flipped)
-        found = _judge(other, true)
+        found = _judge(other, true, int(rng.integers(len(true[4]))))
         if found.startswith("refused"):
             counts[found] = counts.get(found, 0) + 1
         elif found == "harmless":
@@ -91,8 +90,8 @@ def _state(book: Ledger) -> State:
     return book.budget, book.spent, book.unit, book.head, tuple(book.entries())
 
 
-def _judge(path: Path, true: State) -> str:
-    """`refused`, `harmless`, or what is wrong."""
+def _judge(path: Path, true: State, known: int) -> str:
+    """`refused`, `harmless`, or what is wrong; the known entry is asked for again."""
     journal = path.with_name(path.name + "-journal")
     journal.unlink(missing_ok=True)
     backup = path.with_suffix(".backup")
@@ -107,11 +106,8 @@ def _judge(path: Path, true: State) -> str:
         found = f"{type(error).__name__} instead of an error of shoal"
     charged = _overspends(path, true)
     shutil.copyfile(backup, path)
-    again = _redelivers(path, true)
-    if again == _RECHARGED and found == "refused":
-        # Within the budget, and `verify` says that the ledger is damaged.
-        return "refused by `verify`; asked again first, a known question is drawn and charged again"
-    return charged or again or found
+    forgets, asked = _forgets(path, true[4], true[4][known]), true[4][known]
+    return charged or forgets or _redelivers(path, asked) or found
 
 
 def _overspends(path: Path, true: State) -> str:
@@ -129,9 +125,30 @@ def _overspends(path: Path, true: State) -> str:
     return "a charge beyond the budget was accepted"
 
 
-def _redelivers(path: Path, true: State) -> str:
+def _forgets(path: Path, entries: tuple[Entry, ...], known: Entry) -> str:
+    """Whether a recorded release, or another name of its question, is not found."""
+    names = sorted(entry.name for entry in entries if entry.question == known.question)
+    looks: dict[str, Callable[[Ledger], bool]] = {
+        "a name of a recorded question is forgotten": lambda book: (
+            book.names(known.question) == names
+        ),
+        "a recorded release is not found": lambda book: (
+            book.find(known.question, known.name) == known
+        ),
+    }
+    for wrong, look in looks.items():
+        try:
+            if not look(Ledger.open(path)):
+                return wrong
+        except ShoalError:
+            continue
+        except Exception as error:  # noqa: BLE001
+            return f"a look raises {type(error).__name__}"
+    return ""
+
+
+def _redelivers(path: Path, known: Entry) -> str:
     """Whether a recorded question is answered with another document, or charged again."""
-    known = next(e for e in true[4] if (e.question, e.name) == _KNOWN)
     try:
         book = Ledger.open(path)
         again = book.record(
@@ -142,5 +159,5 @@ def _redelivers(path: Path, true: State) -> str:
     except Exception as error:  # noqa: BLE001
         return f"asking again raises {type(error).__name__}"
     if again.document == b"another":
-        return _RECHARGED
+        return "a recorded release was drawn and charged again"
     return "" if again.document == known.document else "another document was delivered"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FLIPS = 1500
+_INDEX_LEAF = 0x0A
 
 
 @pytest.fixture
@@ -47,6 +48,75 @@ def test_no_flipped_bit_buys_a_charge(spent: Ledger, tmp_path: Path) -> None:
             seen += 1
         copy.unlink()
     assert seen > FLIPS // 8
+
+
+def test_no_flipped_bit_hides_a_recorded_release(tmp_path: Path) -> None:
+    """G-LEDGER: after a flip in an index a known question is answered or refused, never charged."""
+    book = Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
+    known = [f"question {number % 7}" for number in range(30)]
+    for number, question in enumerate(known):
+        book.record(question, name=f"{number}", unit="person", epsilon="1/8", document=b"x" * 99)
+    whole, entries, rng = book.path.read_bytes(), book.entries(), np.random.default_rng(2)
+    names = {question: book.names(question) for question in known}
+    bits = _index_bits(whole)
+    copy, refused = tmp_path / "flipped.ledger", 0
+    for at in rng.choice(bits, FLIPS, replace=False).tolist():
+        broken = bytearray(whole)
+        broken[at // 8] ^= 1 << at % 8
+        copy.write_bytes(broken)
+        entry = entries[int(rng.integers(len(entries)))]
+        try:
+            flipped = Ledger.open(copy)
+            assert flipped.find(entry.question, entry.name) == entry
+            assert flipped.names(entry.question) == names[entry.question]
+            again = flipped.record(
+                entry.question, name=entry.name, unit="person", epsilon="1/8", document=b"y"
+            )
+            assert again == entry
+        except LedgerError:
+            refused += 1
+        copy.unlink()
+    assert FLIPS // 20 < refused < FLIPS
+
+
+def _index_bits(whole: bytes) -> list[int]:
+    """All bits of the used parts of pages that hold an index."""
+    size = int.from_bytes(whole[16:18], "big")
+    found: list[int] = []
+    for page in range(size, len(whole), size):
+        if whole[page] == _INDEX_LEAF:
+            contents = page + int.from_bytes(whole[page + 5 : page + 7], "big")
+            pointers = page + 8 + 2 * int.from_bytes(whole[page + 3 : page + 5], "big")
+            found += range(8 * page, 8 * pointers)
+            found += range(8 * contents, 8 * (page + size))
+    return found
+
+
+@pytest.mark.parametrize("index", ["one", "two"])
+@pytest.mark.parametrize("number", [1, 4, 8])
+def test_an_index_that_lost_an_entry_is_seen(spent: Ledger, index: str, number: int) -> None:
+    """G-LEDGER: what one index no longer holds the other one does, and nothing is charged."""
+    with closing(sqlite3.connect(spent.path, isolation_level=None)) as connection:
+        # As if the entry had never been written to this index: SQLite forgets to update it.
+        connection.execute("PRAGMA writable_schema = ON")
+        sql = f"CREATE UNIQUE INDEX {index} ON entry (question, name)"
+        partial = f"{sql} WHERE number <> {number}"
+        change = "UPDATE sqlite_master SET sql = ? WHERE name = ?"
+        connection.execute(change, (partial, index))
+        connection.execute(f"PRAGMA schema_version = {1000 + number}")
+        connection.execute(f"REINDEX {index}")
+    with closing(sqlite3.connect(spent.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(change, (sql, index))
+    question = str(number - 1)
+    for act in (
+        lambda: spent.find(question, "Flüge"),
+        lambda: spent.names(question),
+        lambda: spent.record(question, name="Flüge", unit="person", epsilon="1/8", document=b"y"),
+        spent.verify,
+    ):
+        with pytest.raises(LedgerError, match=r"an index that does not fit|damaged"):
+            act()
 
 
 @pytest.mark.parametrize(

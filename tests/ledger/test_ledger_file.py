@@ -95,7 +95,7 @@ def test_other_files_are_refused(tmp_path: Path, book: Ledger) -> None:
     refuse(lambda: Ledger.open(path), "another application")
     change(path, f"PRAGMA application_id = {APPLICATION_ID}")
     refuse(lambda: Ledger.open(path), "schema version 0")
-    change(path, "PRAGMA user_version = 2")
+    change(path, "PRAGMA user_version = 3")
     refuse(lambda: Ledger.open(path), "other tables")
     change(
         book.path,

@@ -2,7 +2,8 @@
 
 Recording reads the newest entry, the one before it and the head alone, so a charge costs the same
 in a ledger of a million entries as in an empty one. The newest entry carries the sum of all
-charges within its hash; the head, kept in a table of its own, tells when the newest is gone.
+charges within its hash; the head, kept in a table of its own, tells when the newest is gone. An
+entry is looked up in two equal indexes: one damaged place hides it from one of them at most.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION_ID = 0x53686F61  # "Shoa"
+_STRAY = "an index that does not fit its entries"
 AnyLink = TypeVar("AnyLink", bound=Link)
 # The document comes last: what does not ask for it never reads its pages.
 TABLES = (
@@ -33,8 +35,9 @@ TABLES = (
     number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
     epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
     spent_delta TEXT NOT NULL, recorded_at TEXT NOT NULL, document_sha256 TEXT NOT NULL,
-    previous TEXT NOT NULL, hash TEXT NOT NULL, document BLOB NOT NULL,
-    UNIQUE (question, name))""",
+    previous TEXT NOT NULL, hash TEXT NOT NULL, document BLOB NOT NULL)""",
+    "CREATE UNIQUE INDEX one ON entry (question, name)",
+    "CREATE UNIQUE INDEX two ON entry (question, name)",
 )
 _LINKS = (
     "SELECT number, question, name, unit, epsilon, delta, spent_epsilon, spent_delta, "
@@ -44,6 +47,9 @@ _ENTRIES = _LINKS.replace(" FROM ", ", document FROM ")
 _INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _HASH = "SELECT hash FROM entry WHERE number = ?"
 _PREVIOUS = "SELECT previous FROM entry WHERE number = ?"
+# Each is answered by an index alone, without a look at the entries.
+_NUMBER = "SELECT number FROM entry INDEXED BY {} WHERE question = ? AND name = ?"
+_NAMES = "SELECT name, number FROM entry INDEXED BY {} WHERE question = ? ORDER BY name LIMIT ?"
 _LINK_TYPES = (int, *[str] * 11)
 
 
@@ -89,6 +95,8 @@ class Chain:
         if last is None:
             return State(None, Budget.of(0), head, founding.unit)
         self._check_place(last)
+        if self._number(last.question, last.name) != last.number:
+            raise damaged(self._path, _STRAY)
         if not last.spent.within(founding.budget):
             raise damaged(self._path, "charges beyond its budget")
         if founding.unit not in (None, last.unit):
@@ -96,25 +104,25 @@ class Chain:
         return State(last, last.spent, head, last.unit)
 
     def find(self, question: str, name: str) -> Entry | None:
-        """The entry of a question and name, checked against its hashes and its place."""
-        row = self._execute(
-            _ENTRIES + "WHERE question = ? AND name = ?",
-            (question, name),
-        ).fetchone()
-        if row is None:
+        """The entry of a question and name, checked against its hashes and its place.
+
+        Raises:
+            LedgerError: Its two indexes, its place or its hashes do not hold together.
+        """
+        number = self._number(question, name)
+        if number is None:
             return None
-        entry = _entry(row, self._path)
-        if (entry.question, entry.name) != (question, name):
-            raise damaged(self._path, "an index that does not fit its entries")
+        row = self._execute(_ENTRIES + "WHERE number = ?", (number,)).fetchone()
+        entry = None if row is None else _entry(row, self._path)
+        if entry is None or (entry.question, entry.name) != (question, name):
+            raise damaged(self._path, _STRAY)
         self._check_place(entry)
         return entry
 
     def names(self, question: str, most: int) -> list[str]:
-        """Names that a question was recorded under, oldest first."""
-        rows = self._execute(
-            "SELECT name FROM entry WHERE question = ? ORDER BY number LIMIT ?", (question, most)
-        )
-        return [_text(name, self._path) for (name,) in rows]
+        """The first names that a question was recorded under, in their order."""
+        rows = self._indexed(_NAMES, (question, most))
+        return [_text(name, self._path) for name, _ in rows]
 
     def entries(self) -> Iterator[Entry]:
         """All entries in order, each checked against its own hash, one in memory at a time."""
@@ -169,6 +177,17 @@ class Chain:
             [after] = self._execute("SELECT hash FROM head").fetchone() or [None]
         if link.previous != before or link.hash != after:
             raise damaged(self._path, f"a broken chain at entry {link.number}")
+
+    def _number(self, question: str, name: str) -> Any:  # noqa: ANN401
+        rows = self._indexed(_NUMBER, (question, name))
+        return rows[0][0] if rows else None
+
+    def _indexed(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """What both indexes say."""
+        one, two = (self._execute(statement.format(i), values).fetchall() for i in ("one", "two"))
+        if one != two:
+            raise damaged(self._path, _STRAY)
+        return one
 
     def _stored(self, statement: str, number: int) -> Any:  # noqa: ANN401
         row = self._execute(statement, (number,)).fetchone()

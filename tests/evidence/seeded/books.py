@@ -106,6 +106,14 @@ FAULTS = (
         _ONCE,
     ),
     Fault(
+        "a recorded release is looked up in one index",
+        "G-LEDGER",
+        "accounting/ledger_chain.py",
+        "        if one != two:\n",
+        "        if len(one) > len(two) + 1:\n",
+        ("tests/ledger/test_flips.py",),
+    ),
+    Fault(
         "the sum so far leaves the newest charge out",
         "G-LEDGER",
         "accounting/ledger_entry.py",
