@@ -141,6 +141,56 @@ def test_what_a_crash_left_is_not_played_into_a_new_ledger(book: Ledger) -> None
     assert Ledger.create(book.path, epsilon=5).budget.epsilon == 5
 
 
+@pytest.mark.parametrize("act", _ACTS)
+@pytest.mark.parametrize("target", ["b.ledger", "sub/a.ledger", "sub/b.ledger"])
+def test_a_ledger_moved_after_a_crash_is_refused(book: Ledger, act: str, target: str) -> None:
+    """G-LEDGER: without what a crash left no charge is read or made; with it, all is as before."""
+    journal = _crash(book)
+    old = book.path
+    (old.parent / "sub").mkdir()
+    moved = old.rename(old.parent / target)
+    left, torn = journal.read_bytes(), moved.read_bytes()
+    with pytest.raises(LedgerError, match="moved after a crash"):
+        _ACTS[act](Ledger(moved, book._founding))
+    assert (journal.read_bytes(), moved.read_bytes()) == (left, torn)
+    journal.rename(f"{moved}-journal")
+    _ACTS[act](Ledger(moved, book._founding))
+    assert Ledger.open(moved).find("first")
+    assert Ledger.open(moved).find("dead") is None
+    Ledger.open(moved).verify()
+
+
+def test_a_ledger_moved_with_its_folder_is_whole(book: Ledger) -> None:
+    """G-LEDGER: what a crash left came along; a rename in the new folder is refused again."""
+    _crash(book)
+    place = book.path.parent.rename(book.path.parent.with_name(f"{book.path.parent.name}-moved"))
+    moved = (place / "a.ledger").rename(place / "b.ledger")
+    with pytest.raises(LedgerError, match="moved after a crash"):
+        Ledger.open(moved)
+    moved.rename(place / "a.ledger")
+    assert len(Ledger.open(place / "a.ledger").entries()) == 1
+
+
+def test_a_moved_ledger_knows_its_new_place_before_it_charges(book: Ledger) -> None:
+    """G-LEDGER: moved, crashed in the first charge there, and moved again: refused."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    journal = _crash(Ledger(moved, book._founding))
+    again = moved.rename(moved.with_name("c.ledger"))
+    with pytest.raises(LedgerError, match=r"b\.ledger-journal"):
+        Ledger.open(again)
+    journal.rename(f"{again}-journal")
+    assert len(Ledger.open(again).entries()) == 1
+
+
+def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:
+    """G-LEDGER: a new ledger under an old name, at work or not, does not stop the old one."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    _crash(Ledger.create(book.path, epsilon=1))
+    assert len(Ledger.open(moved).entries()) == 1
+    Ledger.open(moved).record("next", unit="u", epsilon="0.1", document=b"2")
+    Ledger.open(moved).verify()
+
+
 @pytest.mark.parametrize(
     "act",
     [

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shoal.accounting.budget import Budget, from_text, text
-from shoal.accounting.ledger_entry import Entry, Founding, Link
+from shoal.accounting.ledger_entry import Entry, Founding, Link, digest_of
 from shoal.accounting.rounding import added, booked
 from shoal.accounting.unit import PrivacyUnit
 from shoal.errors import LedgerError, raise_alone
@@ -30,7 +30,7 @@ TABLES = (
     id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
     created_at TEXT NOT NULL, hash TEXT NOT NULL)""",
     """CREATE TABLE head (
-    number INTEGER NOT NULL, hash TEXT NOT NULL)""",
+    number INTEGER NOT NULL, hash TEXT NOT NULL, place BLOB NOT NULL, seal TEXT NOT NULL)""",
     """CREATE TABLE entry (
     number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
     epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
@@ -201,13 +201,32 @@ class Chain:
         return self._connection.execute(statement, values)
 
 
-def insert_founding(connection: sqlite3.Connection, founding: Founding) -> None:
-    """Write the creation record into an empty ledger."""
+def insert_founding(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
+    """Write the creation record into an empty ledger, and where the ledger will lie."""
     unit = founding.unit.to_text() if founding.unit else ""
     epsilon, delta = text(founding.budget.epsilon), text(founding.budget.delta)
     row = (founding.identity, epsilon, delta, unit, founding.created_at, founding.hash)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
-    connection.execute("INSERT INTO head VALUES (0, ?)", (founding.hash,))
+    head = (founding.hash, place, digest_of(place))
+    connection.execute("INSERT INTO head VALUES (0, ?, ?, ?)", head)
+
+
+def read_place(connection: sqlite3.Connection, path: Path) -> bytes:
+    """Where the ledger lay when it was last written.
+
+    Raises:
+        LedgerError: Missing or changed.
+    """
+    rows = connection.execute("SELECT place, seal FROM head").fetchall()
+    if len(rows) != 1 or not isinstance(rows[0][0], bytes) or digest_of(rows[0][0]) != rows[0][1]:
+        raise damaged(path, "another place than it was written at")
+    place: bytes = rows[0][0]
+    return place
+
+
+def write_place(connection: sqlite3.Connection, place: bytes) -> None:
+    """Note where the ledger lies now."""
+    connection.execute("UPDATE head SET place = ?, seal = ?", (place, digest_of(place)))
 
 
 def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:

@@ -17,9 +17,19 @@ from shoal.accounting.ledger_chain import (
     damaged,
     insert_founding,
     read_founding,
+    read_place,
+    write_place,
 )
 from shoal.accounting.ledger_entry import SCHEMA_VERSION
-from shoal.accounting.ledger_place import DRAFTS, check_free_of_parts, foreign, look, unreachable
+from shoal.accounting.ledger_place import (
+    DRAFTS,
+    check_free_of_parts,
+    check_nothing_left,
+    foreign,
+    look,
+    place_of,
+    unreachable,
+)
 from shoal.accounting.ledger_queue import turn
 from shoal.errors import LedgerError, raise_alone
 from shoal.gate import GATE
@@ -94,7 +104,7 @@ def create_file(path: Path, founding: Founding) -> None:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         try:
             with GATE, _translated(path), closing(_connect(draft)) as connection:
-                _lay_out(connection, founding)
+                _lay_out(connection, founding, place_of(path))
             _sync(draft)
             os.link(draft, path)
         finally:
@@ -124,8 +134,8 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
         write: Take the write lock at once.
 
     Raises:
-        LedgerError: The file is missing, foreign, damaged, locked, has a second name or cannot be
-            written.
+        LedgerError: The file is missing, foreign, damaged, locked, has a second name, was moved
+            without what a crash left, or cannot be written.
     """
     with GATE, _translated(path):
         look(path)
@@ -143,8 +153,11 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 )
             # Again, as the file may have been given a second name meanwhile.
             look(path)
+            place = read_place(connection, path)
+            check_nothing_left(path, place)
             if write:
                 _check_size(connection, path)
+                _settle(connection, path, place)
             try:
                 yield Session(connection, found, Chain(connection, found, path))
             finally:
@@ -237,14 +250,22 @@ def _check_size(connection: sqlite3.Connection, path: Path) -> None:
         raise damaged(path, "another length than it should have")
 
 
-def _lay_out(connection: sqlite3.Connection, founding: Founding) -> None:
+def _settle(connection: sqlite3.Connection, path: Path, place: bytes) -> None:
+    """Note a new place by itself: a crash in the charge that follows must find it on the disk."""
+    if place != place_of(path):
+        write_place(connection, place_of(path))
+        connection.execute("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+
+
+def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
     # A draft needs no journal: if it is interrupted nobody has seen it.
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     for table in TABLES:
         connection.execute(table)
-    insert_founding(connection, founding)
+    insert_founding(connection, founding, place)
 
 
 def _identify(connection: sqlite3.Connection, path: Path) -> Founding:

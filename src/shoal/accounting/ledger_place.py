@@ -1,7 +1,8 @@
 """Where a ledger lies: one name for one file, and nothing of another ledger beside it.
 
 SQLite finds what a killed writer left by the ledger's name: NAME-journal. Under a second name the
-journal would be ignored, and under the first one it would later take back what was recorded.
+journal would be ignored, and under the first one it would later take back what was recorded. So a
+ledger has one name, and knows the one under which it was last written.
 """
 
 from __future__ import annotations
@@ -45,6 +46,37 @@ def look(path: Path) -> None:
             f"the ledger {str(path)!r} has a second name (a hard link)",
             "one name for one ledger: what a crash leaves beside it is found by that name",
             "remove the other name (find it with `find -samefile`)",
+        )
+
+
+def place_of(path: Path) -> bytes:
+    """Where a ledger lies, links followed, as it is noted within."""
+    return os.fsencode(path.resolve())
+
+
+def check_nothing_left(path: Path, place: bytes) -> None:
+    """Refuse a moved ledger whose unfinished charge cannot be taken back, as its journal stayed.
+
+    A journal beside another ledger is that one's own.
+
+    Args:
+        path: Where the ledger lies.
+        place: Where it was last written.
+
+    Raises:
+        LedgerError: There is such a journal under the old name, here or where the ledger was.
+    """
+    here, was = place_of(path), place
+    for there in {was, os.path.join(os.path.dirname(here), os.path.basename(was))}:  # noqa: PTH118, PTH119, PTH120
+        journal = there + b"-journal"
+        if there == here or os.path.lexists(there) or not os.path.lexists(journal):
+            continue
+        old, left, now = map(os.fsdecode, (there, journal, here))
+        raise LedgerError(
+            f"the ledger {str(path)!r} was moved after a crash: what takes an unfinished charge "
+            f"back stayed behind as {left!r}",
+            "a ledger with all its parts",
+            f"move that file to {now + '-journal'!r}, or the ledger back to {old!r}",
         )
 
 

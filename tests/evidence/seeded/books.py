@@ -114,6 +114,22 @@ FAULTS = (
         ("tests/ledger/test_flips.py",),
     ),
     Fault(
+        "a moved ledger does not look for what a crash left",
+        "G-LEDGER",
+        "accounting/ledger_file.py",
+        "            check_nothing_left(path, place)\n",
+        "",
+        ("tests/ledger/test_ledger_place.py",),
+    ),
+    Fault(
+        "a new place is noted together with a charge",
+        "G-LEDGER",
+        "accounting/ledger_file.py",
+        '        connection.execute("COMMIT")\n        connection.execute("BEGIN IMMEDIATE")\n',
+        "",
+        ("tests/ledger/test_ledger_place.py",),
+    ),
+    Fault(
         "the sum so far leaves the newest charge out",
         "G-LEDGER",
         "accounting/ledger_entry.py",
