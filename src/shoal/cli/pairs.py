@@ -6,7 +6,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from shoal.checks import shown
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def misspelt(command: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401
         words = [*([value] if equals else []), *arguments[at + 1 : at + 3]][:2]
         if len(words) == 2 and all(map(_is_number, words)):  # noqa: PLR2004
             continue
+        from shoal.checks import shown  # it loads NumPy, and most command lines are sound
+
         first = words[:1] if len(_numbers(words[:1])) > 1 else _values(words)
         found = _numbers(first)
         ends = found if len(found) == 2 else ["0", "100"]  # noqa: PLR2004
