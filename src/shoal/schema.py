@@ -1,9 +1,9 @@
 """JSON Schema for shoal's documents: nothing unknown, nothing missing, types to the letter.
 
 The files in `schemas/` are ordinary JSON Schema, for any reader. This small validator is stricter
-than most (a whole number is written without a point, true is no number, a keyword that it does not
-know is an error), and it is part of what the second opinion stands on: a few lines to read instead
-of a library to trust.
+than most: an `integer` is written without a point and a `number` with one or an exponent, so that
+no value has two texts; true is no number; a keyword that it does not know is an error. It is part
+of what the second opinion stands on: a few lines to read instead of a library to trust.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "string": (str,),
     "integer": (int,),
-    "number": (int, float),
+    "number": (float,),
     "boolean": (bool,),
     "null": (type(None),),
 }

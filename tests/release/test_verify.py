@@ -10,6 +10,7 @@ import pytest
 import shoal
 from shoal.errors import DocumentError
 from tests.support import flights
+from tests.support.verdicts import UNSHAPED, failed_claims
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def _scale(manifest: dict[str, Any]) -> None:
 
 
 LIES: dict[str, tuple[Change, str]] = {
-    "some delta": (lambda m: m["guarantee"].update(delta="0.5"), "guarantee in words"),
+    "some delta": (lambda m: m["guarantee"].update(delta="1/2"), "guarantee in words"),
     "other neighbours": (lambda m: m["guarantee"].update(neighbours="x"), "guarantee in words"),
     "a smaller decimal": (
         lambda m: m["guarantee"].update(epsilon_at_most=0.5), "guarantee in words"
@@ -78,10 +79,10 @@ LIES: dict[str, tuple[Change, str]] = {
         lambda m: m["plan"]["numbers"].update(joint=True), "statistics and noise"
     ),
     "a joint release in words": (
-        lambda m: m["plan"]["numbers"].update(joint="no"), "statistics and noise"
+        lambda m: m["plan"]["numbers"].update(joint="no"), UNSHAPED
     ),
     "targets of nothing": (lambda m: m["plan"].update(targets=[1.0] * 4), "targets"),
-    "more in the request": (lambda m: m["plan"]["request"].update(note=1), "no other parts"),
+    "more in the request": (lambda m: m["plan"]["request"].update(note=1), UNSHAPED),
     "no gap": (lambda m: m["plan"]["claims"].update(gap=None), "gap to the best plan"),
     "another key": (_result("key", ["LAX"]), "results"),
     "another statistic": (_result("statistic", "median"), "results"),
@@ -101,7 +102,7 @@ LIES: dict[str, tuple[Change, str]] = {
         lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 1e9), "gap to the best plan"
     ),
     "a longer status": (lambda m: m["plan"]["status"].append("worthless"), "public rules"),
-    "simulation zero": (lambda m: m.update(simulation=0), "noise of the operating system"),
+    "simulation zero": (lambda m: m.update(simulation=0), UNSHAPED),
     "another column": (lambda m: m["records"].update(value="height"), "request key"),
     "a private cell": (
         lambda m: m["records"].update(value=m["records"]["user"]), "columns"
@@ -110,7 +111,7 @@ LIES: dict[str, tuple[Change, str]] = {
         lambda m: m["records"].update(cell=["hour_of_day(origin)"]), "columns"
     ),
     "no rule of cells": (lambda m: m["records"].update(cell=[]), "columns"),
-    "something added": (lambda m: m.update(epsilon=0), "no other parts"),
+    "something added": (lambda m: m.update(epsilon=0), UNSHAPED),
     "less loss": (lambda m: m["guarantee"].update(epsilon="1/2"), "privacy loss"),
     "more loss than there is": (
         lambda m: (
@@ -151,13 +152,13 @@ LIES: dict[str, tuple[Change, str]] = {
     "a setting": (lambda m: m["plan"]["request"].update(settings={"cap": 3}), "mechanism"),
     "a range": (_result("range", [0, 1024]), "selected ranges"),
     "more in the claims": (
-        lambda m: m["plan"]["claims"].update(certified=True), "no other parts"
+        lambda m: m["plan"]["claims"].update(certified=True), UNSHAPED
     ),
-    "more in a result": (_result("exact", 1), "no other parts"),
+    "more in a result": (_result("exact", 1), UNSHAPED),
     "more in the guarantee": (
-        lambda m: m["guarantee"].update(epsilon_of_users=0.1), "no other parts"
+        lambda m: m["guarantee"].update(epsilon_of_users=0.1), UNSHAPED
     ),
-    "more in the plan": (lambda m: m["plan"].update(comment="private"), "no other parts"),
+    "more in the plan": (lambda m: m["plan"].update(comment="private"), UNSHAPED),
     "statistics of numbers": (
         lambda m: m["plan"]["numbers"].update(statistics=["median"]), "statistics and noise"
     ),
@@ -167,23 +168,15 @@ LIES: dict[str, tuple[Change, str]] = {
 }  # fmt: skip
 
 
-UNSHAPED = {
-    *("some delta", "a joint release in words", "more in the request", "simulation zero"),
-    *("something added", "more in the claims", "more in a result", "more in the guarantee"),
-    "more in the plan",
-}
-
-
 @pytest.mark.parametrize("lie", LIES)
 def test_every_lie_is_found(manifest: dict[str, Any], lie: str) -> None:
     """G-VERIFY: each claim is recomputed; the check that fails is the one about the lie."""
     change, claim = LIES[lie]
     changed = copy.deepcopy(manifest)
     change(changed)
-    if lie in UNSHAPED:
+    if claim == UNSHAPED:
         # What is added, missing or of another type is not even looked at.
-        with pytest.raises(DocumentError, match="not of its schema"):
-            shoal.verify(changed)
+        assert failed_claims(changed) == [UNSHAPED]
         return
     verdict = shoal.verify(changed)
     assert not verdict.holds

@@ -52,6 +52,14 @@ FAULTS = (
         _PACKED,
     ),
     Fault(
+        "ten is read as 10 and as 10.0",
+        "G-CANONICAL",
+        "schema.py",
+        '"number": (float,),',
+        '"number": (int, float),',
+        ("tests/documents/test_number_forms.py",),
+    ),
+    Fault(
         "a packed column may be far longer than what it is packed in",
         "G-FUZZ",
         "packed.py",
