@@ -38,9 +38,9 @@ def cells(book: shoal.Ledger, user: str, epsilon: object = 1, **options: Any) ->
 def trial(book: shoal.Ledger, **options: Any) -> trials.PrivateTrial:  # noqa: ANN401
     """Release a trial of a hundred units."""
     arm = np.arange(N) % 2
-    return trials.UniformPrior(1).privatize(
-        arm, 1 - arm, space=trials.Space.binary(), ledger=book, outcome_name="bought", **options
-    )
+    options = {"outcome_name": "bought"} | options
+    space = trials.Space.binary()
+    return trials.UniformPrior(1).privatize(arm, 1 - arm, space=space, ledger=book, **options)
 
 
 def mean(
@@ -49,7 +49,7 @@ def mean(
     """Release an unbiased mean of a hundred values."""
     return unbiased.clipped_mean(
         np.zeros(N), users, interval=(-1, 1), bias=0.1, moment=unbiased.Moment(2, 1), epsilon=1,  # type: ignore[arg-type]
-        ledger=book, values_name="height", **options,
+        ledger=book, **{"values_name": "height"} | options,
     )  # fmt: skip
 
 
@@ -144,6 +144,20 @@ def test_a_ledger_wants_the_name_of_what_arrays_hold(tmp_path: Path) -> None:
         mean(book, np.arange(N))
     with pytest.raises(InputError, match="each row"):
         mean(book, np.arange(N), privacy_unit="each row")
+    assert book.entries() == []
+
+
+def test_all_names_that_a_ledger_wants_are_asked_for_at_once(tmp_path: Path) -> None:
+    """G-REFUSE: one error says both, and nothing is drawn."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
+    for call, name in (
+        (lambda: trial(book, unit=np.arange(N), outcome_name=""), "outcome_name"),
+        (lambda: mean(book, np.arange(N), values_name=""), "values_name"),
+    ):
+        with pytest.raises(InputError, match=f"without {name} and privacy_unit; ") as refused:
+            call()
+        assert f'{name}="' in refused.value.todo
+        assert 'privacy_unit="person"' in refused.value.todo
     assert book.entries() == []
 
 

@@ -85,7 +85,7 @@ def test_comparisons_are_sorted_out() -> None:
             assert row["expected_error"] <= row["worst_case_error"] * (1 + 1e-9)
         else:
             assert row["worst_case_error"] == 10
-    assert "Normal(mean=4" in str(found)
+    assert "normal values of mean 4" in str(found)
 
 
 def test_a_comparison_costs_and_reads_nothing() -> None:

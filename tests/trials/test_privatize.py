@@ -325,7 +325,7 @@ def test_two_outcomes_of_the_same_units_are_two_questions(tmp_path: Path) -> Non
     assert not second.from_ledger
     assert first.estimate().value != second.estimate().value
     del data["outcome_name"]
-    with pytest.raises(InputError, match="without the outcome's name"):
+    with pytest.raises(InputError, match="a ledger without outcome_name"):
         UniformPrior(2).privatize(**data, space=space, ledger=ledger)
     assert len(ledger.entries()) == 2
 

@@ -275,5 +275,5 @@ def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:
     two = called("clipped_mean", VALUES + 1, ledger=ledger, values_name="weight")
     assert one.value != two.value
     assert len(ledger.entries()) == 2
-    with pytest.raises(InputError, match="without the values' name"):
+    with pytest.raises(InputError, match="a ledger without values_name;"):
         called("clipped_mean", VALUES, ledger=ledger)

@@ -120,6 +120,14 @@ class PrivacyUnit:
         )
 
 
+# Names that a ledger needs of values in memory: what each is for, and an example.
+_NEEDED = {
+    "outcome_name": ("tells outcomes of the same units apart", "bought"),
+    "values_name": ("tells values of the same users apart", "height"),
+    "privacy_unit": ("says what a unit is: losses of one unit are added up", "person"),
+}
+
+
 @lru_cache(maxsize=64)
 def _text_of(unit: PrivacyUnit) -> str:
     return json.dumps(unit.to_document(), sort_keys=True, separators=(",", ":"))
@@ -138,27 +146,29 @@ class Whose(NamedTuple):
     said: bool
 
 
-def unit_of(privacy_unit: object, *, named: bool, recorded: bool) -> Whose:
+def unit_of(privacy_unit: object, *, named: bool, recorded: bool, unnamed: str = "") -> Whose:
     """The unit of values in memory, where arrays have no names.
 
     Args:
         privacy_unit: What a unit is, in a word; empty if the caller does not say.
         named: Whether a column tells units apart; else every row is one.
         recorded: Whether a ledger adds the losses up.
+        unnamed: The argument that says what the values are called, if it was left empty.
 
     Raises:
-        InputError: Not said, although a ledger needs to know.
+        InputError: A name is missing that a ledger needs; all such are asked for at once.
 
     Example:
         >>> unit_of("", named=False, recorded=True).unit.name
         'each row'
     """
     unsaid = isinstance(privacy_unit, str) and not privacy_unit
-    if unsaid and named and recorded:
+    missing = [*([unnamed] if unnamed else []), *(["privacy_unit"] if unsaid and named else [])]
+    if recorded and missing:
         raise InputError(
-            "a ledger without the name of what is protected",
-            "privacy_unit, which says what a unit is: losses of one unit are added up",
-            'give for example privacy_unit="person"',
+            f"a ledger without {' and '.join(missing)}",
+            "; ".join(f"{name}, which {_NEEDED[name][0]}" for name in missing),
+            "give for example " + ", ".join(f'{name}="{_NEEDED[name][1]}"' for name in missing),
         )
     if unsaid:
         return Whose(PrivacyUnit("user" if named else EACH_ROW), said=False)

@@ -68,6 +68,13 @@ class Normal:
             found = checks.number(getattr(self, name), name, least=least, most=most)
             object.__setattr__(self, name, found)
 
+    def __str__(self) -> str:
+        """In words, with six significant digits."""
+        parts = [f"standard deviation {self.deviation:g}"]
+        parts += [f"{self.between:.3g} of the variance between users"] if self.between else []
+        parts += [f"means of cells with {self.cells:g}"] if self.cells else []
+        return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
+
     def __call__(
         self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
     ) -> NDArray[np.float64]:

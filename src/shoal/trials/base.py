@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 from shoal.accounting.booking import check_name
 from shoal.accounting.budget import Budget
 from shoal.accounting.unit import unit_of
-from shoal.errors import InputError
 from shoal.keywords import check_keywords
 from shoal.trials.charge import clustering_of
 from shoal.trials.delivery import deliver_trial
@@ -167,12 +166,9 @@ def _check_options(options: Options) -> None:
 
 def _whose(options: Options) -> Whose:
     """The privacy unit; a ledger needs to know it, and the outcome's name."""
-    recorded = options.get("ledger") is not None
-    if recorded and not options.get("outcome_name"):
-        raise InputError(
-            "a ledger without the outcome's name",
-            "outcome_name, which tells outcomes of the same units apart",
-            'give for example outcome_name="bought"',
-        )
-    named = options.get("unit") is not None
-    return unit_of(options.get("privacy_unit", ""), named=named, recorded=recorded)
+    return unit_of(
+        options.get("privacy_unit", ""),
+        named=options.get("unit") is not None,
+        recorded=options.get("ledger") is not None,
+        unnamed="" if options.get("outcome_name") else "outcome_name",
+    )

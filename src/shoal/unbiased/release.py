@@ -53,14 +53,14 @@ def carry_out(
     confidence = check_confidence(confidence)
     check_name(name)
     check_name(values_name)
-    if ledger is not None and not values_name:
-        raise InputError(
-            "a ledger without the values' name",
-            "values_name, which tells values of the same users apart",
-            'give for example values_name="height"',
-        )
-    source = source_of(noise, recorded=ledger is not None)
-    whose = unit_of(privacy_unit, named=users is not None, recorded=ledger is not None)
+    recorded = ledger is not None
+    source = source_of(noise, recorded=recorded)
+    whose = unit_of(
+        privacy_unit,
+        named=users is not None,
+        recorded=recorded,
+        unnamed="" if values_name else "values_name",
+    )
     unit = whose.unit
     _check_source(plan, values_name, unit)
     people = People.of(values, users)
