@@ -53,6 +53,31 @@ def check_outputs(outputs: Paths, inputs: Paths, *, overwrite: bool) -> None:
         files.check_writable(target)
 
 
+def write_bytes(
+    path: str | os.PathLike[str], data: bytes, inputs: Paths, *, overwrite: bool
+) -> None:
+    """Write a file that is none of those that its contents were made from.
+
+    Args:
+        path: Where to.
+        data: What the file holds.
+        inputs: What is never replaced, and where it is.
+        overwrite: Replace another file that is there.
+
+    Raises:
+        DocumentError: There is a file already, the place cannot be written, or it is an input.
+
+    Guarantees: G-OUTPUTS.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_bytes(folder + "/a.json", b"{}", {"records": None}, overwrite=False)
+    """
+    keep_inputs(path, inputs)
+    files.write_bytes(path, data, overwrite=overwrite)
+
+
 def keep_inputs(path: str | os.PathLike[str], inputs: Paths) -> None:
     """Refuse an output that is what its contents were made from, whether files may be replaced.
 

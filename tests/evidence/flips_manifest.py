@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import shoal
-from shoal.errors import ShoalError
 from tests.evidence import specimens
 from tests.evidence.finding import Outcome
-from tests.evidence.unproven import unproven
+from tests.evidence.unproven import opinion, unproven
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,14 +61,9 @@ def _judge(whole: bytes, flipped: bytes, folder: Path) -> str:
     """How the flip was seen, or what is wrong."""
     path = folder / "manifest.json"
     path.write_bytes(flipped)
-    try:
-        verdict = shoal.verify(path)
-    except ShoalError:
-        return "refused"
-    except Exception as error:  # noqa: BLE001
-        return f"{type(error).__name__} instead of an error of shoal"
-    if not verdict.holds:
-        return "a claim fails"
+    verdict = opinion(path)
+    if isinstance(verdict, str):
+        return verdict
     paths = specimens.changed_paths(json.loads(whole), json.loads(flipped))
     left = [path for path in paths if not (unproven(verdict, path) or _harmless(path))]
     if left:

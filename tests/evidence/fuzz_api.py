@@ -6,28 +6,22 @@ python -m tests.evidence.fuzz_api --case 123 --seed 7    # one case again
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
-import resource
 import signal
 import sys
-import tempfile
 import traceback
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import shoal
 from tests.evidence.finding import Outcome
 from tests.evidence.fuzz_kit import Kit
+from tests.evidence.fuzz_rails import TooSlowError, main, rails
 from tests.evidence.fuzz_targets import PRIVATE, TARGETS, touch
 from tests.evidence.fuzz_values import CANARIES, pool
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from tests.evidence.finding import Progress
     from tests.evidence.fuzz_targets import Target
 
@@ -37,7 +31,6 @@ UNIT = "calls"
 FULL, REDUCED = 100_000, 2_000
 PARTS = 20
 _SECONDS = 30
-_MEMORY = 6 * 2**30
 _LONGEST = 2200
 # What these do is the caller's own: only what cannot be called is refused.
 _CALLED = ("progress", "distribution", "assumed")
@@ -45,31 +38,15 @@ _LEDGER = 0.3
 _VALUES = pool()
 
 
-class TooSlowError(BaseException):
-    """A call took longer than any of these may."""
-
-
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
     """That many calls with one to three hostile arguments each."""
-    kit = Kit(folder)
-    home = Path.cwd()
-    # Odd texts are names of files, too.
-    os.chdir(folder)
-    old = resource.getrlimit(resource.RLIMIT_DATA)
-    before = signal.signal(signal.SIGALRM, _late)
-    failures = []
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, old[1]))
-    try:
+    kit, failures = Kit(folder), []
+    with rails(folder):
         for number in range(size):
             found = case(kit, seed, number)
             if found:
                 failures.append(f"seed {seed} case {number}: {found}")
             progress(1)
-    finally:
-        os.chdir(home)
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-        resource.setrlimit(resource.RLIMIT_DATA, old)
     return Outcome(size, tuple(failures))
 
 
@@ -155,38 +132,20 @@ def _unclean(error: BaseException, *, secret: bool) -> str:
     return ""
 
 
-def _late(_: int, __: FrameType | None) -> None:
-    raise TooSlowError
+def _again(folder: Path, seed: int, number: int) -> None:
+    kit = Kit(folder)
+    dice = random.Random(f"{seed} {number}")  # noqa: S311
+    target = dice.choice(TARGETS)
+    arguments, words, _ = _spoiled(target, kit, dice)
+    sys.stdout.write(f"{target.name}({words})\n")
+    sys.stdout.flush()
+    with rails(folder):
+        target.find(kit)(**arguments)
 
 
-def main() -> None:
-    """Run from the command line, and count what was found by kind."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("size", type=int, nargs="?", default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--case", type=int)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        if asked.case is not None:
-            signal.signal(signal.SIGALRM, _late)
-            kit = Kit(Path(place))
-            dice = random.Random(f"{asked.seed} {asked.case}")  # noqa: S311
-            target = dice.choice(TARGETS)
-            arguments, words, _ = _spoiled(target, kit, dice)
-            sys.stdout.write(f"{target.name}({words})\n")
-            sys.stdout.flush()
-            target.find(kit)(**arguments)
-            return
-        found = run(asked.size, seed=asked.seed, folder=Path(place), progress=lambda _: None)
-    sys.stdout.write("\n".join(found.failures) + "\n")
-    kinds = Counter(
-        f"{line.split(': ', 1)[1].split('(')[0]} {line.rsplit(': ', 1)[-1]}"
-        for line in found.failures
-    )
-    for kind, often in kinds.most_common(60):
-        sys.stdout.write(f"{often:6d} {kind}\n")
-    sys.stdout.write(f"{len(found.failures)} of {found.tried}\n")
+def _kind(line: str) -> str:
+    return f"{line.split(': ', 1)[1].split('(', maxsplit=1)[0]} {line.rsplit(': ', 1)[-1]}"
 
 
 if __name__ == "__main__":
-    main()
+    main(run, _again, _kind, 1000)

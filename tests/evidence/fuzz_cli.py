@@ -6,11 +6,9 @@ python -m tests.evidence.fuzz_cli --case 123 --seed 7    # one case again
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -26,10 +24,10 @@ from shoal.cli.main import main as shoal_main
 from tests.evidence.finding import Outcome
 from tests.evidence.fuzz_cli_stage import CANARIES, CANARY, PRIVATE, Stage
 from tests.evidence.fuzz_cli_words import SPOILED, arguments, spoiled
+from tests.evidence.fuzz_rails import TooSlowError, main, rails
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
 
     from tests.evidence.finding import Progress
 
@@ -41,14 +39,9 @@ PARTS = 10
 # Every so many cases is a process of its own.
 _OWN = 250
 _SECONDS, _MOST_SECONDS = 60, 240
-_MEMORY = 6 * 2**30
 _LONGEST = 2400
 _ENDINGS = {".csv": "a.csv", ".parquet": "a.parquet", ".ledger": "a.ledger", ".png": "old.png"}
 _DOCUMENTS = ("plan.json", "manifest.json", "trial.json", "mean.json", "mean-plan.json")
-
-
-class TooSlowError(BaseException):
-    """A command took longer than any of these may."""
 
 
 @dataclass(frozen=True)
@@ -63,22 +56,14 @@ class Answer:
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
     """That many command lines, each with one to three things wrong."""
     stage = Stage(folder / "stage")
-    home, before = Path.cwd(), signal.signal(signal.SIGALRM, _late)
-    os.chdir(stage.folder)
-    old = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, old[1]))
     failures, counts = [], Counter[str]()
-    try:
+    with rails(stage.folder):
         for number in range(size):
             words, answer, wrong = case(stage, seed, number)
             counts[f"status {answer.status}"] += 1
             if wrong:
                 failures.append(f"seed {seed} case {number}: {_shown(words)}: {wrong}")
             progress(1)
-    finally:
-        os.chdir(home)
-        signal.signal(signal.SIGALRM, before)
-        resource.setrlimit(resource.RLIMIT_DATA, old)
     return Outcome(size, tuple(failures), counts=dict(counts))
 
 
@@ -211,32 +196,12 @@ def _shown(words: Sequence[str]) -> str:
     return " ".join(f"{word[:60]!a}" for word in words)
 
 
-def _late(_: int, __: FrameType | None) -> None:
-    raise TooSlowError
-
-
-def main() -> None:
-    """Run from the command line, and count what was found by kind."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("size", type=int, nargs="?", default=REDUCED)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--case", type=int)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        if asked.case is not None:
-            signal.signal(signal.SIGALRM, _late)
-            stage = Stage(Path(place) / "stage")
-            os.chdir(stage.folder)
-            words, answer, wrong = case(stage, asked.seed, asked.case)
-            sys.stdout.write(f"{_shown(words)}\n{answer}\n{wrong}\n")
-            return
-        found = run(asked.size, seed=asked.seed, folder=Path(place), progress=lambda _: None)
-    sys.stdout.write("\n".join(found.failures) + "\n")
-    kinds = Counter(line.rsplit(": ", 1)[-1] for line in found.failures)
-    for kind, often in kinds.most_common(40):
-        sys.stdout.write(f"{often:6d} {kind}\n")
-    sys.stdout.write(f"{len(found.failures)} of {found.tried}; {dict(found.counts)}\n")
+def _again(folder: Path, seed: int, number: int) -> None:
+    stage = Stage(folder / "stage")
+    with rails(stage.folder):
+        words, answer, wrong = case(stage, seed, number)
+    sys.stdout.write(f"{_shown(words)}\n{answer}\n{wrong}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(run, _again, lambda line: line.rsplit(": ", 1)[-1], REDUCED)

@@ -1,10 +1,15 @@
-"""Which fields of a manifest a verdict says it cannot prove."""
+"""What the second opinion says of a changed manifest, and which fields it says it cannot prove."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import shoal
+from shoal.errors import ShoalError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shoal.verdict import Verdict
 
 _DRAWN = "the drawn numbers themselves"
@@ -44,6 +49,17 @@ _SAID = {
 }
 # They follow from others: the digest of the question, and a proof that holds with any prices.
 _FOLLOW = ("request", "plan.prices")
+
+
+def opinion(path: Path) -> Verdict | str:
+    """The verdict where every claim holds; else how the change was seen, or what is wrong."""
+    try:
+        verdict = shoal.verify(path)
+    except ShoalError:
+        return "refused"
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__} instead of an error of shoal"
+    return verdict if verdict.holds else "a claim fails"
 
 
 def unproven(verdict: Verdict, path: str) -> bool:

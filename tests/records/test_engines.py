@@ -133,7 +133,6 @@ def facts(source: object, **options: Any) -> tuple[Any, ...]:  # noqa: ANN401
         # Row by row: users with equal counts come in the order of their keys.
         list(zip(occupancy.cell, occupancy.count, aggregate.sums, aggregate.squares, strict=True)),
         aggregate.cell_sums(),
-        aggregate.cell_squares(),
     )
 
 

@@ -6,14 +6,14 @@ import json
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 from shoal.cli import streams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from shoal.accounting.ledger import Entry
 
@@ -27,6 +27,9 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace outputs that are there; never inputs or ledgers.")
 ]
 
+Book = Annotated[Path, typer.Option("--ledger", help="The data set's ledger.")]
+Manifest = Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")]
+Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
 Name = Annotated[
     str,
     typer.Option(
@@ -71,20 +74,43 @@ def show_json(document: dict[str, Any]) -> None:
     show(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
 
 
-def show_entry(entry: Entry | None, ledger: Path, *, again: bool) -> None:
-    """Say which entry holds a release, and what it cost, rounded upwards."""
-    if entry is None:
+class Delivered(Protocol):
+    """A release of any family, as the command line shows it."""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Everything public about it."""
+
+    @property
+    def entry(self) -> Entry | None:
+        """The ledger's entry."""
+
+    @property
+    def from_ledger(self) -> bool:
+        """Whether it had been recorded before."""
+
+
+def show_release(done: Delivered, ledger: Path, text: Callable[[], str], *, as_json: bool) -> None:
+    """Print the manifest, or which entry holds a release, what it cost, and what it says."""
+    if as_json:
+        show_json(done.manifest)
         return
+    if done.entry is not None:
+        show(_entry(done.entry, ledger, again=done.from_ledger))
+    show(text())
+
+
+def _entry(entry: Entry, ledger: Path, *, again: bool) -> str:
+    """Which entry holds a release, and what it cost, rounded upwards."""
     where = f"entry {entry.number} of {ledger}"
     if again:
         named = f"named {entry.name!r}" if entry.name else "without a name"
-        show(
+        return (
             f"delivered again: {where}, recorded {entry.recorded_at}, {named}; "
             "no value was read and nothing was charged"
         )
-        return
     named = f", named {entry.name!r}" if entry.name else ""
-    show(f"recorded: {where}{named}, {entry.charge.show(up=True)}, for {entry.unit}")
+    return f"recorded: {where}{named}, {entry.charge.show(up=True)}, for {entry.unit}"
 
 
 def settings_of(texts: list[str]) -> dict[str, str | int | float]:

@@ -10,14 +10,15 @@ import typer
 
 from shoal.cli.options import (
     Again,
+    Book,
+    Confidence,
     Data,
     Force,
     Json,
+    Manifest,
     Name,
     PrivacyUnitName,
-    show,
-    show_entry,
-    show_json,
+    show_release,
     working,
 )
 from shoal.cli.outputs import check_places, delivering
@@ -26,15 +27,15 @@ from shoal.cli.outputs import check_places, delivering
 def release(
     data: Data,
     plan: Annotated[Path, typer.Argument(help="A plan saved by `shoal plan --output`.")],
-    ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
+    ledger: Book,
     name: Name = "",
     again: Again = False,
     privacy_unit: PrivacyUnitName = "",
     output: Annotated[
         Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
     ] = None,
-    manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    manifest: Manifest = None,
+    confidence: Confidence = 0.95,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -71,8 +72,4 @@ def release(
     table = partial(done.write, confidence=confidence)
     files = (table, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
-        if as_json:
-            show_json(done.manifest)
-        else:
-            show_entry(done.entry, ledger, again=done.from_ledger)
-            show(to_text(done.table(confidence)))
+        show_release(done, ledger, lambda: to_text(done.table(confidence)), as_json=as_json)

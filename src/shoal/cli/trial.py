@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli.options import (
     Again,
+    Book,
+    Confidence,
     Data,
     Force,
     Json,
+    Manifest,
     Name,
     PrivacyUnitName,
     show,
-    show_entry,
     show_json,
+    show_release,
     working,
 )
 from shoal.cli.outputs import check_places, delivering
+
+if TYPE_CHECKING:
+    from shoal.trials import PrivateTrial
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -75,7 +81,7 @@ def plan(
     between: Annotated[float, typer.Option(help="Expected share between clusters.")] = 0.0,
     effect: Annotated[float | None, typer.Option(help="Whose power is wanted.")] = None,
     power: Annotated[float, typer.Option(help="Of the least detectable effect.")] = 0.8,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    confidence: Confidence = 0.95,
     other_units: Annotated[
         list[int] | None,
         typer.Option("--against-units", max=_MOST_UNITS, help="Compare with; repeat."),
@@ -136,7 +142,7 @@ def release(
     space: Annotated[
         str, typer.Option(help="binary, counts:0:10, bins:0:100:16, levels:1,2,5, ordinal:a,b.")
     ],
-    ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
+    ledger: Book,
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
     delta: Annotated[str, typer.Option(help="What may go wrong.")] = "0",
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster. Public.")] = None,
@@ -160,8 +166,8 @@ def release(
     again: Again = False,
     privacy_unit: PrivacyUnitName = "",
     output: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet).")] = None,
-    manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    manifest: Manifest = None,
+    confidence: Confidence = 0.95,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -203,19 +209,19 @@ def release(
         )
     files = (done.write, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
-        if as_json:
-            show_json(done.manifest)
-        else:
-            show_entry(done.entry, ledger, again=done.from_ledger)
-            # Said whether there are any or not: that is private.
-            moved = "outcomes outside the space are moved to its nearest level"
-            show("\n".join([moved, done.reason, *map(str, done.effects(confidence))]))
+        show_release(done, ledger, lambda: _told(done, confidence), as_json=as_json)
+
+
+def _told(done: PrivateTrial, confidence: float) -> str:
+    # Said whether there are any or not: that is private.
+    moved = "outcomes outside the space are moved to its nearest level"
+    return "\n".join([moved, done.reason, *map(str, done.effects(confidence))])
 
 
 @app.command()
 def estimate(
     manifest: Annotated[Path, typer.Argument(help="Written by `shoal trial release`.")],
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    confidence: Confidence = 0.95,
     output: Annotated[
         Path | None, typer.Option(help="Write the table to work with (.csv, .parquet).")
     ] = None,

@@ -10,14 +10,17 @@ import typer
 
 from shoal.cli.options import (
     Again,
+    Book,
+    Confidence,
     Data,
     Force,
     Json,
+    Manifest,
     Name,
     PrivacyUnitName,
     show,
-    show_entry,
     show_json,
+    show_release,
     working,
 )
 from shoal.cli.outputs import check_places, delivering
@@ -152,7 +155,7 @@ def plan(
 def release(
     data: Data,
     value: Annotated[str, typer.Option(help="Column to be averaged. Private.")],
-    ledger: Annotated[Path, typer.Option(help="The data set's ledger.")],
+    ledger: Book,
     user: User = None,
     plan: Annotated[
         Path | None, typer.Option(help="Saved by `shoal unbiased plan --output`.")
@@ -173,8 +176,8 @@ def release(
     name: Name = "",
     again: Again = False,
     privacy_unit: PrivacyUnitName = "",
-    manifest: Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")] = None,
-    confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    manifest: Manifest = None,
+    confidence: Confidence = 0.95,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -218,11 +221,7 @@ def release(
             values_name=value,
         )
     with delivering(done.entry, ledger, (done.write_manifest, manifest), force=force):
-        if as_json:
-            show_json(done.manifest)
-            return
-        show_entry(done.entry, ledger, again=done.from_ledger)
-        show(str(done))
+        show_release(done, ledger, lambda: str(done), as_json=as_json)
 
 
 @app.command()

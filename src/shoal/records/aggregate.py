@@ -53,13 +53,7 @@ class Aggregate:
 
     def cell_sums(self) -> list[int]:
         """Sum of ticks of each cell, exactly."""
-        return self._by_cell(self.sums)
-
-    def cell_squares(self) -> list[int]:
-        """Sum of squared centred ticks of each cell, exactly."""
-        return self._by_cell(self.squares)
-
-    def _by_cell(self, amounts: NDArray[np.int64]) -> list[int]:
+        amounts = self.sums
         # Two halves in floating point stay exact where one 64-bit sum could overflow.
         cells, size = self.occupancy.cell, self.occupancy.n_cells
         high = np.bincount(cells, amounts >> _HALF, minlength=size)

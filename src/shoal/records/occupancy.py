@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from shoal import checks, documents, files, outputs
+from shoal import checks, documents, outputs
 from shoal.errors import DataError, DocumentError, raise_alone
 from shoal.records import keys
 
@@ -177,9 +177,8 @@ class Occupancy:
 
         Guarantees: G-OUTPUTS.
         """
-        outputs.keep_inputs(path, {"records": self.origin})
         data = documents.canonical_bytes(self.to_document())
-        files.write_bytes(path, data, overwrite=overwrite)
+        outputs.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Occupancy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import checks, documents, files, outputs
+from shoal import checks, documents, outputs
 from shoal.accounting.events import event_of
 from shoal.errors import InputError, raise_alone
 from shoal.planning import document as plan_document
@@ -160,9 +160,8 @@ class Plan(PlanFacts):
 
         Guarantees: G-OUTPUTS.
         """
-        outputs.keep_inputs(path, {"records": self.occupancy.origin})
         data = documents.canonical_bytes(self.to_document())
-        files.write_bytes(path, data, overwrite=overwrite)
+        outputs.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

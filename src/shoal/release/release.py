@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal import checks, documents, files, outputs, tables
+from shoal import checks, documents, outputs, tables
 from shoal.accounting.booking import Booking, check_name, deliver, told_again
 from shoal.accounting.budget import Budget
 from shoal.accounting.ledger import Ledger
@@ -164,8 +164,7 @@ class Release:
 
         Guarantees: G-OUTPUTS.
         """
-        outputs.keep_inputs(path, self.inputs)
-        files.write_bytes(path, self.document, overwrite=overwrite)
+        outputs.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
 
 
 def carry_out(
