@@ -34,7 +34,9 @@ def plan(
         list[str] | None,
         typer.Option(help="mean, variance, or such as 'share_above(60)'; repeat. [default: mean]"),
     ] = None,
-    delta: Annotated[str, typer.Option(help="What may go wrong; allows Gaussian noise.")] = "0",
+    delta: Annotated[
+        str, typer.Option(help="Of (epsilon, delta)-DP; above 0 noise may be Gaussian.")
+    ] = "0",
     method: Annotated[
         str,
         typer.Option(

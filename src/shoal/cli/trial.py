@@ -75,7 +75,7 @@ def plan(
     epsilon: Annotated[
         list[str] | None, typer.Option(help="Privacy loss of one outcome; repeat to compare.")
     ] = None,
-    delta: Annotated[str, typer.Option(help="What may go wrong.")] = "0",
+    delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP.")] = "0",
     mean: Annotated[float | None, typer.Option(help="Expected mean (rate, if binary).")] = None,
     sd: Annotated[float | None, typer.Option(help="Expected standard deviation.")] = None,
     between: Annotated[float, typer.Option(help="Expected share between clusters.")] = 0.0,
@@ -144,15 +144,18 @@ def release(
     ],
     ledger: Book,
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
-    delta: Annotated[str, typer.Option(help="What may go wrong.")] = "0",
+    delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP.")] = "0",
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster. Public.")] = None,
     unit: Annotated[str | None, typer.Option(help="Column of public names of units.")] = None,
     control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
     mechanism: Annotated[Mechanism, typer.Option(help="What is released.")] = Mechanism.CLUSTER_DP,
     levels: Annotated[str, typer.Option(help="Levels in use: auto, all, or a number.")] = "auto",
-    floor: Annotated[float | None, typer.Option(help="gamma; chosen unless given.")] = None,
+    floor: Annotated[
+        float | None,
+        typer.Option(help="Least share of a level in a prior (gamma); chosen unless given."),
+    ] = None,
     histogram_scale: Annotated[
-        float | None, typer.Option(help="sigma; chosen unless given.")
+        float | None, typer.Option(help="Noise of a prior's counts (sigma); chosen unless given.")
     ] = None,
     rounding: Annotated[str, typer.Option(help="To levels: random or nearest.")] = "random",
     missing: Annotated[str, typer.Option(help="Missing outcomes: refuse or public.")] = "refuse",

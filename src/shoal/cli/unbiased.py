@@ -55,7 +55,7 @@ class Weighing(StrEnum):
 
 
 Epsilon = Annotated[str, typer.Option(help="Privacy loss of every user, of one release.")]
-Delta = Annotated[str, typer.Option(help="What may go wrong; without it nothing is unbiased.")]
+Delta = Annotated[str, typer.Option(help="Of (epsilon, delta)-DP; without it nothing is unbiased.")]
 Order = Annotated[
     list[float] | None, typer.Option(help="Of a central moment, 2 to 1000; repeat. [default: 2]")
 ]
@@ -162,7 +162,7 @@ def release(
     ] = None,
     method: Annotated[Method | None, typer.Option(help="Instead of a plan: the estimator.")] = None,
     epsilon: Annotated[str, typer.Option(help="Without a plan: largest loss.")] = "0",
-    delta: Annotated[str, typer.Option(help="Without a plan: what may go wrong.")] = "0",
+    delta: Annotated[str, typer.Option(help="Without a plan: largest delta.")] = "0",
     order: Order = None,
     size: Annotated[
         list[float] | None, typer.Option(help="Without a plan: of the moments; repeat.")

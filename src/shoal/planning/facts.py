@@ -150,7 +150,7 @@ class PlanFacts:
 
     @property
     def exact_delta(self) -> Fraction:
-        """What may go wrong: 0 with Laplace noise, the delta that was granted with Gaussian."""
+        """Of (epsilon, delta)-DP: 0 with Laplace noise, what was granted with Gaussian."""
         return self.request.delta if self.gaussian else Fraction(0)
 
     @property

@@ -39,7 +39,7 @@ class Losses:
         bundle: What is released of every cell.
         selection_scale: Of the private selections: one a number, one in all, or none.
         bits: j, the lattice bits.
-        delta: What may go wrong with Gaussian noise; 0 with Laplace noise.
+        delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
     """
 
     mechanism: MeanMechanism

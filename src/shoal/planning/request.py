@@ -43,7 +43,7 @@ class Request:
         epsilon: Total loss allowed, or None if an error was asked for.
         error: Largest worst-case error of a cell in the value's unit, or None.
         statistics: What is released of each cell.
-        delta: What may go wrong; above 0, noise may be Gaussian.
+        delta: The delta of (epsilon, delta)-DP; above 0, noise may be Gaussian.
         worthless: What happens to cells no better than guessing.
         min_users: Fewest users of a released cell.
         min_records: Fewest records of a released cell.

@@ -216,7 +216,7 @@ def plan(
         min_records: Leave out cells with fewer records.
         weights: Importance of cells by label, for balanced losses.
         settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}.
-        delta: What may go wrong; above 0, noise is Gaussian where that errs less.
+        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where that errs less.
         tick_bits: Values are rounded to the width over 2^tick_bits.
         source: Public description of the records as `records.describe()` gives it, kept in plan
             and manifest.

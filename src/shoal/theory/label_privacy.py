@@ -26,7 +26,7 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
     Args:
         keep: k = 1 - lambda, from 0 to 1.
         least: lambda gamma, from 0 to 1.
-        delta: What may go wrong, from 0 to below 1.
+        delta: The delta of (epsilon, delta)-DP, from 0 to below 1.
 
     Raises:
         InputError: Not probabilities, or a loss without bound (least = 0 and keep > delta).
@@ -56,7 +56,7 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
 
     Args:
         epsilon: The loss of the response, above 0 unless delta is.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         floor: gamma, the least probability of the public distribution, above 0.
         bits: Probabilities are whole numbers of 2^-bits.
 

@@ -70,7 +70,7 @@ class Prepared(Protocol):
 
     @property
     def delta(self) -> Fraction:
-        """What may go wrong."""
+        """The delta of (epsilon, delta)-DP."""
 
     def describe(self) -> documents.Document:
         """Name and whole numbers, as a JSON object."""

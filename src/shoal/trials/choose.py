@@ -87,7 +87,7 @@ def choose(
         sizes: Units of each group, clusters x arms, control first.
         space: Levels of the outcome.
         epsilon: The loss of one outcome.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         pooled: Whether all clusters share the histogram of an arm (cluster-free).
         levels: How many levels to use, `all`, or `auto` to have it chosen.
         floor: gamma, the least share of a level in a prior; None to have it chosen.

@@ -70,7 +70,7 @@ class _UnitMechanism(Mechanism):
 
     Attributes:
         epsilon: The loss of one outcome in all, without that of the clusters.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
     """
 
     epsilon: Amount
@@ -109,7 +109,7 @@ class _WithPrior(_UnitMechanism):
 
     Attributes:
         epsilon: The loss of one outcome in all, without that of the clusters.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         floor: gamma, the least share of a level in a prior; chosen unless given.
         histogram_scale: sigma, the noise of a count; chosen unless given.
         levels: Levels in use: `auto` takes as many as err least, `all`, or a number.
@@ -194,7 +194,7 @@ class UniformPrior(_UnitMechanism):
 
     Attributes:
         epsilon: The loss of one outcome.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         levels: Levels in use: `auto` takes as many as err least, `all`, or a number.
         expected: What is publicly known about outcomes, for the choice of levels.
     """

@@ -129,7 +129,7 @@ def calibrate(
     Args:
         kept: Positions of the levels in use.
         epsilon: The loss of one outcome in all.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         floor: gamma, above 0 and at most 1/K; None for 1/K.
         sigma: Noise of the histogram in counts; infinite for none, with a floor of 1/K.
 

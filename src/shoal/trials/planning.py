@@ -208,7 +208,7 @@ def plan(
         sizes: Units of each group, clusters x arms, control first; or units in all.
         space: Levels of the outcome.
         epsilon: The loss of one outcome.
-        delta: What may go wrong; noisy aggregates do not use it.
+        delta: The delta of (epsilon, delta)-DP; noisy aggregates do not use it.
         clusters: How many of equal size, if `sizes` is one number; 1 unless given.
         shares: Of the arms, control first, if `sizes` is one number; halves unless given.
         expected: What is publicly expected of outcomes; None for a family of expectations, of which

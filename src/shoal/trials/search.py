@@ -68,7 +68,7 @@ class Search:
         scenes: What may be expected, one each.
         options: Positions of the levels in use, one candidate each.
         epsilon: The loss of one outcome.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
     """
 
     scenes: list[Scene]

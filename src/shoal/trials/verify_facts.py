@@ -53,7 +53,7 @@ class Facts:
         rising: Whether clusters, arms but the control, and named units of a group are in order.
         named: Whether units have names.
         mechanism: The mechanism's name.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         loss: Stated loss of one outcome without that of the clusters.
         confidence: Of the intervals.
     """

@@ -54,7 +54,7 @@ def units_hold(
 
     Args:
         stated: Loss without that of the clusters.
-        delta: What may go wrong.
+        delta: The delta of (epsilon, delta)-DP.
         replaced: lambda in parts of 2^-32.
         floor: gamma in parts of 2^-32.
         weight: Steps a count.
