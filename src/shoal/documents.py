@@ -17,6 +17,8 @@ from shoal.packed import pack_integers, unpack_integers
 from shoal.plain_json import MOST_BYTES, Document, canonical_bytes, plain, strict
 from shoal.schema import fits
 
+# What a ledger's file starts with.
+_DATABASE = b"SQLite format 3\0"
 # Of a path in a message.
 _LONGEST = 300
 
@@ -68,10 +70,17 @@ def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str)
     """Read a document from a file.
 
     Raises:
-        DocumentError: Missing, unreadable, or not of the schema.
+        DocumentError: Missing, unreadable, a ledger, or not of the schema.
     """
-    data = read_bytes(path, what)
-    return parse(data, schema, f"{what} {checks.shown(os.fspath(path), _LONGEST)}")
+    data, name = read_bytes(path, what), f"{what} {checks.shown(os.fspath(path), _LONGEST)}"
+    if data.startswith(_DATABASE):
+        raise DocumentError(
+            f"{name} is a database, such as a ledger",
+            f"a {what} written by shoal",
+            "look at a ledger with `shoal ledger show LEDGER`, and check a manifest against it with"
+            " `shoal verify MANIFEST --ledger LEDGER`",
+        )
+    return parse(data, schema, name)
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:

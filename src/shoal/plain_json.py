@@ -63,7 +63,7 @@ def strict(text: bytes, what: str) -> object:
         {'a': 1}
         >>> strict(b'{"a":1,"a":2}', "a plan")
         Traceback (most recent call last):
-        shoal.errors.DocumentError: a plan is not written as shoal writes it; allowed: canonical ...
+        shoal.errors.DocumentError: a plan is not written as shoal writes it: it may have been ...
     """
     _bounded(text, what)
     try:
@@ -77,7 +77,7 @@ def strict(text: bytes, what: str) -> object:
         same = False
     if not same:
         raise _refused(
-            f"{what} is not written as shoal writes it",
+            f"{what} is not written as shoal writes it: it may have been changed",
             "canonical JSON: sorted keys, each once, no spaces, every number in its shortest form",
         )
     return found

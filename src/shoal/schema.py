@@ -48,12 +48,12 @@ def fits(document: Document, what: str) -> Document:
     Example:
         >>> fits({"schema": "shoal.occupancy/1"}, "occupancy")
         Traceback (most recent call last):
-        shoal.errors.DocumentError: the occupancy is damaged: it is not of its schema; ...
+        shoal.errors.DocumentError: the occupancy is damaged, or may have been changed: it is ...
     """
     name = str(document["schema"])
     if name.startswith("shoal.") and not validator(name.replace("/", "-"))(document):
         raise DocumentError(
-            f"the {what} is damaged: it is not of its schema",
+            f"the {what} is damaged, or may have been changed: it is not of its schema",
             "a document written by shoal, with nothing added, left out or of another type",
             "fetch it again, write it again, or have it delivered from the ledger",
         )

@@ -107,7 +107,7 @@ def checked(
     ):
         raise_alone(
             DocumentError(
-                "the manifest is damaged",
+                "the manifest is damaged, or may have been changed",
                 "a document written by shoal",
                 "fetch it again, or have it delivered from the ledger",
             )

@@ -124,6 +124,53 @@ def test_two_numbers_typed_as_one(shell: Shell, typed: list[str], told: str) -> 
     assert line.endswith(told.replace("bounds", "interval") + "\n")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify", "flights.ledger"],
+        ["verify", "flights.ledger", "--ledger", "flights.ledger"],
+        ["release", "flights.parquet", "flights.ledger", "--ledger", "flights.ledger"],
+    ],
+)
+def test_a_ledger_in_the_place_of_a_document(shell: Shell, arguments: list[str]) -> None:
+    """G-REFUSE: the line says what it is, and which command reads it."""
+    line = shell.bad(*arguments)
+    assert "'flights.ledger' is a database, such as a ledger; allowed: a " in line
+    assert "`shoal ledger show LEDGER`" in line
+    assert "`shoal verify MANIFEST --ledger LEDGER`" in line
+
+
+def test_an_edited_manifest_is_said_to_be_changed(shell: Shell) -> None:
+    """G-TAMPER: saved again by an editor, with a part more or with one of another type."""
+    shell.good(*RELEASE, "--output", "speeds.csv", "--manifest", "true.json")
+    true = json.loads((shell.folder / "true.json").read_text())
+    edited = {
+        "indented": json.dumps(true, indent=2).encode(),
+        "more": documents.canonical_bytes({**true, "note": "checked"}),
+        "text": documents.canonical_bytes({**true, "confidence": "95%"}),
+        "range": documents.canonical_bytes(
+            {**true, "plan": {**true["plan"], "bounds": [7.0, 0.0]}}
+        ),
+    }
+    for name, text in edited.items():
+        (shell.folder / f"{name}.json").write_bytes(text)
+        assert "may have been changed" in shell.bad("verify", f"{name}.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no columns in the first line of 'flights.csv', which is empty; allowed: a CSV file"),
+        ("\n", "no columns in the first line of 'flights.csv'; allowed: a CSV file"),
+        ("aircraft,place,speed\n", "no records in 'flights.csv'"),
+    ],
+)
+def test_an_empty_csv_file_is_one_line(shell: Shell, text: str, told: str) -> None:
+    """G-REFUSE: a file without a line, or without a record."""
+    (shell.folder / "flights.csv").write_text(text)
+    assert told in shell.bad("plan", "flights.csv", *PLAN, "--epsilon", "1")
+
+
 def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     """Another occupancy is refused, and the value at fault is not shown."""
     table = flights.neighbour(flights.table(), "N003", CANARY)

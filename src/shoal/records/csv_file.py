@@ -103,7 +103,8 @@ def header(path: str | os.PathLike[str]) -> list[str]:
     if not names or not whole:
         raise_alone(
             DataError(
-                f"no columns in the first line of {describe(path)}",
+                f"no columns in the first line of {describe(path)}"
+                + (", which is empty" if whole and not start else ""),
                 "a CSV file in UTF-8 whose first line names the columns, with commas between",
                 "check the file",
             )

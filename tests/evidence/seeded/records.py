@@ -13,9 +13,35 @@ _LATTICE = ("tests/records/test_lattice.py",)
 _BAD = ("tests/records/test_bad_records.py",)
 _OCCUPANCY = ("tests/records/test_occupancy.py",)
 _RELEASE = ("tests/release/test_release.py",)
+_CELLWISE = ("tests/records/test_csv_file.py",)
 _FRAMES = ("tests/records/test_frames.py",)
 
 FAULTS = (
+    Fault(
+        "the engine guesses the types of a CSV file from some of its rows",
+        "G-CELLWISE",
+        "records/csv_file.py",
+        'columns={f"column_{at}": "VARCHAR" for at in range(len(known))},\n'
+        "            auto_detect=False,",
+        'names=[f"column_{at}" for at in range(len(known))],',
+        _CELLWISE,
+    ),
+    Fault(
+        "a column with one whole number is read as whole numbers",
+        "G-CELLWISE",
+        "records/csv_file.py",
+        "return (text.isnull() | reduce(and_, holds)).all()",
+        "return (text.isnull() | reduce(and_, holds)).any()",
+        _CELLWISE,
+    ),
+    Fault(
+        "private numbers of a CSV file are whole ones",
+        "G-CELLWISE",
+        "records/csv_file.py",
+        'number = text.try_cast("float64")',
+        'number = text.try_cast("int64").cast("float64")',
+        _CELLWISE,
+    ),
     Fault(
         "engines clip values from above only",
         "G-REACH",

@@ -10,6 +10,7 @@ _GRID = ("tests/mechanisms/unbiased/test_grid.py",)
 _MIDDLE = ("tests/mechanisms/unbiased/test_middle.py",)
 _LOSSES = ("tests/unbiased/test_public.py",)
 _ATTACK = ("tests/unbiased/test_attack.py",)
+_DOUBT = ("tests/mechanisms/unbiased/test_doubt.py",)
 _UNBIASED = ("tests/mechanisms/unbiased/test_unbiased.py",)
 _SUMS = (
     "tests/mechanisms/unbiased/test_unbiased.py::test_losses_of_a_symmetric_mean_add_up_user_by_user",
@@ -19,6 +20,46 @@ _SLIP = (
 )
 
 FAULTS = (
+    Fault(
+        "bad guesses are half as many as their union bound",
+        "G-ERROR",
+        "mechanisms/unbiased/doubt.py",
+        "astray = min(astray, n * (wins + many))",
+        "astray = min(astray, n * (wins + many) / 2)",
+        _DOUBT,
+    ),
+    Fault(
+        "a bad guess is in one of the two windows",
+        "G-ERROR",
+        "mechanisms/unbiased/doubt.py",
+        "wins = coarse.windows * coarse.overtakes(",
+        "wins = coarse.overtakes(",
+        _DOUBT,
+    ),
+    Fault(
+        "no guess is never for far users",
+        "G-ERROR",
+        "mechanisms/unbiased/doubt.py",
+        "fail = min(fail, coarse.at_least(1 - low) + many)",
+        "fail = min(fail, coarse.at_least(1 - low))",
+        _DOUBT,
+    ),
+    Fault(
+        "means of clipped values are never too low",
+        "G-ERROR",
+        "mechanisms/unbiased/middle_doubt.py",
+        "mean = _bernstein(n, sd, t, both)",
+        "mean = _bernstein(n, sd, t, log)",
+        _DOUBT,
+    ),
+    Fault(
+        "one rare case of the values instead of two",
+        "G-ERROR",
+        "mechanisms/unbiased/middle_doubt.py",
+        "values = 2 * (most +",
+        "values = 1 * (most +",
+        _DOUBT,
+    ),
     Fault(
         "a user moves one bin of the coarse histogram",
         "G-COARSE",
