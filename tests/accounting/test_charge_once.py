@@ -29,7 +29,7 @@ CHARGE = Budget.of("1/2", "1e-9")
 
 def booking(name: str = "", question: str = "q", charge: Budget = CHARGE, **more: bool) -> Booking:
     """One question of a person's values."""
-    return Booking(question, name, PERSON, charge, **more)
+    return Booking(question, name, "cells", PERSON, charge, **more)
 
 
 def book_of(folder: Path, epsilon: object = 1, delta: object = "1e-8") -> Ledger:
@@ -70,10 +70,20 @@ def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> N
     assert book.spent == CHARGE
 
 
+def test_a_ledger_without_delta_says_so(tmp_path: Path) -> None:
+    """G-REFUSE: a release with delta is refused in words that name delta; nothing is drawn."""
+    book = book_of(tmp_path, delta=0)
+    with pytest.raises(BudgetError, match="made without delta; allowed: releases with delta 0"):
+        deliver(book, booking("may"), never)
+    assert book.entries() == []
+
+
 def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
     """G-UNIT: no guess fixes the unit of a ledger; where it is the ledger's it is none."""
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1)
-    guess = Booking("q", "may", Whose(PrivacyUnit("each row"), said=False), Budget.of("1/2"))
+    guess = Booking(
+        "q", "may", "trial", Whose(PrivacyUnit("each row"), said=False), Budget.of("1/2")
+    )
     before = book.path.read_bytes()
     with pytest.raises(InputError, match='privacy_unit="each row"'):
         deliver(book, guess, never)
@@ -90,7 +100,11 @@ def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
         with pytest.raises(BudgetError):
             deliver(book, booking("june", charge=charge), never)
     with pytest.raises(InputError, match="protects"):
-        deliver(book, Booking("q", "june", Whose(PrivacyUnit("device"), said=True), CHARGE), never)
+        deliver(
+            book,
+            Booking("q", "june", "cells", Whose(PrivacyUnit("device"), said=True), CHARGE),
+            never,
+        )
     assert book.spent == CHARGE
     assert deliver(book, booking("june"), drawing(b"2.7")).document == b"2.7"
     assert book.spent == Budget.of(1, "2e-9")
@@ -131,7 +145,7 @@ def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
 
     def slow() -> bytes:
-        row = Booking("row", "one", Whose(PrivacyUnit("row"), said=True), CHARGE)
+        row = Booking("row", "one", "cells", Whose(PrivacyUnit("row"), said=True), CHARGE)
         deliver(Ledger.open(book.path), row, drawing(b"theirs"))
         return b"ours"
 

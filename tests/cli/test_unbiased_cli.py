@@ -117,7 +117,10 @@ def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     again = shell.good(*BY_PLAN, "--again")
     assert again.startswith("delivered again: entry 1 of visits.ledger, recorded ")
     assert again.split("\n")[1:] == out.split("\n")[1:]
-    assert json.loads(shell.good(*BY_PLAN, "--again", "--json")) == manifest
+    shown = json.loads(shell.good(*BY_PLAN, "--again", "--json"))
+    delivery = shown.pop("delivery")
+    assert shown == manifest
+    assert (delivery["entry"], delivery["from_ledger"], delivery["charged"]) == (1, True, False)
     spent = shoal.Ledger.open("visits.ledger").spent
     assert spent.epsilon <= 1
     shell.good(*BY_PLAN, "--name", "second")

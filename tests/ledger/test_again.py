@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import trials, unbiased
 from shoal.errors import DataError, InputError, ShoalError
 from tests.support import flights
 
@@ -36,9 +38,50 @@ def test_a_recorded_release_says_that_it_is_one(how: dict[str, Any], tmp_path: P
     first = plan.release(flights.records(), ledger=book, name="May")
     again = plan.release(flights.records(), ledger=book, **how)
     assert (again.document, again.from_ledger) == (first.document, True)
-    assert "entry 1 recorded 20" in repr(again)
-    assert repr(again).endswith("named 'May'>")
+    assert "delivered again from the ledger, entry 1 recorded 20" in str(again)
+    assert repr(again).endswith("named 'May'; no value was read>")
+    assert repr(first).endswith("entry 1 of the ledger, named 'May'>")
     assert len(book.entries()) == 1
+
+
+def test_every_family_says_where_it_is_booked(tmp_path: Path) -> None:
+    """G-AGAIN: in str and repr: delivered again, recorded just now, or in no ledger."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
+    arm, values = np.arange(100) % 2, np.zeros(100)
+
+    def trial(**options: Any) -> Any:  # noqa: ANN401
+        made = trials.UniformPrior(1)
+        return made.privatize(arm, 1 - arm, space=trials.Space.binary(), **options)
+
+    def mean(**options: Any) -> Any:  # noqa: ANN401
+        return unbiased.clipped_mean(
+            values, interval=(-1, 1), bias=0.1, moment=unbiased.Moment(2, 1), epsilon=1, **options
+        )
+
+    for act, name in ((trial, "outcome_name"), (mean, "values_name")):
+        asked = {"ledger": book, "name": "May", "privacy_unit": "person", name: "x"}
+        said = [str(act()), str(act(**asked)), str(act(**asked)), repr(act(**asked))]
+        assert "not recorded in a ledger" in said[0]
+        assert "of the ledger, named 'May'" in said[1]
+        assert all("delivered again from the ledger, entry" in each for each in said[2:])
+        assert all("no value was read" in each for each in said[2:])
+    assert "not recorded" in repr(
+        flights.plan().release(flights.records(), noise=shoal.Simulated(1))
+    )
+    kept = trial()
+    kept.write_manifest(tmp_path / "trial.json")
+    assert "recorded" not in repr(trials.PrivateTrial.load(tmp_path / "trial.json"))
+
+
+def test_a_release_without_a_name_is_called_so(tmp_path: Path) -> None:
+    """G-AGAIN: a question held without a name, with one, or both is told in words."""
+    book, plan = flights.ledger(tmp_path, 5), flights.plan()
+    plan.release(flights.records(), ledger=book)
+    with pytest.raises(InputError, match="holds without a name, and no name"):
+        plan.release(flights.records(), ledger=book)
+    plan.release(flights.records(), ledger=book, name="June")
+    with pytest.raises(InputError, match="holds without a name and under 'June', and no name"):
+        plan.release(flights.records(), ledger=book)
 
 
 def test_records_of_another_shape_are_refused_on_delivery_too(tmp_path: Path) -> None:

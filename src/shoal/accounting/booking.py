@@ -29,6 +29,7 @@ class Booking:
     Attributes:
         question: Digest of everything public that decides the release, without its name.
         name: What the release is of, such as a period.
+        kind: What is released: `cells`, `trial` or `mean`.
         whose: Whose loss the charge is, and whether anybody said so.
         charge: The exact privacy loss.
         again: Whether a release recorded for the question may be delivered although no name says
@@ -37,6 +38,7 @@ class Booking:
 
     question: str
     name: str
+    kind: str
     whose: Whose
     charge: Budget
     again: bool = False
@@ -101,7 +103,8 @@ def deliver(
         >>> from shoal.accounting.unit import PrivacyUnit, Whose
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Ledger.create(folder.name + "/a.ledger", epsilon=1)
-        >>> booking = Booking("one", "May", Whose(PrivacyUnit("person"), True), Budget.of("1/2"))
+        >>> person = Whose(PrivacyUnit("person"), True)
+        >>> booking = Booking("one", "May", "cells", person, Budget.of("1/2"))
         >>> deliver(book, booking, lambda: b"3.1").document
         b'3.1'
         >>> deliver(book, booking, lambda: b"2.7").document
@@ -121,6 +124,7 @@ def deliver(
     entry = book.record(
         booking.question,
         name=booking.name,
+        kind=booking.kind,
         unit=whose.unit,
         epsilon=charge.epsilon,
         delta=charge.delta,
@@ -157,10 +161,8 @@ def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -
     check_shape()
     if booking.again and ("" in names or len(names) == 1):
         return book.find(booking.question, "" if "" in names else names[0])
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    more = ", ..." if len(names) > _SHOWN else ""
     raise InputError(
-        f"a question that the ledger {str(book.path)!r} holds under {shown}{more}, and no name",
+        f"a question that the ledger {str(book.path)!r} holds {_told_names(names)}, and no name",
         "a name, such as a period, that says what the release is of",
         "give a new name to draw and charge again, or that name to have the recorded one"
         if booking.again
@@ -169,20 +171,41 @@ def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -
     )
 
 
-def told_again(entry: Link) -> str:
-    """What a recorded release says of itself when it is delivered again.
+def _told_names(names: list[str]) -> str:
+    """Under which names a question is held."""
+    named = ", ".join(repr(name) for name in names[:_SHOWN] if name)
+    parts = ["without a name"] * ("" in names) + [f"under {named}"] * bool(named)
+    return " and ".join(parts) + (", ..." if len(names) > _SHOWN else "")
+
+
+def told(entry: Link | None, *, again: bool) -> str:
+    """What a release says of where it is booked, and whether it was drawn just now.
+
+    Args:
+        entry: Of the ledger; None if no ledger has it.
+        again: Whether it had been recorded before.
 
     Example:
         >>> from shoal.accounting.budget import Budget
         >>> from shoal.accounting.ledger_entry import Link
         >>> from shoal.accounting.unit import PrivacyUnit
-        >>> loss = Budget.of(1)
-        >>> when, unit = "2026-06-01T08:00:00+00:00", PrivacyUnit("person")
-        >>> told_again(Link(3, "q", "May", unit, loss.epsilon, loss.delta, loss, when, "", "", ""))
-        ", entry 3 recorded 2026-06-01T08:00:00+00:00, named 'May'"
+        >>> loss, unit = Budget.of(1), PrivacyUnit("person")
+        >>> charge = unit, loss.epsilon, loss.delta, loss
+        >>> may = Link(3, "q", "May", "cells", *charge, "2026-06-01T08:00:00+00:00", "", "", "")
+        >>> told(may, again=False), told(None, again=False)
+        ("entry 3 of the ledger, named 'May'", 'not recorded in a ledger')
+        >>> told(may, again=True).split(", ")[:2]
+        ['delivered again from the ledger', 'entry 3 recorded 2026-06-01T08:00:00+00:00']
     """
-    named = f", named {entry.name!r}" if entry.name else ", without a name"
-    return f", entry {entry.number} recorded {entry.recorded_at}{named}"
+    if entry is None:
+        return "not recorded in a ledger"
+    named = f"named {entry.name!r}" if entry.name else "without a name"
+    if not again:
+        return f"entry {entry.number} of the ledger, {named}"
+    return (
+        f"delivered again from the ledger, entry {entry.number} recorded {entry.recorded_at}, "
+        f"{named}; no value was read"
+    )
 
 
 def check_name(name: object) -> None:

@@ -190,6 +190,7 @@ class Ledger:
         delta: Amount = 0,
         document: bytes,
         name: str = "",
+        kind: str = "",
     ) -> Entry:
         """Record a result and its charge in one durable transaction; deliver what is returned.
 
@@ -205,6 +206,7 @@ class Ledger:
             delta: The same for delta.
             document: The result, kept byte for byte.
             name: What the release is of, such as a period: another name is charged again.
+            kind: What is released, such as `cells`; shown, and not part of the question.
 
         Raises:
             InputError: An argument is not usable, or the ledger is about another privacy unit.
@@ -214,9 +216,10 @@ class Ledger:
         charge = booked(Budget.of(epsilon, delta))
         _text(question, "question")
         _text(name, "name", empty=True)
+        _text(kind, "kind", empty=True)
         _document(document)
-        whose = PrivacyUnit.of(unit)
-        return self._append(Draft(question, name, whose, charge, document, digest_of(document)))
+        whose, digest = PrivacyUnit.of(unit), digest_of(document)
+        return self._append(Draft(question, name, kind, whose, charge, document, digest))
 
     def verify(self, head: str | None = None) -> None:
         """Recompute the whole chain of hashes and every running sum of charges.
@@ -312,6 +315,13 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
 
 
 def _refuse_beyond(budget: Budget, spent: Budget, charge: Budget) -> None:
+    if charge.delta and not budget.delta:
+        raise BudgetError(
+            f"a charge with delta, {charge.show(up=True)}, to a ledger made without delta",
+            "releases with delta 0, that is pure differential privacy",
+            "make the release with delta=0, or make the ledger of a data set with a delta from the "
+            "start: a budget never changes",
+        )
     if not added(spent, charge).within(budget):
         raise BudgetError(
             f"a charge of {charge.show(up=True)}",

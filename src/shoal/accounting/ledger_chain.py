@@ -32,25 +32,25 @@ TABLES = (
     """CREATE TABLE head (
     number INTEGER NOT NULL, hash TEXT NOT NULL, place BLOB NOT NULL, seal TEXT NOT NULL)""",
     """CREATE TABLE entry (
-    number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
-    epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
+    number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+    unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
     spent_delta TEXT NOT NULL, recorded_at TEXT NOT NULL, document_sha256 TEXT NOT NULL,
     previous TEXT NOT NULL, hash TEXT NOT NULL, document BLOB NOT NULL)""",
     "CREATE UNIQUE INDEX one ON entry (question, name)",
     "CREATE UNIQUE INDEX two ON entry (question, name)",
 )
 _LINKS = (
-    "SELECT number, question, name, unit, epsilon, delta, spent_epsilon, spent_delta, "
+    "SELECT number, question, name, kind, unit, epsilon, delta, spent_epsilon, spent_delta, "
     "recorded_at, document_sha256, previous, hash FROM entry "
 )
 _ENTRIES = _LINKS.replace(" FROM ", ", document FROM ")
-_INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _HASH = "SELECT hash FROM entry WHERE number = ?"
 _PREVIOUS = "SELECT previous FROM entry WHERE number = ?"
 # Each is answered by an index alone, without a look at the entries.
 _NUMBER = "SELECT number FROM entry INDEXED BY {} WHERE question = ? AND name = ?"
 _NAMES = "SELECT name, number FROM entry INDEXED BY {} WHERE question = ? ORDER BY name LIMIT ?"
-_LINK_TYPES = (int, *[str] * 11)
+_LINK_TYPES = (int, *[str] * 12)
 
 
 class State(NamedTuple):
@@ -159,7 +159,7 @@ class Chain:
     def append(self, entry: Entry) -> None:
         """Write an entry and move the head to it."""
         facts = (
-            *(entry.number, entry.question, entry.name, entry.unit.to_text()),
+            *(entry.number, entry.question, entry.name, entry.kind, entry.unit.to_text()),
             *(text(entry.epsilon), text(entry.delta)),
             *(text(entry.spent.epsilon), text(entry.spent.delta)),
             *(entry.recorded_at, entry.document_sha256, entry.previous, entry.hash),
@@ -278,13 +278,14 @@ def _whole(link: AnyLink, path: Path) -> AnyLink:
 def _parts(row: tuple[Any, ...], path: Path) -> dict[str, Any]:
     if not all(isinstance(part, kind) for part, kind in zip(row, _LINK_TYPES, strict=True)):
         raise damaged(path, "an entry with parts of the wrong type")
-    number, question, name, unit, epsilon, delta, spent_epsilon, spent_delta, *rest = row
+    number, question, name, kind, unit, epsilon, delta, spent_epsilon, spent_delta, *rest = row
     charge, spent = _budget(epsilon, delta, path), _budget(spent_epsilon, spent_delta, path)
     recorded_at, document_sha256, previous, stored = rest
     return {
         "number": number,
         "question": question,
         "name": name,
+        "kind": kind,
         "unit": _unit(unit, path),
         "epsilon": charge.epsilon,
         "delta": charge.delta,

@@ -61,6 +61,7 @@ class Link:
         number: 1 for the first, without gaps.
         question: What was asked: a digest of everything public that decides the release.
         name: What the release is of, such as a period; a question and a name are charged once.
+        kind: What was released: `cells`, `trial` or `mean`; empty if the caller does not say.
         unit: Whose loss the charge is.
         epsilon: Charged privacy loss.
         delta: Charged delta.
@@ -74,6 +75,7 @@ class Link:
     number: int
     question: str
     name: str
+    kind: str
     unit: PrivacyUnit
     epsilon: Fraction
     delta: Fraction
@@ -100,6 +102,7 @@ class Link:
             number=self.number,
             question=self.question,
             name=self.name,
+            kind=self.kind,
             unit=self.unit.to_text(),
             epsilon=text(self.epsilon),
             delta=text(self.delta),
@@ -133,6 +136,7 @@ class Draft:
     Attributes:
         question: See `Link`.
         name: See `Link`.
+        kind: See `Link`.
         unit: See `Link`.
         charge: What is booked, rounded against us.
         document: The result.
@@ -141,6 +145,7 @@ class Draft:
 
     question: str
     name: str
+    kind: str
     unit: PrivacyUnit
     charge: Budget
     document: bytes = field(repr=False)
@@ -152,6 +157,7 @@ class Draft:
             "number": last.number + 1 if last else 1,
             "question": self.question,
             "name": self.name,
+            "kind": self.kind,
             "unit": self.unit,
             "epsilon": self.charge.epsilon,
             "delta": self.charge.delta,

@@ -280,7 +280,8 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
             "use the version of shoal that wrote it",
         )
     schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    if sorted(sql for (sql,) in schema) != sorted(TABLES):
+    # Not in order: a damaged text may be bytes.
+    if len(schema) != len(TABLES) or {sql for (sql,) in schema} != set(TABLES):
         raise foreign(path, "a database with other tables than a ledger's")
     return read_founding(connection, path)
 

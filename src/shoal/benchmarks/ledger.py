@@ -71,7 +71,7 @@ def charge(book: Ledger, what: str) -> float:
 
 def _draft(what: str) -> Draft:
     question = hashlib.sha256(what.encode()).hexdigest()
-    return Draft(question, "bench", UNIT, CHARGE, DOCUMENT, digest_of(DOCUMENT))
+    return Draft(question, "bench", "cells", UNIT, CHARGE, DOCUMENT, digest_of(DOCUMENT))
 
 
 def _new(path: Path) -> Ledger:

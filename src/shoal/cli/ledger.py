@@ -46,7 +46,7 @@ def create(
 
 @app.command("show")
 def show_ledger(path: Book, as_json: Json = False) -> None:
-    """Show the unit, the budget, what is spent, and each release's name, charge and running sum.
+    """Show the unit, the budget, what is spent, and each release's kind, charge, sum and name.
 
     Example: shoal ledger show flights.ledger
     """
@@ -94,14 +94,30 @@ def _lines(book: Ledger, links: list[Link]) -> list[str]:
     ]
     if budget.delta:
         lines.append(f"budget delta {shown(budget.delta)}, spent {shown(spent.delta)}")
-    for link in links:
-        delta = f"  delta {shown(link.delta):<9} sum {shown(link.spent.delta):<9}"
-        lines.append(
-            f"{link.number:>4}  epsilon {shown(link.epsilon):<9} sum {shown(link.spent.epsilon):<9}"
-            f"{delta if budget.delta else ''}  {link.recorded_at}  {link.question[:12]}  "
-            f"{link.name or '(no name)'}"
-        )
+    if links:
+        lines += _table(links, deltas=bool(budget.delta))
     return [*lines, f"head {last.hash if last else book.head}"]
+
+
+def _table(links: list[Link], *, deltas: bool) -> list[str]:
+    """One row an entry, below the columns' names; the name comes last, as it may be long."""
+    from shoal.accounting.rational import show as shown
+
+    heads = ["entry", "kind", "epsilon", "sum", *["delta", "sum of delta"] * deltas]
+    rows = [[*heads, "recorded at (UTC)", "question", "name"]]
+    for link in links:
+        both = [shown(link.delta), shown(link.spent.delta)] * deltas
+        rows.append(
+            [
+                *(str(link.number), link.kind or "other"),
+                *(shown(link.epsilon), shown(link.spent.epsilon), *both),
+                *(link.recorded_at.removesuffix("+00:00"), link.question[:12]),
+                link.name or "without a name",
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (zip(row, widths, strict=True) for row in rows)
+    return ["  ".join(text.ljust(width) for text, width in row).rstrip() for row in padded]
 
 
 def _document(book: Ledger, links: list[Link]) -> dict[str, Any]:
@@ -115,7 +131,9 @@ def _document(book: Ledger, links: list[Link]) -> dict[str, Any]:
         "entries": [
             {
                 "number": link.number,
+                "kind": link.kind,
                 "name": link.name,
+                "unit": link.unit.to_document(),
                 "question": link.question,
                 **_pair(link.charge),
                 "spent": _pair(link.spent),

@@ -91,9 +91,9 @@ class Delivered(Protocol):
 
 
 def show_release(done: Delivered, ledger: Path, text: Callable[[], str], *, as_json: bool) -> None:
-    """Print the manifest, or which entry holds a release, what it cost, and what it says."""
+    """Print which entry holds a release, what it cost, and what it says; or all that as JSON."""
     if as_json:
-        show_json(done.manifest)
+        show_json({**done.manifest, "delivery": _delivery(done.entry, again=done.from_ledger)})
         return
     if done.entry is not None:
         show(_entry(done.entry, ledger, again=done.from_ledger))
@@ -111,6 +111,18 @@ def _entry(entry: Entry, ledger: Path, *, again: bool) -> str:
         )
     named = f", named {entry.name!r}" if entry.name else ""
     return f"recorded: {where}{named}, {entry.charge.show(up=True)}, for {entry.unit}"
+
+
+def _delivery(entry: Entry | None, *, again: bool) -> dict[str, Any] | None:
+    """How a release was delivered, beside its manifest."""
+    if entry is None:
+        return None
+    return {
+        "entry": entry.number,
+        "recorded_at": entry.recorded_at,
+        "from_ledger": again,
+        "charged": not again,
+    }
 
 
 def settings_of(texts: list[str]) -> dict[str, str | int | float]:

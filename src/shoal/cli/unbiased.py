@@ -221,7 +221,7 @@ def release(
             values_name=value,
         )
     with delivering(done.entry, ledger, (done.write_manifest, manifest), force=force):
-        show_release(done, ledger, lambda: str(done), as_json=as_json)
+        show_release(done, ledger, lambda: done.sentence, as_json=as_json)
 
 
 @app.command()

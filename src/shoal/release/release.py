@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks, documents, outputs, tables
-from shoal.accounting.booking import Booking, check_name, deliver, told_again
+from shoal.accounting.booking import Booking, check_name, deliver, told
 from shoal.accounting.budget import Budget
 from shoal.accounting.ledger import Ledger
 from shoal.accounting.rational import show
@@ -60,10 +60,9 @@ class Release:
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated release" if self.simulated else "release"
-        again = told_again(self.entry) if self.entry and self.from_ledger else ""
         return (
             f"<{kind} of {len(self.plan.released)} cells, "
-            f"epsilon {show(self.plan.exact_epsilon)}{again}>"
+            f"epsilon {show(self.plan.exact_epsilon)}, {told(self.entry, again=self.from_ledger)}>"
         )
 
     @cached_property
@@ -201,6 +200,7 @@ def carry_out(
     booking = Booking(
         question_of(plan, described, whose.unit),
         name,
+        "cells",
         whose,
         Budget(plan.exact_epsilon, plan.exact_delta),
         again,

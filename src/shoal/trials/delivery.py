@@ -56,7 +56,7 @@ def deliver_trial(
     if ledger is None:
         return PrivateTrial(make())
     whose = Whose(question.unit, said)
-    booking = Booking(question.key, question.name, whose, question.charge, again)
+    booking = Booking(question.key, question.name, "trial", whose, question.charge, again)
     # The question holds the whole assignment: other units are another question.
     done = deliver(ledger, booking, make)
     return PrivateTrial(done.document, done.entry, done.from_ledger)

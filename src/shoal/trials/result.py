@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 import numpy as np
 
 from shoal import checks, documents, files, tables
-from shoal.accounting.booking import told_again
+from shoal.accounting.booking import told
 from shoal.accounting.budget import Budget
 from shoal.accounting.rational import round_up, show
 from shoal.checks import check_confidence
@@ -44,11 +44,13 @@ class PrivateTrial:
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry, or None.
         from_ledger: Whether it had been recorded before: no outcome was used, nothing charged.
+        loaded: Whether it is from a manifest's file, which knows no ledger.
     """
 
     document: bytes
     entry: Entry | None = None
     from_ledger: bool = False
+    loaded: bool = False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -57,7 +59,7 @@ class PrivateTrial:
         Raises:
             DocumentError: Missing, or not a trial's manifest.
         """
-        found = cls(documents.read_bytes(path, "manifest"))
+        found = cls(documents.read_bytes(path, "manifest"), loaded=True)
         documents.parse(found.document, SCHEMA, f"manifest {os.fspath(path)!r}")
         return found
 
@@ -200,10 +202,11 @@ class PrivateTrial:
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated trial" if self.simulated else "trial"
-        again = told_again(self.entry) if self.entry and self.from_ledger else ""
+        # A manifest that was loaded does not say whether a ledger has it.
+        booked = "" if self.loaded else f", {told(self.entry, again=self.from_ledger)}"
         return (
             f"<{kind} of {self.assignment.n} units, {self.mechanism}, "
-            f"epsilon {show(self.epsilon)}{again}>"
+            f"epsilon {show(self.epsilon)}{booked}>"
         )
 
     def _read(self, part: Callable[[documents.Document], T]) -> T:

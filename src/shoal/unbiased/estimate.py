@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal import documents, files
-from shoal.accounting.booking import told_again
+from shoal.accounting.booking import told
 from shoal.accounting.rational import round_up
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ class UnbiasedEstimate:
         """
         files.write_bytes(path, self.document, overwrite=overwrite)
 
-    def __str__(self) -> str:
-        """One line."""
+    @property
+    def sentence(self) -> str:
+        """The estimate and its errors in one line, without where it is booked."""
         low, high = self.interval
         kind = "simulated " if self.simulated else ""
         failed = ", coarse step failed" if self.coarse_failed else ""
@@ -123,7 +124,10 @@ class UnbiasedEstimate:
             f"bias at most {self.bias_bound:.3g}, {losses}{failed}"
         )
 
+    def __str__(self) -> str:
+        """One line, with where it is booked, and whether it was drawn just now."""
+        return f"{self.sentence}; {told(self.entry, again=self.from_ledger)}"
+
     def __repr__(self) -> str:
-        """One line, and whether it was recorded before."""
-        again = told_again(self.entry) if self.entry and self.from_ledger else ""
-        return f"<{self}{again}>"
+        """The same."""
+        return f"<{self}>"

@@ -81,7 +81,9 @@ def carry_out(
         )
     question = question_of(plan, values_name, unit)
     # The counts, all that is public of the records, are part of the plan and checked above.
-    found = deliver(ledger, Booking(question, name, whose, plan.estimator.loss, again), draw)
+    found = deliver(
+        ledger, Booking(question, name, "mean", whose, plan.estimator.loss, again), draw
+    )
     return UnbiasedEstimate(
         plan.estimator, found.document, found.entry,
         from_ledger=found.from_ledger, confidence=confidence,
