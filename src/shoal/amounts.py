@@ -53,6 +53,8 @@ def _fraction(value: object) -> Fraction:
         return Fraction(int(value.numerator), int(value.denominator))
     # NumPy writes some of its numbers with their type.
     written = value if isinstance(value, str) else str(value)
-    if len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written):
+    if len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written) or "_" in written:
+        raise ValueError
+    if not written.isascii():
         raise ValueError
     return Fraction(written)

@@ -18,6 +18,9 @@ _BESIDE_LEDGERS = ("-journal", "-wal", "-shm")
 # https://www.sqlite.org/fileformat.html: the first bytes, the application's own, and zeros.
 _IN_ALL_LEDGERS = ((0, b"SQLite format 3\0"), (68, b"Shoa" + bytes(20)))
 _START = 100
+# A database of DuckDB and a file of Parquet; what shoal writes has a mark near its end.
+_DUCKDB, _PARQUET, MARK = b"DUCK", b"PAR1", b"shoal.output"
+_END = 2**16
 # Of a name: file systems take 255 bytes, and a draft has a longer one.
 _LONGEST = 230
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -88,7 +91,7 @@ def place_of(path: str | os.PathLike[str]) -> Path:
             "a text or a path",
             "give a file name",
         )
-    if target.name.endswith(_BESIDE_LEDGERS):
+    if target.name.lower().endswith(_BESIDE_LEDGERS):
         raise DocumentError(
             f"an output named {os.fspath(target)!r}",
             f"a name that does not end in {', '.join(_BESIDE_LEDGERS)}: a ledger keeps such files",
@@ -101,7 +104,7 @@ def check_free(target: Path, *, overwrite: bool) -> None:
     """Refuse a place where something is that must not be replaced.
 
     Raises:
-        DocumentError: A file and no `overwrite`, a ledger, or no regular file.
+        DocumentError: A file and no `overwrite`, a ledger or records, or no regular file.
     """
     if not os.path.lexists(target):
         return
@@ -111,10 +114,10 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         )
     if not overwrite:
         raise _there(target)
-    if target.exists() and is_database(target):
+    if target.exists() and (is_database(target) or _holds_records(target)):
         raise DocumentError(
-            f"{os.fspath(target)!r} is a ledger, or another database",
-            "any other file: a ledger is never replaced",
+            f"{os.fspath(target)!r} is a ledger or another database, or somebody's Parquet file",
+            "any other file: a ledger or a file of records is never replaced",
             "choose another name",
         )
 
@@ -153,6 +156,18 @@ def is_database(path: Path) -> bool:
     except (OSError, ValueError):
         return True
     return True
+
+
+def _holds_records(path: Path) -> bool:
+    """Whether a file that is no database of SQLite is one of DuckDB, or Parquet by others."""
+    try:
+        with GATE, path.open("rb") as stream:
+            start = stream.read(_START)
+            stream.seek(max(0, path.stat().st_size - _END))
+            end = stream.read(_END)
+    except OSError:
+        return True
+    return start[8:12] == _DUCKDB or (start.startswith(_PARQUET) and MARK not in end)
 
 
 def _starts_like_a_ledger(path: Path) -> bool:

@@ -79,6 +79,9 @@ def _arrow(array: pa.Array[Any]) -> Iterator[NDArray[Any]]:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
+        # Texts of categories may be shared; numbers in their place may be a column of their own.
+        if not _worded(array.dictionary.type):
+            yield from _arrow(array.dictionary)
         array = array.indices
     buffers = array.buffers()[1:]
     bits = _width(array.type)
@@ -88,6 +91,12 @@ def _arrow(array: pa.Array[Any]) -> Iterator[NDArray[Any]]:
         yield from (each[start:stop] for each in _bytes(buffers[:1]))
     elif len(array):
         yield from _bytes(buffers)
+
+
+def _worded(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def _width(kind: pa.DataType) -> int:

@@ -99,8 +99,8 @@ def _csv(table: pa.Table) -> bytes:
 def _parquet(table: pa.Table) -> bytes:
     from pyarrow import parquet
 
-    stream = io.BytesIO()
-    parquet.write_table(table, stream)
+    stream, known = io.BytesIO(), table.schema.metadata or {}
+    parquet.write_table(table.replace_schema_metadata({**known, files.MARK: b"table"}), stream)
     return stream.getvalue()
 
 

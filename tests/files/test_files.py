@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import shoal
-from shoal import files
+from shoal import files, tables
 from shoal.errors import DocumentError
 from tests.support import flights
 
@@ -210,3 +213,30 @@ def test_no_path_at_all(path: Any) -> None:  # noqa: ANN401
     """One clear message."""
     with pytest.raises(DocumentError):
         files.write_bytes(path, b"x")
+
+
+def _table() -> pa.Table:
+    return pa.table({"user": pa.array([1, 2]), "value": pa.array([3.0, 4.0])})
+
+
+def test_records_are_never_replaced(tmp_path: Path) -> None:
+    """G-OUTPUTS: an engine may read a file that no path of ours names; forced, too."""
+    parquet.write_table(_table(), tmp_path / "a.parquet")
+    base = duckdb.connect(str(tmp_path / "b.duckdb"))
+    base.sql("create table t as select 1 as x")
+    base.close()
+    for name in ("a.parquet", "b.duckdb"):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(DocumentError, match="a file of records is never replaced"):
+            files.write_bytes(tmp_path / name, b"new", overwrite=True)
+        assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) -> None:
+    """G-OUTPUTS: what shoal wrote carries its mark, also among many columns."""
+    for table in (_table(), pa.table({f"c{at}": pa.array([at]) for at in range(900)})):
+        path = tmp_path / "out.parquet"
+        tables.write(table, path, overwrite=True)
+        tables.write(table, path, overwrite=True)
+        assert parquet.read_table(path).equals(table)
+        path.unlink()

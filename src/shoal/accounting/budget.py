@@ -14,6 +14,8 @@ from shoal.errors import InputError
 
 Amount = Fraction | float | int | str
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
+# Of all releases of a data set together; more is a slip of the keyboard.
+MOST_TOTAL = Fraction(10**15)
 
 _STORED = re.compile(r"(-?[0-9]+)/([0-9]+)")
 
@@ -65,6 +67,9 @@ class Budget:
         budget = cls.of(epsilon, delta)
         if budget.epsilon == 0:
             raise _bad("epsilon", "0", "a finite number above 0", "1")
+        if budget.epsilon > MOST_TOTAL:
+            shown = checks.shown(epsilon)
+            raise _bad("epsilon", shown, f"at most {float(MOST_TOTAL):g}", "1")
         if budget.delta >= 1:
             raise _bad("delta", checks.shown(delta), "a number from 0 to below 1", "0")
         return budget

@@ -58,6 +58,7 @@ def numbers(table: pa.Table, value: str) -> Any:  # noqa: ANN401
     import pyarrow as pa
 
     from shoal.errors import DataError
+    from shoal.floats import floats
 
     column = table.column(value)
     kind = column.type
@@ -65,4 +66,4 @@ def numbers(table: pa.Table, value: str) -> Any:  # noqa: ANN401
         raise DataError(
             f"a value column {value!r} of {kind}", "numbers", "convert the column to numbers"
         )
-    return column.cast(pa.float64(), safe=False).to_numpy()
+    return floats(column)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "shoal.occupancy/1"
 # Sums of counts, and of their products with ticks, stay within 64 bits.
-_MOST_RECORDS = 2**40
+# Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
+_MOST_RECORDS = 2**36
 _PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
 
 

@@ -170,12 +170,12 @@ def _expression(
 
     columns: dict[str, Any] = {"user": _bytes(table, table[records.user])}
     names: list[list[str]] = []
-    for rule in records.rules:
+    for number, rule in enumerate(records.rules):
         parts = [_bytes(table, part) for part in rule.engine(table)]
-        names.append([f"{rule.name}_{at}" for at in range(len(parts))])
+        names.append([f"key_{number}_{at}" for at in range(len(parts))])
         columns.update(zip(names[-1], parts, strict=True))
     keys = list(columns)
-    value: EngineColumn = table[records.value].cast("float64")
+    value = _floats(table[records.value])
     # Only arithmetic tells NaN from numbers everywhere: range checks and even isnan() are answered
     # by DuckDB from a Parquet file's statistics, which leave NaN out.
     finite = value - value == 0.0
@@ -190,6 +190,12 @@ def _expression(
         for at, measure in enumerate(measures):
             found[MEASURED[at]] = measure.ticks(rows.tick, records.lattice).cast(kind).sum()
     return rows.group_by(keys).agg(**found), names
+
+
+def _floats(value: EngineColumn) -> EngineColumn:
+    """Values in floating point; decimals by their text, whose digits no other cell decides."""
+    text = value.cast("string") if value.type().is_decimal() else value
+    return text.cast("float64")
 
 
 def _bytes(table: EngineTable, key: EngineColumn) -> EngineColumn:

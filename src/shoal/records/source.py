@@ -192,8 +192,8 @@ def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def literal_name(path: str | os.PathLike[str]) -> str:
-    """A name for DuckDB that is one file: no pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", os.fspath(path))
+    """A name for DuckDB that is one file: no pattern, and no address of another machine."""
+    return re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100
 
 
 def duckdb() -> Engine:

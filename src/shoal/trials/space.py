@@ -148,7 +148,8 @@ class Space:
         Guarantees: G-CELLWISE.
         """
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from shoal.floats import floats
 
         if untyped(outcomes) and self.labels is None:
             raise DataError(
@@ -160,16 +161,13 @@ class Space:
             array = _in_arrow(outcomes, labelled=self.labels is not None)
             if self.labels is not None:
                 return self._labelled(array.cast(pa.string()))
-            if pa.types.is_boolean(array.type):
-                array = pc.cast(array, pa.uint8())
-            found = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            found = np.array(found, dtype=np.float64)
+            found = floats(array)
         except Exception:  # noqa: BLE001
             # The text of the engine's error may hold an outcome.
             found = None
         if found is None or found.ndim != 1:
             raise _bad_outcomes(self.labels is not None)
-        return np.array(found, dtype=np.float64)
+        return found
 
     def encode(
         self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Sequence[int]

@@ -39,7 +39,7 @@ MECHANISMS: dict[str, type[MeanMechanism]] = {
 # Users are bounded in all cells at once, whatever statistics are released.
 BOUNDINGS: dict[str, type[MeanMechanism]] = {kind.name: kind for kind in (ClipUser, Optimal)}
 OBJECTIVES: dict[str, type[MeanMechanism]] = {"typical": Adaptive, "worst_case": WorstCaseOptimal}
-MOST_RECORDS = 2**40
+MOST_RECORDS = 2**36
 _CHOICES: dict[str, tuple[str, ...]] = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
