@@ -117,3 +117,12 @@ def test_long_amounts_are_printed_shortly(value: Fraction) -> None:
     """However many digits they have."""
     assert str(Budget(value)).startswith("epsilon about ")
     assert len(str(Budget(value))) < 50
+
+
+@pytest.mark.parametrize(
+    "value", ["1e400", 10**16, "1000000000000001", "1_0", "\uff10.5", "1e-4_0"]
+)
+def test_totals_beyond_reason_and_odd_digits_are_refused(value: object) -> None:
+    """G-REFUSE: a slip of the keyboard makes no ledger."""
+    with pytest.raises(InputError, match="epsilon is"):
+        Budget.total(value)  # type: ignore[arg-type]

@@ -32,7 +32,8 @@ def test_a_decimal_is_read_alike_with_any_number_of_digits(
 def test_a_half_is_a_half_at_every_scale(scale: int) -> None:
     """G-CELLWISE: Arrow's own cast gives less at 11 digits, among others."""
     kind = pa.decimal128(38, max(scale, 1))
-    for column in (pa.array([Decimal("0.5")], kind), pa.chunked_array([[Decimal("0.5")]], kind)):
+    array = pa.array([Decimal("0.5")], kind)
+    for column in (array, pa.chunked_array([array])):
         assert floats(column).tolist() == [0.5]
 
 

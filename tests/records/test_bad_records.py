@@ -158,3 +158,25 @@ def test_sums_that_may_not_fit_64_bits_are_refused(bits: int) -> None:
     check_size(most, lattice)
     with pytest.raises(DataError, match="64-bit sums"):
         check_size(most + 1, lattice)
+
+
+@pytest.mark.parametrize("name", ["measure", "measure_0", "key", "tick", "user", "count", "place"])
+@pytest.mark.parametrize("texts", [True, False])
+def test_cells_may_have_any_name_but_those_of_results(
+    tmp_path: Path, name: str, *, texts: bool
+) -> None:
+    """A column is never taken for a sum of its own pass: it works, or is refused by its name."""
+    cells = ["a", "b", "a"] if texts else [1, 2, 1]
+    source = pa.table({"who": [1, 2, 3], name: cells, "v": [1.0, 2.0, 3.0]})
+    try:
+        records = shoal.Records(source, user="who", value="v", bounds=(0, 9), cell=[name])
+    except InputError as error:
+        assert f"named {name};" in str(error)  # noqa: PT017
+        return
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 9), epsilon=1, statistics=("mean", "share_above(4)"),
+        worthless="keep",
+    )  # fmt: skip
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    found = plan.release(records, ledger=book).table()
+    assert set(found.column(name).to_pylist()) == set(cells)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,6 @@ from shoal.errors import DataError, ShoalError
 from shoal.records.units import read_columns
 from shoal.release.release import drawing_of
 from tests.support.tape import Tape, lost
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # More rows than engines guess types from.
 MANY = 21_000
@@ -226,3 +224,14 @@ def test_a_file_holds_what_a_table_holds(tmp_path: Path) -> None:
         for name in ("a.csv", "a.parquet")
     )
     assert one.to_pydict() == two.to_pydict()
+
+
+def test_a_name_like_an_address_is_the_local_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-CELLWISE: the file that was looked at is the one that is read."""
+    monkeypatch.chdir(tmp_path)
+    Path("file:").mkdir()
+    Path("file:/a.csv").write_text("user,v,c\n1,2,x\n")
+    found = shoal.Records("file:/a.csv", user="user", value="v", bounds=(0, 9), cell=["c"])
+    assert found.occupancy().count.tolist() == [1]

@@ -29,6 +29,15 @@ def test_every_form_of_one_column_is_recognised(form: Callable[[Any], tuple[Any,
     assert shared(other, one)
 
 
+def test_numbers_that_serve_as_categories_are_recognised() -> None:
+    """G-ROLES: the dictionary of a column may be the whole other column."""
+    outcome = pa.array(NUMBERS)
+    coded = pa.DictionaryArray.from_arrays(np.arange(40), outcome)
+    assert shared(coded, outcome)
+    assert shared(outcome, pa.chunked_array([coded]))
+    assert not shared(coded, pa.array(NUMBERS.copy()))
+
+
 @pytest.mark.parametrize(
     "frame",
     [
