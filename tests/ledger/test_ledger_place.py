@@ -213,3 +213,14 @@ def test_a_folder_that_was_removed_is_told_in_words(
     gone.rmdir()
     with pytest.raises(ShoalError):
         act()
+
+
+def test_links_that_lead_in_a_circle_are_told_in_words(tmp_path: Path) -> None:
+    """G-FUZZ: neither made nor opened, and nothing is left beside them."""
+    path = tmp_path / "loop.ledger"
+    path.symlink_to(path)
+    with pytest.raises(LedgerError):
+        Ledger.create(path, epsilon=1)
+    with pytest.raises(LedgerError):
+        Ledger.open(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["loop.ledger"]

@@ -10,12 +10,9 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from shoal.errors import LedgerError, raise_alone
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
 _BESIDE = ("-journal", "-wal", "-shm")
@@ -51,7 +48,8 @@ def look(path: Path) -> None:
 
 def place_of(path: Path) -> bytes:
     """Where a ledger lies, links followed, as it is noted within."""
-    return os.fsencode(path.resolve())
+    # `Path.resolve` raises a RuntimeError where links lead in a circle.
+    return os.fsencode(os.path.realpath(path))
 
 
 def check_nothing_left(path: Path, place: bytes) -> None:
@@ -118,7 +116,7 @@ def unreachable(path: Path, error: OSError | ValueError, what: str) -> LedgerErr
 def _drop_drafts(path: Path, found: os.stat_result) -> None:
     """Take away the name under which a ledger was made: its maker does, or was killed before."""
     start, end = DRAFTS
-    for draft in path.resolve().parent.glob(f"{start}*{end}"):
+    for draft in Path(os.path.realpath(path)).parent.glob(f"{start}*{end}"):
         with suppress(OSError):
             if os.path.samestat(draft.lstat(), found):
                 draft.unlink()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 try:
@@ -19,7 +20,6 @@ except ImportError:  # Windows: SQLite's own waiting is left
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def _open(path: Path) -> int | None:
     if fcntl is None:
         return None
     try:
-        return os.open(path.resolve().parent, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
 
