@@ -232,7 +232,11 @@ def test_a_full_disk_is_one_line() -> None:
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 0.6, 0.9, 1.2])
 def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
     """Whenever it comes: no traceback, the ledger holds, and the release can be had afterwards."""
-    code = "from shoal.cli.entry import run; print(1, flush=True); run()"
+    # Told from within: a signal that came before would be Python's own to handle.
+    code = (
+        "from shoal.cli import entry, streams; old = streams.open_all;"
+        "streams.open_all = lambda: (old(), print(1, flush=True)); entry.run()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code, *RELEASE],
         stdout=subprocess.PIPE,
