@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import tempfile
+import unicodedata
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from shoal import checks
 from shoal.errors import DocumentError, InputError
 from shoal.gate import GATE
 
-# What SQLite keeps beside a database: a file that is called so may be taken for a part of it.
-_BESIDE_LEDGERS = ("-journal", "-wal", "-shm")
+# What SQLite keeps beside a database, and DuckDB: a file that is called so may be taken for a part
+# of it, played into it and deleted.
+LEDGER_PARTS = ("-journal", "-wal", "-shm")
+PARTS = (*LEDGER_PARTS, ".wal")
 # https://www.sqlite.org/fileformat.html: the first bytes, the application's own, and zeros.
 _IN_ALL_LEDGERS = ((0, b"SQLite format 3\0"), (68, b"Shoa" + bytes(20)))
 _START = 100
@@ -79,7 +82,7 @@ def place_of(path: str | os.PathLike[str]) -> Path:
     """A path that can be written to, as far as its text tells.
 
     Raises:
-        DocumentError: No path, or the name of a part of a ledger.
+        DocumentError: No path, or the name of a part of a database.
     """
     try:
         target = Path(checks.path(path))
@@ -91,13 +94,25 @@ def place_of(path: str | os.PathLike[str]) -> Path:
             "a text or a path",
             "give a file name",
         )
-    if target.name.lower().endswith(_BESIDE_LEDGERS):
+    if is_part(target.name):
         raise DocumentError(
             f"an output named {os.fspath(target)!r}",
-            f"a name that does not end in {', '.join(_BESIDE_LEDGERS)}: a ledger keeps such files",
+            f"a name that does not end in {', '.join(PARTS)}: databases keep such files",
             "choose another name",
         )
     return target
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of this name is a part of a ledger or of another database beside it.
+
+    Letters are compared as file systems do that fold case.
+
+    Example:
+        >>> is_part("a.ledger-journal"), is_part("A.DUCKDB.WAL"), is_part("journal.ledger")
+        (True, True, False)
+    """
+    return unicodedata.normalize("NFKC", name).casefold().endswith(PARTS)
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:

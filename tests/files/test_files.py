@@ -230,6 +230,21 @@ def test_records_are_never_replaced(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["b.duckdb.wal", "B.WAL", "a.ledger-wal", "a.ledger-\u017fhm"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_a_database_keeps_beside_it_is_never_written(
+    tmp_path: Path, name: str, *, overwrite: bool
+) -> None:
+    """G-OUTPUTS: rows that DuckDB has committed may lie in its `.wal` alone; forced, too."""
+    with pytest.raises(DocumentError, match=r"does not end in .*\.wal: databases keep such files"):
+        files.write_bytes(tmp_path / name, b"new", overwrite=overwrite)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / name).write_bytes(b"rows")
+    with pytest.raises(DocumentError, match="databases keep such files"):
+        files.write_bytes(tmp_path / name, b"new", overwrite=overwrite)
+    assert (tmp_path / name).read_bytes() == b"rows"
+
+
 def test_a_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) -> None:
     """G-OUTPUTS: what shoal wrote carries its mark, also among many columns."""
     for table in (_table(), pa.table({f"c{at}": pa.array([at]) for at in range(900)})):

@@ -129,6 +129,28 @@ def test_no_ledger_is_made_beside_parts_of_another(tmp_path: Path, ending: str) 
     assert beside.read_bytes() == b"part"
 
 
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm", ".wal", "-Journal", "-\u017fhm"])
+def test_no_ledger_is_called_like_a_part_of_another(book: Ledger, ending: str) -> None:
+    """G-LEDGER: SQLite would delete it when the other one is looked at, with all charges."""
+    named = book.path.with_name(f"{book.path.name}{ending}")
+    with pytest.raises(LedgerError, match="a name that does not end in -journal"):
+        Ledger.create(named, epsilon=5)
+    assert not named.exists()
+    # One that was given such a name by hand is neither opened, read nor written, by a link either.
+    other = Ledger.create(book.path.with_name("other.ledger"), epsilon=5)
+    other.path.rename(named)
+    link = book.path.with_name("link.ledger")
+    link.symlink_to(named)
+    left = named.read_bytes()
+    for path in (named, link):
+        for act in _ACTS.values():
+            with pytest.raises(LedgerError, match="a name that does not end in -journal"):
+                act(Ledger(path, other._founding))
+    assert named.read_bytes() == left
+    named.rename(other.path)
+    other.verify()
+
+
 def test_what_a_crash_left_is_not_played_into_a_new_ledger(book: Ledger) -> None:
     """G-LEDGER: the ledger was moved after a crash, and what SQLite keeps beside it was not."""
     journal = _crash(book)

@@ -24,6 +24,7 @@ from shoal.accounting.ledger_entry import SCHEMA_VERSION
 from shoal.accounting.ledger_place import (
     DRAFTS,
     check_free_of_parts,
+    check_name,
     check_nothing_left,
     foreign,
     look,
@@ -94,12 +95,13 @@ def create_file(path: Path, founding: Founding) -> None:
     """Make a ledger in one step: there is the whole file, durable, or none.
 
     Raises:
-        LedgerError: The path exists or parts of a ledger lie beside it, or the place cannot be
-            written.
+        LedgerError: The path exists, is called like a part of a ledger or such parts lie beside
+            it, or the place cannot be written.
     """
-    check_free_of_parts(path)
     draft = path.parent / secrets.token_hex(8).join(DRAFTS)
     try:
+        check_name(path)
+        check_free_of_parts(path)
         # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         try:

@@ -13,20 +13,39 @@ from contextlib import suppress
 from pathlib import Path
 
 from shoal.errors import LedgerError, raise_alone
+from shoal.files import LEDGER_PARTS, PARTS, is_part
 
 DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
-_BESIDE = ("-journal", "-wal", "-shm")
+
+
+def check_name(path: Path) -> None:
+    """Refuse a ledger that is called like a part of another: SQLite would delete it with that one.
+
+    Links are followed, as SQLite does.
+
+    Raises:
+        LedgerError: It is called so.
+    """
+    for name in (path.name, os.fsdecode(place_of(path))):
+        if is_part(name):
+            raise LedgerError(
+                f"a ledger named {name!r}, as a database calls what it keeps beside it",
+                f"a name that does not end in {', '.join(PARTS)}: such a file may be deleted with "
+                "the database that it seems to belong to",
+                "choose another name; a ledger that is called so is renamed first",
+            )
 
 
 def look(path: Path) -> None:
-    """Refuse what is no file with one name.
+    """Refuse what is no file with one name of its own.
 
     Never by opening it: closing any handle of a file drops SQLite's locks on it.
 
     Raises:
-        LedgerError: Missing, no file, empty, or with a second name.
+        LedgerError: Missing, no file, empty, with a second name, or called like a ledger's part.
     """
     try:
+        check_name(path)
         found = path.stat()
         if found.st_nlink > 1:
             _drop_drafts(path, found)
@@ -84,7 +103,7 @@ def check_free_of_parts(path: Path) -> None:
     Raises:
         LedgerError: There are some.
     """
-    for ending in _BESIDE:
+    for ending in LEDGER_PARTS:
         beside = f"{path}{ending}"
         if os.path.lexists(beside) and not os.path.lexists(path):
             raise LedgerError(

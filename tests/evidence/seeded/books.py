@@ -122,6 +122,22 @@ FAULTS = (
         ("tests/ledger/test_ledger_place.py",),
     ),
     Fault(
+        "a ledger may be called like a part of another",
+        "G-LEDGER",
+        "accounting/ledger_place.py",
+        "        if is_part(name):\n",
+        "        if not name:\n",
+        ("tests/ledger/test_ledger_place.py",),
+    ),
+    Fault(
+        "an output may be called like a part of a ledger in capitals",
+        "G-OUTPUTS",
+        "files.py",
+        ".casefold().endswith(PARTS)",
+        ".endswith(PARTS)",
+        ("tests/files/test_files.py",),
+    ),
+    Fault(
         "a new place is noted together with a charge",
         "G-LEDGER",
         "accounting/ledger_file.py",
