@@ -262,7 +262,7 @@ def test_no_output_is_a_part_of_a_ledger(place: Shell, name: str) -> None:
     """G-OUTPUTS: SQLite would take such a file for a part of its own."""
     for verb in ("release", "trial release", "unbiased release"):
         line = [*_arguments(verb), "--manifest", name]
-        _refused(place, line, "a ledger keeps such files")
+        _refused(place, line, "databases keep such files")
 
 
 def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
@@ -324,7 +324,7 @@ def test_what_cannot_be_shown_after_the_charge_is_not_lost(
     for more in ([], ["--json"]):
         with monkeypatch.context() as patch:
             patch.setattr("typer.echo", full)
-            said = place.bad(*line, "--again", *more)
+            said = place.bad(*line, "--name", "one", *more)
         assert "recorded as entry 1 of books.json" in said
         assert "costs nothing" in said
     assert len(shoal.Ledger.open("books.json").entries()) == 1

@@ -17,7 +17,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
-RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger", "--again"]
+NAMELESS = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
+RELEASE = [*NAMELESS, "--name", "one"]
 PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
 
 
@@ -182,7 +183,7 @@ def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> 
 def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
     """G-UNIT: in text and JSON; another unit is refused in one line."""
     assert "protects whatever" in shell.good("ledger", "show", "flights.ledger")
-    shell.good(*RELEASE[:-1], "--name", "2013-05")
+    shell.good(*NAMELESS, "--name", "2013-05")
     text = shell.good("ledger", "show", "flights.ledger")
     assert text.startswith("protects all values of one aircraft\n")
     head, row = (line.split("  ") for line in text.splitlines()[2:4])
@@ -203,7 +204,7 @@ def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
 
 def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
     """G-UNIT: the same aircraft under another column's name, said with --privacy-unit."""
-    shell.good(*RELEASE[:-1], "--name", "2013-05")
+    shell.good(*NAMELESS, "--name", "2013-05")
     table = flights.table()
     names = ["vehicle" if name == "aircraft" else name for name in table.column_names]
     pq.write_table(table.rename_columns(names), "june.parquet")
@@ -220,14 +221,27 @@ def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
 
 def test_a_name_is_asked_for_and_an_old_release_says_so(shell: Shell) -> None:
     """G-AGAIN: unasked nothing old comes; asked, the line says entry, date, name and cost."""
-    shell.good(*RELEASE[:-1], "--name", "2013-05")
-    assert "--again" in shell.bad(*RELEASE[:-1])
+    shell.good(*NAMELESS, "--name", "2013-05")
+    assert "--again" in shell.bad(*NAMELESS)
     for how in (["--name", "2013-05"], ["--again"]):
-        said = shell.good(*RELEASE[:-1], *how).splitlines()[0]
+        said = shell.good(*NAMELESS, *how).splitlines()[0]
         assert said.startswith("delivered again: entry 1 of flights.ledger, recorded 20")
         assert said.endswith("named '2013-05'; no value was read and nothing was charged")
     (shell.folder / "flights.parquet").unlink()
-    assert "flights.parquet" in shell.bad(*RELEASE)
+    assert "flights.parquet" in shell.bad(*NAMELESS, "--again")
+
+
+def test_again_with_nothing_recorded_is_one_line_and_free(shell: Shell) -> None:
+    """G-AGAIN: --again never draws: it says what is recorded, and a blank makes no second name."""
+    for how in ([], ["--name", "2013-05"]):
+        assert "holds no release" in shell.bad(*NAMELESS, "--again", *how, "--output", "t.csv")
+    shell.good(*NAMELESS, "--name", "2013-05")
+    said = shell.bad(*NAMELESS, "--again", "--name", "2013-06", "--output", "t.csv")
+    assert "under '2013-05'" in said
+    assert "' 2013-05'" in shell.bad(*NAMELESS, "--name", " 2013-05")
+    assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
+    assert not (shell.folder / "t.csv").exists()
+    assert "delivered again" in shell.good(*NAMELESS, "--again", "--name", "2013-05")
 
 
 def test_the_ledger_bench_prints_ratios(shell: Shell) -> None:

@@ -73,6 +73,65 @@ def test_every_family_says_where_it_is_booked(tmp_path: Path) -> None:
     assert "recorded" not in repr(trials.PrivateTrial.load(tmp_path / "trial.json"))
 
 
+def _families(book: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A release of each family into a ledger, or into none."""
+    arm, values = np.arange(100) % 2, np.zeros(100)
+    more = {"ledger": book, "privacy_unit": "person"}
+
+    def mean(**how: Any) -> Any:  # noqa: ANN401
+        bounds = {"interval": (-1, 1), "bias": 0.1, "moment": unbiased.Moment(2, 1), "epsilon": 1}
+        return unbiased.clipped_mean(values, **bounds, values_name="x", **more, **how)  # type: ignore[arg-type]
+
+    def trial(**how: Any) -> Any:  # noqa: ANN401
+        space = trials.Space.binary()
+        made = trials.UniformPrior(1)
+        return made.privatize(arm, 1 - arm, space=space, outcome_name="x", **more, **how)
+
+    def cells(**how: Any) -> Any:  # noqa: ANN401
+        return flights.plan().release(flights.records(), **more, **how)
+
+    return {"cells": cells, "mean": mean, "trial": trial}
+
+
+@pytest.mark.parametrize("family", ["cells", "mean", "trial"])
+def test_again_never_draws_or_charges(family: str, tmp_path: Path) -> None:
+    """G-AGAIN: of what is not recorded it is refused, and says what is; in no ledger, too."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
+    release = _families(book)[family]
+    for name in ("", "May"):
+        with pytest.raises(InputError, match=r"holds no release; .* never draws or charges"):
+            release(again=True, name=name)
+    assert book.entries() == []
+    first = release(name="May")
+    with pytest.raises(InputError, match=r"'June'; the ledger .* holds the question under 'May'"):
+        release(again=True, name="June")
+    for name in ("", "May"):
+        again = release(again=True, name=name)
+        assert (again.from_ledger, again.entry) == (True, first.entry)
+    assert len(book.entries()) == 1
+    with pytest.raises(InputError, match="ledger"):
+        _families(None)[family](again=True)
+
+
+@pytest.mark.parametrize("family", ["cells", "mean", "trial"])
+@pytest.mark.parametrize("name", [" May", "May ", "1  May", " ", "\u00a0May", "May\t"])
+def test_blanks_make_no_second_name(family: str, name: str, tmp_path: Path) -> None:
+    """G-AGAIN: a name that looks like another would draw and charge what is recorded."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
+    for how in (True, False):
+        with pytest.raises(InputError, match="release name"):
+            _families(book)[family](name=name, again=how)
+    assert book.entries() == []
+
+
+def test_again_of_records_of_another_shape_says_so(tmp_path: Path) -> None:
+    """G-AGAIN: who brings other records is told that first, recorded or not."""
+    book, plan = flights.ledger(tmp_path), flights.plan()
+    with pytest.raises(DataError):
+        plan.release(flights.records(flights.table(seed=1)), ledger=book, again=True)
+    assert book.entries() == []
+
+
 def test_a_release_without_a_name_is_called_so(tmp_path: Path) -> None:
     """G-AGAIN: a question held without a name, with one, or both is told in words."""
     book, plan = flights.ledger(tmp_path, 5), flights.plan()

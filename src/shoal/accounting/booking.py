@@ -32,8 +32,8 @@ class Booking:
         kind: What is released: `cells`, `trial` or `mean`.
         whose: Whose loss the charge is, and whether anybody said so.
         charge: The exact privacy loss.
-        again: Whether a release recorded for the question may be delivered although no name says
-            which one is meant.
+        again: Whether only what is recorded for the question may be delivered, also without a name
+            if there is but one: nothing is drawn or charged.
     """
 
     question: str
@@ -92,8 +92,8 @@ def deliver(
             records whose public shape is not that of the question, and reads no value.
 
     Raises:
-        InputError: An unusable name, or none where one is needed; another privacy unit, or one
-            that nobody said.
+        InputError: An unusable name, or none where one is needed; `again` and nothing recorded;
+            another privacy unit, or one that nobody said.
         BudgetError: The charge does not fit what is left.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
@@ -112,8 +112,7 @@ def deliver(
         >>> folder.cleanup()
     """
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    check_name(booking.name)
-    _check_again(booking.again)
+    check_request(booking.name, again=booking.again, recorded=True)
     recorded = _recorded(book, booking, check_shape)
     if recorded is not None:
         return Delivery(recorded.document, recorded, from_ledger=True)
@@ -148,26 +147,49 @@ def _check_said(book: Ledger, whose: Whose) -> None:
 
 
 def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -> Entry | None:
-    """The entry that is meant, if there is one."""
+    """The entry that is meant; None if there is none and one may be drawn."""
     if booking.name:
         found = book.find(booking.question, booking.name)
-        if found is not None:
+        if found is not None or booking.again:
             check_shape()
+        if found is None and booking.again:
+            raise _nothing(book, booking, book.names(booking.question))
         return found
     names = book.names(booking.question)
-    if not names:
+    if not names and not booking.again:
         return None
     # Whoever brings other records needs another plan: a name would not help.
     check_shape()
+    if booking.again and not names:
+        raise _nothing(book, booking, names)
     if booking.again and ("" in names or len(names) == 1):
         return book.find(booking.question, "" if "" in names else names[0])
     raise InputError(
         f"a question that the ledger {str(book.path)!r} holds {_told_names(names)}, and no name",
         "a name, such as a period, that says what the release is of",
-        "give a new name to draw and charge again, or that name to have the recorded one"
+        "give that name to have the recorded one; a new name without again (--again) draws and "
+        "charges"
         if booking.again
         else "give a name to draw and charge again, or again=True (--again) to have the recorded "
         "one delivered: no value is read",
+    )
+
+
+def _nothing(book: Ledger, booking: Booking, names: list[str]) -> InputError:
+    """The error of asking again for what was never recorded: it is not drawn instead."""
+    path = str(book.path)
+    if not names:
+        return InputError(
+            f"again=True (--again) and a question of which the ledger {path!r} holds no release",
+            "a question that was released into this ledger: again never draws or charges",
+            "leave again out to draw and charge; else give the ledger, the plan and the options of "
+            "the recorded release (`shoal ledger show` lists what there is)",
+        )
+    return InputError(
+        f"again=True (--again) and the name {booking.name!r}; the ledger {path!r} holds the "
+        f"question {_told_names(names)}",
+        "a name under which it is recorded: again never draws or charges",
+        "give such a name, or leave again out to draw and charge under the new one",
     )
 
 
@@ -208,8 +230,40 @@ def told(entry: Link | None, *, again: bool) -> str:
     )
 
 
-def check_name(name: object) -> None:
-    """Refuse a release's name that is not short printable text.
+def check_request(name: object, *, again: object, recorded: bool) -> None:
+    """Refuse a release's name and the wish to have it again if they are of no use.
+
+    Args:
+        name: What the release is of; may be empty.
+        again: Whether only what is recorded is wanted.
+        recorded: Whether there is a ledger, which alone has anything recorded.
+
+    Raises:
+        InputError: No printable text, or blanks around it or two in a row, which no reader sees;
+            no truth value; `again` without a ledger.
+
+    Example:
+        >>> check_request("2013-05", again=True, recorded=True)
+    """
+    check_text(name)
+    if isinstance(name, str) and name != " ".join(name.split()):
+        raise InputError(
+            f"the release name {name!r}, with blanks around it or two in a row",
+            "a name that no other one looks like",
+            f"give for example name={' '.join(name.split())!r}",
+        )
+    if not isinstance(again, bool):
+        raise InputError(f"again is a {type(again).__name__}", "True or False", "leave it out")
+    if again and not recorded:
+        raise InputError(
+            "again=True without a ledger, so that it would be drawn",
+            "again with the ledger that holds the release: again never draws",
+            "give the ledger, or leave again out",
+        )
+
+
+def check_text(name: object) -> None:
+    """Refuse a name, of a release or of values, that is not short printable text.
 
     Raises:
         InputError: It is not.
@@ -220,8 +274,3 @@ def check_name(name: object) -> None:
             f"up to {_LONGEST_NAME} printable characters",
             'give for example name="2013-05"',
         )
-
-
-def _check_again(again: object) -> None:
-    if not isinstance(again, bool):
-        raise InputError(f"again is a {type(again).__name__}", "True or False", "leave it out")

@@ -37,7 +37,11 @@ Name = Annotated[
     ),
 ]
 Again = Annotated[
-    bool, typer.Option("--again", help="Without a name: deliver the recorded release of this.")
+    bool,
+    typer.Option(
+        "--again",
+        help="Deliver the recorded release, by its name or as the only one; never charge.",
+    ),
 ]
 PrivacyUnitName = Annotated[
     str,

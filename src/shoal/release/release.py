@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks, documents, outputs, tables
-from shoal.accounting.booking import Booking, check_name, deliver, told
+from shoal.accounting.booking import Booking, check_request, deliver, told
 from shoal.accounting.budget import Budget
 from shoal.accounting.ledger import Ledger
 from shoal.accounting.rational import show
@@ -184,7 +184,7 @@ def carry_out(
             "a ledger, which keeps the books of one data set",
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
-    check_name(name)
+    check_request(name, again=again, recorded=ledger is not None)
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     described = _described(plan, records)
     whose = unit_of_column(privacy_unit, records.user)

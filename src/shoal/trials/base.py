@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-from shoal.accounting.booking import check_name
+from shoal.accounting.booking import check_text
 from shoal.accounting.budget import Budget
 from shoal.accounting.unit import unit_of
 from shoal.keywords import check_keywords
@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
         ledger: Records result and charge before anything is delivered.
         name: What the release is of, such as a period: another name draws, and costs, again.
             Needed when the ledger holds a release of this question.
-        again: Deliver the recorded release although no name is given.
+        again: Deliver what is recorded, by its name or as the only one; never draw or charge.
         privacy_unit: What a unit is, in a word such as "person"; needed with a ledger and `unit`.
             Without both each row is protected by itself; a ledger that has no unit yet wants that
             said: "each row". A ledger adds up losses of one unit.
@@ -161,7 +161,7 @@ def _privatize(
 
 def _check_options(options: Options) -> None:
     check_keywords(options, Options.__annotations__, "privatize")
-    check_name(options.get("outcome_name", ""))
+    check_text(options.get("outcome_name", ""))
 
 
 def _whose(options: Options) -> Whose:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.accounting.booking import Booking, check_name, deliver
+from shoal.accounting.booking import Booking, check_request, deliver
 from shoal.accounting.unit import Whose
 from shoal.mechanisms.noise import source_of
 from shoal.trials.manifest import make_manifest
@@ -37,7 +37,7 @@ def deliver_trial(
         draw: Reads the outcomes and gives what leaves the mechanism.
         ledger: Where result and charge are recorded; without one nothing is.
         said: Whether anybody said what the question's unit is.
-        again: Deliver what was recorded although the question has no name.
+        again: Deliver what is recorded, by its name or as the only one; never draw or charge.
         noise: A marked simulation, which touches no ledger.
 
     Raises:
@@ -46,7 +46,7 @@ def deliver_trial(
         BudgetError: The charge does not fit what is left.
         LedgerError: The ledger cannot be read or written.
     """
-    check_name(question.name)
+    check_request(question.name, again=again, recorded=ledger is not None)
     source = source_of(noise, recorded=ledger is not None)
 
     def make() -> bytes:

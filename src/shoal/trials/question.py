@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks, documents
-from shoal.accounting.booking import check_name
+from shoal.accounting.booking import check_text
 from shoal.errors import DataError
 from shoal.records import keys
 from shoal.roles import check_arrays
@@ -131,7 +131,7 @@ def take_in(
     """
     checks.choice(missing, MISSING, "missing")
     check_space(space)
-    check_name(outcome_name)
+    check_text(outcome_name)
     check_arrays({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
     numbers = space.numbers(outcomes)
     present = ~np.isnan(numbers)

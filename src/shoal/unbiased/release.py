@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks, documents
-from shoal.accounting.booking import Booking, check_name, deliver, request_of
+from shoal.accounting.booking import Booking, check_request, check_text, deliver, request_of
 from shoal.accounting.budget import text
 from shoal.accounting.rational import round_up
 from shoal.accounting.unit import unit_of
@@ -51,9 +51,9 @@ def carry_out(
 ) -> UnbiasedEstimate:
     """As `UnbiasedPlan.release` says."""
     confidence = check_confidence(confidence)
-    check_name(name)
-    check_name(values_name)
     recorded = ledger is not None
+    check_request(name, again=again, recorded=recorded)
+    check_text(values_name)
     source = source_of(noise, recorded=recorded)
     whose = unit_of(
         privacy_unit,
