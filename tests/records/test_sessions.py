@@ -13,6 +13,7 @@ import pytest
 
 import shoal
 from shoal.errors import DataError
+from shoal.records.query_logs import QUERY_LOGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,12 +104,25 @@ def test_a_path_is_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_spark_logs_no_value(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("written", ["as text", "by methods"])
+def test_spark_logs_no_value(
+    spark: Any,  # noqa: ANN401
+    capfd: pytest.CaptureFixture[str],
+    written: str,
+) -> None:
     """G-CANARY: PySpark's own log of a failed query would quote the value."""
+    from pyspark.sql import functions
+
     rows = spark.createDataFrame([("a", "987654.321x", 1)], "who string, text string, place int")
     frame = rows.selectExpr("who", "cast(text as double) as value", "place")
+    if written == "by methods":
+        number = functions.col("text").cast("double").alias("value")
+        frame = rows.select("who", number, "place")
     with pytest.raises(DataError, match="could not read"):
         keys(frame, "place")
     shown = capfd.readouterr()
-    assert "SQLQueryContextLogger" not in shown.err + shown.out
-    assert not logging.getLogger("SQLQueryContextLogger").disabled
+    assert "QueryContextLogger" not in shown.err + shown.out
+    # Afterwards PySpark writes to them as before.
+    for name in QUERY_LOGS:
+        assert not logging.getLogger(name).disabled
+        assert type(logging.getLogger(name)).__name__ == "PySparkLogger"

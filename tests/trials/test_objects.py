@@ -11,7 +11,9 @@ import pytest
 
 from shoal import mean, unbiased
 from shoal.errors import DataError
+from shoal.release.mean import numbers_of
 from shoal.trials.space import Space
+from shoal.unbiased.people import People
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,3 +78,37 @@ def test_lists_of_decimals_are_no_outcomes() -> None:
     """G-CELLWISE: in one column all would have the digits of the longest."""
     with pytest.raises(DataError, match="one number in every row"):
         Space.bins(0, 1, 3).numbers([Decimal("0.25"), Decimal("0.5")])
+
+
+@pytest.mark.parametrize("odd", [np.float16(0.5), np.longdouble(0.5), np.float32(0.5), True])
+@pytest.mark.parametrize("other", [0, 1, 300, 2**53 + 1, np.int8(1), np.uint64(2**63 + 7), None])
+def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:  # noqa: ANN401
+    """G-CELLWISE: no cell of a list decides the type of another, in outcomes, means and vectors."""
+    space = Space.bins(0, 1, 3)
+    for cells in ([odd, 0.25, other], [other, 0.25, odd]):
+        at = cells.index(odd) if cells[0] is odd else 2
+        found = space.numbers(cells)
+        assert (found[at], found[1]) == (float(odd), 0.25)  # type: ignore[arg-type]
+        if other is not None:
+            assert found[2 - at] == float(other)
+            assert People.of(cells).value.tolist() == found.tolist()
+            assert numbers_of([cells, cells]).tolist() == [found.tolist()] * 2
+
+
+@pytest.mark.parametrize(
+    "odd", [Decimal(1), "0.5", b"1", 1j, np.timedelta64(1, "s"), np.ma.masked, [0.5], 10**400]
+)
+@pytest.mark.parametrize("other", [0, 0.5, np.float16(1), None])
+def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object) -> None:
+    """G-CELLWISE: what is refused is refused next to any cell."""
+    for cells in ([odd, other], [other, odd]):
+        with pytest.raises(DataError, match="outcomes of another kind"):
+            Space.bins(0, 1, 3).numbers(cells)
+        with pytest.raises(DataError, match="no column of real numbers"):
+            People.of(cells)  # type: ignore[arg-type]
+
+
+def test_lists_that_may_never_end_are_no_outcomes() -> None:
+    """G-CELLWISE: Arrow would give what an iterator yields one type."""
+    with pytest.raises(DataError, match="outcomes of another kind"):
+        Space.binary().numbers(iter([0, 1]))

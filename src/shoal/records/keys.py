@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DataError, DocumentError, raise_alone
+from shoal.floats import listed
+from shoal.untyped import untyped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # Two columns with this many codes in product still fit 64 bits.
 _MOST_CODES = 2**62
+# Classes before those that they are special cases of.
+_FAMILIES = (str, bool, int, datetime, date)
 
 
 def as_array(values: object, name: str) -> pa.Array[Any]:
@@ -131,12 +135,32 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # no
         # Arrow would read what is behind a mask.
         if isinstance(values, Mapping | str | bytes) or np.ma.is_masked(values):
             return None
+        if listed(values):
+            values = list(values)
+        if (isinstance(values, list) or untyped(values)) and not _of_one_kind(values):
+            return None
         found: pa.Array[Any] = pa.array(values)
         # Not every text that Arrow takes can be written down.
         found.validate(full=True)
     except Exception:  # noqa: BLE001
         return None
     return found
+
+
+def _of_one_kind(values: Any) -> bool:  # noqa: ANN401
+    """Whether Python objects are of one kind; Arrow crashes over times of NumPy among numbers."""
+    families = {_family(kind) for kind in set(map(type, values))} - {type(None)}
+    # A missing text of a frame is NaN.
+    return len(families) <= 1 or families == {str, float}
+
+
+def _family(kind: type) -> type:
+    """The kind of key that a class of Python or NumPy is; another class is one by itself."""
+    if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64):
+        return int
+    if issubclass(kind, np.bool_):
+        return bool
+    return next((each for each in _FAMILIES if issubclass(kind, each)), kind)
 
 
 def labels(cells: pa.Table) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from shoal import checks
 from shoal.errors import DataError, InputError, ShoalError, raise_alone
+from shoal.records.query_logs import silent_query_logs
 from shoal.roles import check_arrays
 
 if TYPE_CHECKING:
@@ -33,11 +33,9 @@ def engine_errors(source: object) -> Iterator[None]:
     Raises:
         DataError: The engine failed.
     """
-    # PySpark logs the message of a failed query, and with it the value that it failed on.
-    log = logging.getLogger("SQLQueryContextLogger")
-    silent, log.disabled = log.disabled, True
     try:
-        yield
+        with silent_query_logs():
+            yield
     except ShoalError:
         raise
     except Exception as error:  # noqa: BLE001
@@ -48,8 +46,6 @@ def engine_errors(source: object) -> Iterator[None]:
                 "check the source with the engine's own tools",
             )
         )
-    finally:
-        log.disabled = silent
 
 
 def place_of(source: object) -> str | None:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 import numpy as np
 import pyarrow as pa
 
-from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import DataError
+from shoal.floats import read_floats
 from shoal.keywords import check_keywords
 from shoal.mechanisms.noise import Simulated, source_of
 from shoal.planning.make import decide
@@ -297,7 +297,7 @@ def numbers_of(values: ArrayLike) -> NDArray[np.float64]:
             "a number in every row",
             "drop such records beforehand if whether a value is present is public",
         )
-    numbers = checks.numbers(values)
+    numbers = read_floats(values)
     if numbers is None:
         raise DataError("values that are no real numbers", "one number a record", _CONVERT)
     return numbers

@@ -149,7 +149,7 @@ class Space:
         """
         import pyarrow as pa
 
-        from shoal.floats import floats
+        from shoal.floats import floats, floats_of, listed
 
         if untyped(outcomes) and self.labels is None:
             raise DataError(
@@ -158,7 +158,10 @@ class Space:
                 "convert them first, for example with astype(float)",
             )
         try:
-            array = _in_arrow(outcomes, labelled=self.labels is not None)
+            plain = listed(outcomes)
+            if plain and self.labels is None:
+                return floats_of(outcomes)
+            array = _in_arrow(outcomes, texts=plain or untyped(outcomes))
             if self.labels is not None:
                 return self._labelled(array.cast(pa.string()))
             found = floats(array)
@@ -231,18 +234,13 @@ class Space:
             )
 
 
-def _in_arrow(outcomes: Any, *, labelled: bool) -> Any:  # noqa: ANN401
+def _in_arrow(outcomes: Any, *, texts: bool) -> Any:  # noqa: ANN401
     """Outcomes as an array of Arrow, of the type that they have; of objects each is a text."""
     import pyarrow as pa
 
     array = outcomes
     if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
-        plain = not hasattr(outcomes, "dtype")
-        kind = pa.string() if labelled and (plain or untyped(outcomes)) else None
-        array = pa.array(outcomes, type=kind, from_pandas=True)
-        if plain and pa.types.is_decimal(array.type):
-            # Their common number of digits is that of the longest.
-            raise TypeError
+        array = pa.array(outcomes, type=pa.string() if texts else None, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array

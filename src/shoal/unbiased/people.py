@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from shoal import checks
 from shoal.errors import DataError
+from shoal.floats import read_floats
 from shoal.mechanisms.unbiased.grid import saturated
 from shoal.records import keys
 from shoal.roles import check_arrays
@@ -105,7 +105,7 @@ def _means(ordered: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     if np.ma.is_masked(values):
         raise _missing()
-    numbers = checks.numbers(values)
+    numbers = read_floats(values)
     if numbers is None or numbers.ndim != 1:
         raise DataError(
             "values that are no column of real numbers",
