@@ -282,9 +282,35 @@ def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
 
 
 def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
-    """G-OUTPUTS: a table of the same name in a folder without the demo's ledger is kept."""
-    Path("destination.csv").write_text("notes", encoding="utf-8")
+    """G-OUTPUTS: a file of one of its names in a folder without its ledger is kept."""
+    Path("demo-destination.csv").write_text("notes", encoding="utf-8")
     _refused(place, ["demo", "--folder", "."], "there is a file")
+
+
+@pytest.mark.parametrize(
+    ("how", "name"),
+    [
+        ("--epsilon 2 --unit tailnum", "2013"),
+        ("--epsilon 2 --unit tailnum", "May"),
+        ("--epsilon 9 --unit tailnum", "2013"),
+        ("--epsilon 2 --unit person", "2013"),
+    ],
+)
+def test_the_demo_spends_nothing_of_anybodys_ledger(place: Shell, how: str, name: str) -> None:
+    """G-OUTPUTS: neither of one with the README's name nor, forced, of one with its own."""
+    for book in ("flights.ledger", "shoal-demo.ledger"):
+        place.good("ledger", "create", book, *how.split())
+        unit = how.rsplit(" ", 1)[-1]
+        asked = {"unit": unit, "epsilon": "0.1", "kind": "cells", "name": name}
+        shoal.Ledger.open(book).record("mine", document=b"1", **asked)
+    for path in ("destination.csv", "demo-origin-hour.csv"):
+        Path(path).write_text("notes", encoding="utf-8")
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    for more in ([], ["--force"]):
+        status, _, said = place.run("demo", "--folder", ".", *more)
+        assert (status, said.count("\n")) == (2, 1)
+        assert "is not of this demo alone" in said
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
 
 
 @pytest.mark.parametrize("verb", ["release", "trial release", "unbiased release"])

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.options import show, working
+from shoal.cli.options import Force, show, working
 
 if TYPE_CHECKING:
     from shoal import Ledger, Plan, Records, Release
+    from shoal.errors import ShoalError
 
 _METHODS = ("balanced", "equalised", "uniform")
 _BUDGET = "2"
-_SLUGS = ("destination", "origin-hour")
+_NAME = "2013"
+_UNIT = "tailnum"
+# No page tells anyone to make files of these names.
+_LEDGER = "shoal-demo.ledger"
+_SLUGS = ("demo-destination", "demo-origin-hour")
 
 
 @dataclass(frozen=True)
@@ -31,24 +36,19 @@ def demo(
     folder: Annotated[
         Path, typer.Option(help="Where plans, results, manifests and the ledger go.")
     ] = Path("shoal-demo"),
+    force: Force = False,
 ) -> None:
     """Plan and release mean speeds of flights out of New York; run it twice.
 
+    It spends in a ledger of its own, and replaces files of its own alone.
+
     Example: shoal demo --folder shoal-demo
     """
-    import shoal
-    from shoal.outputs import check_outputs
-
     folder.mkdir(parents=True, exist_ok=True)
-    book_path = folder / "flights.ledger"
-    places = {place.name: place for slug in _SLUGS for place in _places(slug, folder)}
-    # A folder with the demo's ledger is the demo's own: its second run writes the same again.
-    check_outputs(places, {"ledger": book_path}, overwrite=book_path.exists())
-    book = (
-        shoal.Ledger.open(book_path)
-        if book_path.exists()
-        else shoal.Ledger.create(book_path, epsilon=_BUDGET, unit="tailnum")
-    )
+    place = folder / _LEDGER
+    book = _own_ledger(place)
+    if book is None:
+        _check_free(_SLUGS, folder, force=force)
     with as_file(files("shoal") / "data" / "flights_2013.parquet") as data:
         jobs = _jobs(data)
         show(
@@ -62,9 +62,69 @@ def demo(
         for plan, job in zip(plans, jobs, strict=True):
             _about(plan, job)
         show("")
+        book = _ledger(place, book, plans, jobs, force=force)
         for plan, job in zip(plans, jobs, strict=True):
-            _release(plan, job, book, folder)
+            _release(plan, job, book, folder, force=force)
     _close(book, folder)
+
+
+def _own_ledger(place: Path) -> Ledger | None:
+    """The ledger of an earlier run, as far as can be told before there is a plan."""
+    import os
+
+    import shoal
+    from shoal.accounting.budget import Budget
+
+    if not os.path.lexists(place):
+        return None
+    book = shoal.Ledger.open(place)
+    budget, unit, links = book.budget, book.unit, book.links()
+    if budget != Budget.of(_BUDGET) or unit is None or unit.name != _UNIT:
+        raise _foreign(place)
+    if any((link.kind, link.name) != ("cells", _NAME) for link in links):
+        raise _foreign(place)
+    return book
+
+
+def _ledger(
+    place: Path, book: Ledger | None, plans: list[Plan], jobs: list[_Job], *, force: bool
+) -> Ledger:
+    """The demo's ledger, which holds the demo's questions alone; nothing is spent in another."""
+    import shoal
+    from shoal.accounting.unit import PrivacyUnit
+    from shoal.planning.document import question_of
+
+    if book is None:
+        return shoal.Ledger.create(place, epsilon=_BUDGET, unit=_UNIT)
+    asked = {
+        question_of(plan, job.records.describe(), PrivacyUnit(_UNIT)): job.slug
+        for plan, job in zip(plans, jobs, strict=True)
+    }
+    found = {link.question for link in book.links()}
+    if not found <= asked.keys():
+        raise _foreign(place)
+    # What it has not released yet it has not written either.
+    missing = tuple(slug for question, slug in asked.items() if question not in found)
+    _check_free(missing, place.parent, force=force)
+    return book
+
+
+def _check_free(slugs: tuple[str, ...], folder: Path, *, force: bool) -> None:
+    """Refuse to replace what this demo did not make."""
+    from shoal.outputs import check_outputs
+
+    places = {place.name: place for slug in slugs for place in _places(slug, folder)}
+    check_outputs(places, {"ledger": folder / _LEDGER}, overwrite=force)
+
+
+def _foreign(place: Path) -> ShoalError:
+    from shoal.errors import LedgerError
+
+    return LedgerError(
+        f"the ledger {str(place)!r} is not of this demo alone",
+        "a folder without it, or with the ledger that this demo made: it spends in no other",
+        "give another folder (--folder)",
+    )
 
 
 def _jobs(data: Path) -> list[_Job]:
@@ -72,7 +132,7 @@ def _jobs(data: Path) -> list[_Job]:
 
     def records(cell: list[Any]) -> Records:
         return shoal.Records(
-            data, user="tailnum", value="speed", bounds=(0, 700), cell=cell, missing="public"
+            data, user=_UNIT, value="speed", bounds=(0, 700), cell=cell, missing="public"
         )
 
     hour = shoal.hour_of_day("time_hour")
@@ -120,15 +180,16 @@ def _about(plan: Plan, job: _Job) -> None:
     show(f"  balanced, {job.title}: within {plan.gap:.0e} of the best balance{flagged}")
 
 
-def _release(plan: Plan, job: _Job, book: Ledger, folder: Path) -> None:
+def _release(plan: Plan, job: _Job, book: Ledger, folder: Path, *, force: bool) -> None:
     import shoal
 
     with working(f"releasing {job.title}"):
-        release = plan.release(job.records, ledger=book, name="2013")
+        release = plan.release(job.records, ledger=book, name=_NAME)
+        force = force or release.from_ledger
         table, manifest, planned = _places(job.slug, folder)
-        release.write(table, overwrite=True)
-        release.write_manifest(manifest, overwrite=True)
-        plan.save(planned, overwrite=True)
+        release.write(table, overwrite=force)
+        release.write_manifest(manifest, overwrite=force)
+        plan.save(planned, overwrite=force)
         verdict = shoal.verify(manifest)
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     verified = "verified" if verdict.holds else "NOT verified"
@@ -159,7 +220,7 @@ def _close(book: Ledger, folder: Path) -> None:
     from shoal.accounting.rational import show as shown
 
     show(
-        f"\nLedger {folder / 'flights.ledger'}: spent epsilon {shown(book.spent.epsilon)} of "
+        f"\nLedger {folder / _LEDGER}: spent epsilon {shown(book.spent.epsilon)} of "
         f"{shown(book.budget.epsilon)}.\nTables, plans and manifests are in {folder}; run "
         "it again: same numbers, nothing spent."
     )
