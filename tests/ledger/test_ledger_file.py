@@ -14,6 +14,7 @@ import pytest
 from shoal.accounting import ledger_file
 from shoal.accounting.ledger import Ledger
 from shoal.accounting.ledger_chain import APPLICATION_ID
+from shoal.accounting.ledger_entry import SCHEMA_VERSION
 from shoal.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def test_other_files_are_refused(tmp_path: Path, book: Ledger) -> None:
     refuse(lambda: Ledger.open(path), "another application")
     change(path, f"PRAGMA application_id = {APPLICATION_ID}")
     refuse(lambda: Ledger.open(path), "schema version 0")
-    change(path, "PRAGMA user_version = 3")
+    change(path, f"PRAGMA user_version = {SCHEMA_VERSION}")
     refuse(lambda: Ledger.open(path), "other tables")
     change(
         book.path,

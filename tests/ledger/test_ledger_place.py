@@ -213,6 +213,44 @@ def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:
     Ledger.open(moved).verify()
 
 
+def test_what_another_ledgers_crash_left_stops_nobody(book: Ledger) -> None:
+    """G-LEDGER: it is not this ledger's, which it would damage: nothing says to move it here."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    other = Ledger.create(book.path, epsilon=5)
+    other.record("b1", unit="u", epsilon="0.1", document=b"2")
+    journal = _crash(other)
+    gone = other.path.rename(other.path.with_name("c.ledger"))
+    left = journal.read_bytes()
+    Ledger.open(moved).record("next", unit="u", epsilon="0.1", document=b"2")
+    Ledger.open(moved).verify()
+    with pytest.raises(LedgerError, match=r"move that file to '.*c\.ledger-journal'"):
+        Ledger.open(gone)
+    assert journal.read_bytes() == left
+    journal.rename(f"{gone}-journal")
+    assert [entry.question for entry in Ledger.open(gone).entries()] == ["b1"]
+    Ledger.open(gone).verify()
+
+
+def test_a_journal_that_cannot_be_read_is_moved_nowhere(book: Ledger) -> None:
+    """G-LEDGER: whose it is cannot be told, so the ledger is refused and nothing is advised."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    book.path.with_name("a.ledger-journal").mkdir()
+    with pytest.raises(LedgerError, match="move it nowhere before it is known whose it is"):
+        Ledger.open(moved)
+
+
+@pytest.mark.parametrize("when", ["begun", "inserted", "before commit"])
+def test_what_a_crash_left_says_whose_it_is(book: Ledger, when: str) -> None:
+    """G-LEDGER: from the first page on that a charge changes in the file."""
+    before = book.path.read_bytes()
+    code = DIE.replace('"before commit"', repr(when))
+    subprocess.run([sys.executable, "-c", code, str(book.path)], check=False)
+    journal = book.path.with_name("a.ledger-journal")
+    changed = book.path.read_bytes() != before
+    assert changed == (when != "begun")
+    assert not changed or book._founding.identity.encode() in journal.read_bytes()
+
+
 @pytest.mark.parametrize(
     "act",
     [

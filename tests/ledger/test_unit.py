@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal import trials, unbiased
-from shoal.accounting.unit import PrivacyUnit
+from shoal.accounting.unit import PrivacyUnit, unit_of_column
 from shoal.errors import InputError, ShoalError
 
 if TYPE_CHECKING:
@@ -133,6 +133,31 @@ def test_people_of_a_renamed_column_stay_in_their_ledger(tmp_path: Path) -> None
         with pytest.raises(InputError):
             cells(book, "row", privacy_unit=unit)
     assert len(book.entries()) == 2
+
+
+def test_each_row_is_no_unit_that_a_column_tells_apart(tmp_path: Path) -> None:
+    """G-UNIT: said as a text or as an object, of users with many rows it is refused."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="each row")
+    for unit in ("each row", PrivacyUnit("each row")):
+        for act in (
+            lambda said: cells(book, "person", privacy_unit=said),
+            lambda said: trial(book, unit=np.arange(N), privacy_unit=said),
+            lambda said: mean(book, np.arange(N), privacy_unit=said),
+        ):
+            with pytest.raises(InputError, match="every record is a unit of its own"):
+                act(unit)
+    assert book.entries() == []
+
+
+@pytest.mark.parametrize("name", [" person", "person ", "a  person", " "])
+def test_blanks_make_no_second_unit(tmp_path: Path, name: str) -> None:
+    """G-UNIT: nobody would see why a ledger refuses; the name is shown in quotes."""
+    with pytest.raises(InputError, match=f"named '{' '.join(name.split(' ')[:1])}"):
+        PrivacyUnit(name)
+    with pytest.raises(InputError, match="with blanks around it or two in a row"):
+        shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit=name)
+    assert not (tmp_path / "a.ledger").exists()
+    assert unit_of_column("person", " person").unit == PrivacyUnit("person")
 
 
 def test_a_ledger_wants_the_name_of_what_arrays_hold(tmp_path: Path) -> None:

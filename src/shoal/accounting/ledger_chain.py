@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+RESTORE = (
+    "restore the newest copy from a backup, once the damaged file and its NAME-journal are out of "
+    "the way, and run `shoal ledger verify` on it"
+)
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _STRAY = "an index that does not fit its entries"
 AnyLink = TypeVar("AnyLink", bound=Link)
@@ -30,7 +34,8 @@ TABLES = (
     id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
     created_at TEXT NOT NULL, hash TEXT NOT NULL)""",
     """CREATE TABLE head (
-    number INTEGER NOT NULL, hash TEXT NOT NULL, place BLOB NOT NULL, seal TEXT NOT NULL)""",
+    ledger TEXT NOT NULL, number INTEGER NOT NULL, hash TEXT NOT NULL, place BLOB NOT NULL,
+    seal TEXT NOT NULL)""",
     """CREATE TABLE entry (
     number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
     unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
@@ -164,8 +169,9 @@ class Chain:
             *(text(entry.spent.epsilon), text(entry.spent.delta)),
             *(entry.recorded_at, entry.document_sha256, entry.previous, entry.hash),
         )
-        self._execute(_INSERT, (*facts, entry.document))
+        # The head first: what SQLite keeps to take this back then says at its start whose it is.
         self._execute("UPDATE head SET number = ?, hash = ?", (entry.number, entry.hash))
+        self._execute(_INSERT, (*facts, entry.document))
 
     def _check_place(self, link: Link) -> None:
         """Neighbours point where they should; the hashes of both ends are stored twice."""
@@ -207,19 +213,21 @@ def insert_founding(connection: sqlite3.Connection, founding: Founding, place: b
     epsilon, delta = text(founding.budget.epsilon), text(founding.budget.delta)
     row = (founding.identity, epsilon, delta, unit, founding.created_at, founding.hash)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
-    head = (founding.hash, place, digest_of(place))
-    connection.execute("INSERT INTO head VALUES (0, ?, ?, ?)", head)
+    head = (founding.identity, founding.hash, place, digest_of(place))
+    connection.execute("INSERT INTO head VALUES (?, 0, ?, ?, ?)", head)
 
 
-def read_place(connection: sqlite3.Connection, path: Path) -> bytes:
-    """Where the ledger lay when it was last written.
+def read_place(connection: sqlite3.Connection, path: Path, founding: Founding) -> bytes:
+    """Where the ledger lay when it was last written; its head names it, too.
 
     Raises:
         LedgerError: Missing or changed.
     """
-    rows = connection.execute("SELECT place, seal FROM head").fetchall()
+    rows = connection.execute("SELECT place, seal, ledger FROM head").fetchall()
     if len(rows) != 1 or not isinstance(rows[0][0], bytes) or digest_of(rows[0][0]) != rows[0][1]:
         raise damaged(path, "another place than it was written at")
+    if rows[0][2] != founding.identity:
+        raise damaged(path, "the head of another ledger")
     place: bytes = rows[0][0]
     return place
 
@@ -253,7 +261,7 @@ def damaged(path: Path, what: str) -> LedgerError:
     return LedgerError(
         f"the ledger {str(path)!r} has {what}: it is damaged or was changed by hand",
         "a ledger that only shoal has written",
-        "restore the newest copy from a backup and run `shoal ledger verify` on it",
+        RESTORE,
     )
 
 

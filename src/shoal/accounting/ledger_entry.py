@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.accounting.unit import PrivacyUnit
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.accounting.ledger_chain import (
     APPLICATION_ID,
+    RESTORE,
     TABLES,
     Chain,
     damaged,
@@ -80,7 +81,7 @@ _REASONS = {
     sqlite3.SQLITE_CORRUPT: (
         "it is damaged",
         "a whole ledger",
-        "restore the newest copy from a backup and run `shoal ledger verify` on it",
+        RESTORE,
     ),
     sqlite3.SQLITE_IOERR: (
         "reading or writing failed",
@@ -155,8 +156,8 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 )
             # Again, as the file may have been given a second name meanwhile.
             look(path)
-            place = read_place(connection, path)
-            check_nothing_left(path, place)
+            place = read_place(connection, path, found)
+            check_nothing_left(path, place, found.identity)
             if write:
                 _check_size(connection, path)
                 _settle(connection, path, place)

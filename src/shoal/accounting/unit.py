@@ -44,6 +44,13 @@ class PrivacyUnit:
                 f"1 to {_LONGEST} printable characters, or {EACH_ROW!r}",
                 'give for example "person"',
             )
+        if name != " ".join(name.split()):
+            raise InputError(
+                f"a privacy unit named {name!r}, with blanks around it or two in a row",
+                "a name that no other one looks like",
+                f"give for example privacy_unit={' '.join(name.split()) or 'person'!r} "
+                "(--privacy-unit; unit= or --unit of a ledger)",
+            )
         if self.relation != RELATION:
             raise InputError(
                 f"a relation of neighbours {str(self.relation)[:40]!r}",
@@ -172,9 +179,11 @@ def unit_of(privacy_unit: object, *, named: bool, recorded: bool, unnamed: str =
         )
     if unsaid:
         return Whose(PrivacyUnit("user" if named else EACH_ROW), said=False)
-    if named and isinstance(privacy_unit, str) and privacy_unit == EACH_ROW:
-        PrivacyUnit.of_column(EACH_ROW)
-    return Whose(PrivacyUnit.of(privacy_unit), said=True)  # type: ignore[arg-type]
+    whose = PrivacyUnit.of(privacy_unit)  # type: ignore[arg-type]
+    # As text or as an object: users with many rows would be charged as if each row were one.
+    if named:
+        PrivacyUnit.of_column(whose.name)
+    return Whose(whose, said=True)
 
 
 def unit_of_column(privacy_unit: object, column: str) -> Whose:
@@ -194,7 +203,8 @@ def unit_of_column(privacy_unit: object, column: str) -> Whose:
         >>> unit_of_column("plate", "vehicle").unit.name, unit_of_column("", "plate").unit.name
         ('plate', 'plate')
     """
-    PrivacyUnit.of_column(column)
+    # What a file calls the column may have blanks; what the ledger calls a unit may not.
+    PrivacyUnit.of_column(" ".join(column.split()))
     if isinstance(privacy_unit, str) and not privacy_unit:
         return Whose(PrivacyUnit(column), said=True)
     return unit_of(privacy_unit, named=True, recorded=True)
