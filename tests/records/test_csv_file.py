@@ -235,3 +235,19 @@ def test_a_name_like_an_address_is_the_local_file(
     Path("file:/a.csv").write_text("user,v,c\n1,2,x\n")
     found = shoal.Records("file:/a.csv", user="user", value="v", bounds=(0, 9), cell=["c"])
     assert found.occupancy().count.tolist() == [1]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quoted_lines_that_look_like_rows_are_none(tmp_path: Path, end: str) -> None:
+    """G-CELLWISE: a file that an engine would read in parts is read as one."""
+    path, rows = tmp_path / "long.csv", 9000
+    lines = "".join(f"{end}f{at},c,{at},x" for at in range(300))
+    with path.open("w", newline="") as file:
+        file.write(f"user,cell,value,comment{end}")
+        for at in range(rows):
+            said = lines if at % 3 else 'a ""word""'
+            file.write(f'u{at},c{at % 3},{at % 700 + 0.25},"{said}"{end}')
+    assert path.stat().st_size > 2**23
+    found = read_columns(path, private={"value": "value"}, public={"user": "user"})
+    assert found.column("user").to_pylist() == [f"u{at}" for at in range(rows)]
+    assert found.column("value").to_pylist() == [at % 700 + 0.25 for at in range(rows)]

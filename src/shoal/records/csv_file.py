@@ -73,6 +73,8 @@ def read_texts(
             quote='"',
             escape='"',
             hive_partitioning=False,
+            # In parts it would look for rows inside of quoted cells, and fail at some of them.
+            parallel=False,
         )
         texts = table.select(**{name: table[f"column_{known.index(name)}"] for name in kinds})
         facts = _facts(texts, kinds, backend)

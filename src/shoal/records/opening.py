@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.records.csv_file import read_texts
+from shoal.records.decimals import check_digits
 from shoal.records.frames import check_guessed, check_typed
 from shoal.records.source import (
     check_frame,
@@ -41,7 +42,8 @@ def open_columns(
 
     Raises:
         InputError: Another kind of source, or a private column in a public role.
-        DataError: The source cannot be read, has no such columns, or a private one of objects.
+        DataError: The source cannot be read, has no such columns, or a private one of objects
+            or of decimals of more than 38 digits.
 
     Guarantees: G-CELLWISE, G-ROLES.
     """
@@ -54,5 +56,6 @@ def open_columns(
     with engine_errors(source):
         known = list(table.schema())
     check_present(source, known, list(kinds))
+    check_digits(source, table, private)
     check_frame(source, private, public)
     return table, backend

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 from shoal.records.cells import Column, Hexagon, HourOfDay, Timeslot
-from shoal.records.source import engine_call, engine_name, in_memory
+from shoal.records.collation import as_bytes
+from shoal.records.source import engine_call, in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -168,10 +169,10 @@ def _expression(
 ) -> tuple[EngineTable, list[list[str]]]:
     import ibis
 
-    columns: dict[str, Any] = {"user": _bytes(table, table[records.user])}
+    columns: dict[str, Any] = {"user": as_bytes(table, table[records.user])}
     names: list[list[str]] = []
     for number, rule in enumerate(records.rules):
-        parts = [_bytes(table, part) for part in rule.engine(table)]
+        parts = [as_bytes(table, part) for part in rule.engine(table)]
         names.append([f"key_{number}_{at}" for at in range(len(parts))])
         columns.update(zip(names[-1], parts, strict=True))
     keys = list(columns)
@@ -196,15 +197,6 @@ def _floats(value: EngineColumn) -> EngineColumn:
     """Values in floating point; decimals by their text, whose digits no other cell decides."""
     text = value.cast("string") if value.type().is_decimal() else value
     return text.cast("float64")
-
-
-def _bytes(table: EngineTable, key: EngineColumn) -> EngineColumn:
-    """Texts as bytes, so that no collation of a DuckDB of the user's own calls two of them equal.
-
-    It would give both the name of one of them, which one by the order of the rows.
-    """
-    own = key.type().is_string() and not in_memory(table) and engine_name(table) == "duckdb"
-    return engine_call("encode", key, kind="binary") if own else key
 
 
 def _texts(array: pa.Array[Any]) -> pa.Array[Any]:
