@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -242,6 +243,20 @@ def test_again_with_nothing_recorded_is_one_line_and_free(shell: Shell) -> None:
     assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
     assert not (shell.folder / "t.csv").exists()
     assert "delivered again" in shell.good(*NAMELESS, "--again", "--name", "2013-05")
+
+
+@pytest.mark.parametrize("verbs", [[], ["ledger"], ["trial"]])
+def test_nothing_asked_for_is_answered_with_the_help(shell: Shell, verbs: list[str]) -> None:
+    """On standard output and laid out, with the status of a call that did nothing."""
+    status, out, err = shell.run(*verbs)
+    assert (status, err) == (2, "")
+    assert out == shell.good(*verbs, "--help")
+    assert len(out.splitlines()) > 5
+
+
+def test_the_version_is_told(shell: Shell) -> None:
+    """One line, that of the installed package."""
+    assert shell.good("--version") == f"shoal {version('shoal')}\n"
 
 
 def test_the_ledger_bench_prints_ratios(shell: Shell) -> None:

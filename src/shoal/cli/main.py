@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 from typer.exceptions import TyperException
 
@@ -18,13 +21,14 @@ from shoal.cli import (
     unbiased,
     verify,
 )
+from shoal.cli.options import show
 from shoal.cli.pairs import misspelt
 from shoal.errors import ShoalError, one_line
 
 FAILED = 2
 # What Typer makes of Ctrl-C.
 _INTERRUPTED = 130
-# Typer repeats whatever was typed; its help for a verb without arguments is shorter.
+# Typer repeats whatever was typed.
 _LONGEST = 2000
 _HELP = {"-h", "--help"}
 
@@ -37,6 +41,26 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": sorted(_HELP)},
 )
+
+
+def _show_version(value: bool) -> None:  # noqa: FBT001  as Typer calls it
+    if value:
+        show(f"shoal {version('shoal')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _shoal(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """User-level differentially private statistics: see the error before you spend."""
+
+
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
 app.command("compare")(compare.compare)
@@ -57,6 +81,11 @@ def main(arguments: list[str]) -> int:
         if told := misspelt(typer.main.get_command(app), arguments):
             return _fail(told)
         text = error.format_message() if hasattr(error, "format_message") else str(error)
+        context = getattr(error, "ctx", None)
+        if context is not None and text == context.get_help():
+            # Nothing was asked for: the help, as it is laid out.
+            show(text)
+            return FAILED
         told = one_line(text, _LONGEST)
         return _fail(f"{told} Try `{_verb(error)} --help`." if text else "")
     except ShoalError as error:
