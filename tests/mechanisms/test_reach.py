@@ -116,7 +116,9 @@ class Case:
             # Users of different weights: of equal ones nobody's interval is widened.
             parameters["cap"] = np.full(len(every), 2)
         design = mechanism.design(occupancy, every, parameters)
-        parameters = mechanism.tune(design, parameters, 40.0, np.full(len(every), 0.1))
+        parameters = mechanism.tune(
+            design, parameters, 40.0, np.full(len(every), 0.1), mechanism.selecting(design, 40.0)
+        )
         return cls(mechanism, parameters, design, occupancy)
 
     def contributions(self, sums: NDArray[np.int64]) -> Contributions:

@@ -69,7 +69,7 @@ def solve(
         status=status,
         relative_scale=relative,
         lattice_bits=bits,
-        parameters=mechanism.tune(design, parameters, epsilon, relative),
+        parameters=mechanism.tune(design, parameters, epsilon, relative, selecting),
         selection_scale=sharp,
     )
     vars(facts).update(design=design, bundle=bundle)

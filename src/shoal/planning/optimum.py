@@ -125,7 +125,8 @@ def _select(search: _Search, best: _Weighed, plan: PlanFacts) -> PlanFacts:
     mechanism = search.mechanism
     if mechanism.selects == "nothing":
         return plan
-    own = (best.bundle.design, best.parameters, plan.epsilon, plan.relative_scale)
+    selecting = search.selecting(float(search.request.epsilon or 0))
+    own = (best.bundle.design, best.parameters, plan.epsilon, plan.relative_scale, selecting)
     tuned = replace(plan, parameters=mechanism.tune(*own))
     vars(tuned).update(design=plan.design, bundle=plan.bundle)
     return tuned
@@ -254,12 +255,17 @@ class _Search:
         return mechanism_of(self.request, self.lattice)
 
     def selecting(self, epsilon: float) -> float:
-        """Part of the loss for a private range, as if everybody counted in full."""
+        """Part of the loss for a private range, as if weights were capped in every cell."""
         if self.mechanism.selects == "nothing":
             return 0.0
-        full = self.mechanism.parameters(self.occupancy, self.cells, np.zeros(0))
-        design = self.mechanism.design(self.occupancy, self.cells, full)
+        capped = self.mechanism.parameters(self.occupancy, self.cells, self.each(epsilon))
+        design = self.mechanism.design(self.occupancy, self.cells, capped)
         return self.mechanism.selecting(design, epsilon)
+
+    def each(self, epsilon: float) -> Floats:
+        """A loss for each cell: that of the whole by the cells of who is in most of them."""
+        user = self.occupancy.user[members(self.occupancy, self.cells)[0]]
+        return np.full(len(self.cells), epsilon / int(np.bincount(user).max()))
 
     def selection_scale(self, epsilon: float) -> Floats | None:
         """Scale of the selection that costs this part; None without one."""
@@ -323,7 +329,7 @@ class _Search:
         problem, statistics = self.family.problem, self.request.statistics
         # A rounding of w/v above a whole number of parts must not cost one.
         part = np.floor(weight / problem.share * 2**PART + 2.0**-10).astype(np.int64)
-        parameters = self.mechanism.parameters(self.occupancy, self.cells, np.zeros(0))
+        parameters = self.mechanism.parameters(self.occupancy, self.cells, self.each(1.0))
         parameters |= {"part": np.minimum(part, 1 << PART)}
         design = self.mechanism.design(self.occupancy, self.cells, parameters)
         return [

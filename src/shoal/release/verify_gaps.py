@@ -65,7 +65,8 @@ def gap_holds(
 def targets_hold(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
     """Whether targets are there for optimal plans only, and as the setting says.
 
-    With "equal" they are in proportion to 1/weight; with "balanced" they only say what is compared.
+    With "equal" they are 1/weight, in proportion to it where an error is asked for; with "balanced"
+    they only say what is compared.
     """
     request, targets = plan["request"], plan["targets"]
     if request["method"] != "optimal":
@@ -74,9 +75,12 @@ def targets_hold(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
     if found.shape != (len(facts.released),) or not (found > 0).all():
         return False, "not one number above 0 for each released cell"
     if request["settings"].get("targets", "equal") == "equal" or request["error"] is not None:
-        same = found / found.max() * np.array(plan["numbers"]["weight"], dtype=np.float64)
+        whole = 1.0 if request["error"] is None else float(found.max())
+        same = found / whole * np.array(plan["numbers"]["weight"], dtype=np.float64)
         if not 0 < float(same.max()) <= float(same.min()) * (1 + TOLERANCE):
             return False, "not in proportion to one over the weights"
+        if request["error"] is None and abs(float(same.max()) - 1) > TOLERANCE:
+            return False, "not one over the weights"
     return True, f"{len(found)} relative errors"
 
 

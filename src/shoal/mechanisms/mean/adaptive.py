@@ -114,17 +114,19 @@ class Adaptive(MeanMechanism):
         parameters: Parameters,
         epsilon: float,
         relative_scale: NDArray[np.float64],
+        selecting: float,
     ) -> Parameters:
         """The reward of every narrower width, in all, in 1/USER of a user.
 
         One more halving of the width earns what it saves in noise, but together they earn at most
-        the part of everyone's weight that selection noise cannot hide.
+        the part of everyone's weight that selection noise cannot hide. Widths that the selection's
+        part of the loss cannot find earn nothing: its noise alone would choose among them.
         """
         everyone = float(_say(design).sum())
         weight = epsilon * everyone / USER
-        halvings = _halvings(weight)
+        halvings = _halvings(weight, selecting)
         noise = math.exp(float(np.log(relative_scale).mean()))
-        hidden = _needed(weight, halvings) * (1 - _REWARD) / self.selecting(design, epsilon)
+        hidden = _needed(weight, halvings) * (1 - _REWARD) / selecting
         most = min(_MOST_REWARD, max(_REWARD, 1 - hidden))
         # Sure of its range, the first halvings may earn more than the later ones.
         sure = (most - _REWARD) / (_MOST_REWARD - _REWARD)
@@ -246,7 +248,8 @@ def _needed(weight: float, halvings: int) -> float:
     return 2 * (math.log(_count(halvings)) + _MARGIN) / ((1 - _REWARD) * weight)
 
 
-def _halvings(weight: float) -> int:
+def _halvings(weight: float, most: float = _FIND) -> int:
     """The narrowest width that a part of the budget can find; 0 where no range can be found."""
-    allowed = [k for k in range(_LEAST_HALVINGS, MOST_HALVINGS + 1) if _needed(weight, k) <= _FIND]
+    part = min(most, _FIND)
+    allowed = [k for k in range(_LEAST_HALVINGS, MOST_HALVINGS + 1) if _needed(weight, k) <= part]
     return allowed[-1] if allowed else 0

@@ -98,8 +98,9 @@ class MeanMechanism(ABC):
         parameters: Parameters,
         epsilon: float,  # noqa: ARG002
         relative_scale: NDArray[np.float64],  # noqa: ARG002
+        selecting: float,  # noqa: ARG002
     ) -> Parameters:
-        """Parameters of the selection, once the noise is known."""
+        """Parameters of the selection, once the noise and its own part of the loss are known."""
         return parameters
 
     def select(

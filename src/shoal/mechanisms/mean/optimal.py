@@ -10,6 +10,7 @@ import numpy as np
 from shoal.mechanisms.mean.adaptive import Adaptive, are_rewards
 from shoal.mechanisms.mean.base import MeanMechanism, Parameters
 from shoal.mechanisms.mean.design import Design, Interval, linear, members
+from shoal.theory import typical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,12 +86,18 @@ class OptimalInRange(Adaptive):
         self,
         occupancy: Occupancy,
         cells: NDArray[np.int64],
-        epsilon: NDArray[np.float64],  # noqa: ARG002
+        epsilon: NDArray[np.float64],
     ) -> Parameters:
-        """Everybody in full; no reward for a narrow range yet."""
-        member, _ = members(occupancy, cells)
-        full = np.full(len(member), 1 << PART, dtype=np.int64)
-        return {"part": full, "reward": np.zeros(1, dtype=np.int64)}
+        """The parts that caps leave where users are exchangeable; no reward for a range yet.
+
+        What the selection may cost is decided before the program weighs users: in full a heavy user
+        would make everybody else's say so small that no range could be found.
+        """
+        member, number = members(occupancy, cells)
+        count = occupancy.count[member]
+        cap = typical.best_caps(number, count, len(cells), epsilon)[number]
+        part = (np.minimum(cap, count) << PART) // count
+        return {"part": part, "reward": np.zeros(1, dtype=np.int64)}
 
     def design(
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
