@@ -20,7 +20,8 @@ Document = dict[str, Any]
 # No document of shoal's is deeper, and no whole number in it is longer.
 _DEPTH, _DIGITS = 32, 40
 MOST_BYTES = 2**30
-_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# A text that is never closed goes on to the end: to try again at every quote in it takes hours.
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 _MINUS_ZERO = re.compile(rb"-0\.0(?![0-9])")
 _LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
 

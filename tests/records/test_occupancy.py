@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import DataError, DocumentError
+from shoal.records import keys
 from tests.support import occupancies
 
 if TYPE_CHECKING:
@@ -146,3 +148,30 @@ def test_fingerprints_see_who_is_where() -> None:
     assert one.count.tolist() == other.count.tolist()
     assert one.cells.equals(other.cells)
     assert one.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("kind", "true", "false"),
+    [
+        ("date32[day]", "2013-01-02", "20130102"),
+        ("timestamp[us]", "2013-01-02T06:00:00", "2013-01-02 06:00:00"),
+        ("timestamp[us, tz=UTC]", "2013-01-02T06:00:00+00:00", "2013-01-02T07:00:00+01:00"),
+        ("int64", 7, True),
+        ("bool", True, 1),
+    ],
+)
+def test_a_key_of_a_document_has_one_text(kind: str, true: object, false: object) -> None:
+    """G-TAMPER: the document that was read is published, and asked about, as it is."""
+    column = {"name": "c", "type": kind, "values": [true]}
+    assert keys.to_document(keys.from_document({"columns": [column]})) == {"columns": [column]}
+    with pytest.raises(DocumentError, match="cells are damaged"):
+        keys.from_document({"columns": [{**column, "values": [false]}]})
+
+
+def test_a_false_column_before_the_true_one_is_refused() -> None:
+    """G-TAMPER: of two columns of one name the last was counted, and both were published."""
+    document = copy.deepcopy(occupancies.sparse(2).to_document())
+    columns = document["cells"]["columns"]
+    columns.insert(0, {**columns[0], "values": list(reversed(columns[0]["values"]))})
+    with pytest.raises(DocumentError):
+        shoal.Occupancy.from_document(document)

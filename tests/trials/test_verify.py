@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import datetime as dt
 import itertools
 import math
 import os
@@ -115,6 +116,34 @@ def test_keys_of_every_kind_hold(name: str) -> None:
         )
         verdict = verify.verify(found.manifest)
         assert verdict.holds, str(verdict)
+
+
+@pytest.mark.parametrize(
+    "clusters",
+    [
+        ["2013-01-02", "20130102"],
+        ["2013-01-02", "2013-01-02T00:00:00"],
+        ["2013-01-02", "nonsense"],
+        ["2013-01-03", "2013-01-02"],
+    ],
+)
+def test_days_have_one_text_and_an_order(clusters: list[str]) -> None:
+    """G-VERIFY: two texts of one day are not two clusters."""
+    days = [dt.date(2013, 1, 2), dt.date(2013, 1, 3)]
+    arm, cluster = np.arange(80) % 2, np.arange(80) // 2 % 2
+    manifest = (
+        MECHANISMS["uniform_prior"]
+        .privatize(arm + 1, arm, [days[each] for each in cluster], space=COUNTS)
+        .manifest
+    )
+    assert verify.verify(manifest).holds
+    column = manifest["question"]["assignment"]["clusters"]["columns"][0]
+    column["values"] = clusters
+    manifest["request"] = documents.digest(manifest["question"])
+    try:
+        assert not verify.verify(manifest).holds
+    except DocumentError as error:
+        assert "damaged" in str(error)  # noqa: PT017
 
 
 def _true(mechanism: Any, design: str, variant: str) -> Manifest:  # noqa: ANN401
@@ -538,5 +567,6 @@ def test_verify_shares_no_code_with_the_mechanisms() -> None:
     found |= {y.name for x in nodes if isinstance(x, ast.Import) for y in x.names}
     own = {name for name in found if name.startswith("shoal")}
     assert own
-    allowed = ("shoal.documents", "shoal.trials.verify_", "shoal.strict.", "shoal.verdict.")
+    ground = ("shoal.documents", "shoal.key_texts.", "shoal.strict.", "shoal.verdict.")
+    allowed = (*ground, "shoal.trials.verify_")
     assert all(name.startswith(allowed) for name in own)

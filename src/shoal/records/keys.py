@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError, DocumentError, raise_alone
 from shoal.floats import listed
+from shoal.plain_json import canonical_bytes
 from shoal.untyped import untyped
 
 if TYPE_CHECKING:
@@ -190,17 +191,23 @@ def from_document(document: Document) -> pa.Table:
         DocumentError: A type or value that shoal does not write.
     """
     try:
-        columns = {
-            column["name"]: _revive(column["values"], column["type"])
-            for column in document["columns"]
-        }
-        return as_table(columns)
-    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException):
+        found = as_table(
+            {
+                column["name"]: _revive(column["values"], column["type"])
+                for column in document["columns"]
+            }
+        )
+        # The document itself is published: every key has one name and one text.
+        same = canonical_bytes(to_document(found)) == canonical_bytes(document)
+    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
+        same = False
+    if not same:
         raise_alone(
             DocumentError(
                 "the cells are damaged", "a document written by shoal", "write the file again"
             )
         )
+    return found
 
 
 def _revive(values: list[Any], kind: str) -> pa.Array[Any]:

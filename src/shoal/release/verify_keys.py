@@ -6,15 +6,14 @@ Nothing is imported from statistics, planning, mechanisms, bounding, records or 
 
 from __future__ import annotations
 
-import re
-from datetime import date, datetime
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from shoal.key_texts import key_of
 
 if TYPE_CHECKING:
     from shoal import documents
-
-_WHOLE = re.compile(r"(u?)int(8|16|32|64)")
 
 
 def keys_hold(cells: documents.Document, size: int) -> tuple[bool, str]:
@@ -30,7 +29,7 @@ def keys_hold(cells: documents.Document, size: int) -> tuple[bool, str]:
         return False, "two columns of one name"
     if any(len(column["values"]) != size for column in columns):
         return False, "cells without members, or members without a cell"
-    read = [[_key(column["type"], value) for value in column["values"]] for column in columns]
+    read = [[key_of(column["type"], value) for value in column["values"]] for column in columns]
     if any(key is None for column in read for key in column):
         return False, "a key of another type than its column"
     rows = list(zip(*read, strict=True))
@@ -43,36 +42,6 @@ def labels(cells: documents.Document) -> list[str]:
     columns = cells["columns"]
     texts = [[_label(column["type"], value) for value in column["values"]] for column in columns]
     return [" \u00b7 ".join(parts) for parts in zip(*texts, strict=True)]
-
-
-def _key(kind: str, value: object) -> Any:  # noqa: ANN401
-    """What keys are ordered by; None for a value that its type does not have."""
-    if kind == "string":
-        # Texts are ordered by their bytes.
-        return value.encode() if isinstance(value, str) else None
-    if kind == "bool":
-        return value if isinstance(value, bool) else None
-    whole = _WHOLE.fullmatch(kind)
-    if whole is not None:
-        bits = int(whole[2])
-        least, most = (0, 2**bits) if whole[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-        return value if type(value) is int and least <= value < most else None
-    return _moment(kind, value)
-
-
-def _moment(kind: str, value: object) -> Any:  # noqa: ANN401
-    if not isinstance(value, str):
-        return None
-    try:
-        found = (date if kind.startswith("date32") else datetime).fromisoformat(value)
-    except ValueError:
-        return None
-    # One text for each moment.
-    if found.isoformat() != value:
-        return None
-    if isinstance(found, datetime) and (found.tzinfo is None) == (", tz=" in kind):
-        return None
-    return found
 
 
 def _label(kind: str, value: object) -> str:

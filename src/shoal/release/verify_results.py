@@ -38,7 +38,9 @@ def results_hold(errors: Errors, manifest: documents.Document) -> tuple[bool, st
     columns = [column["values"] for column in manifest["plan"]["occupancy"]["cells"]["columns"]]
     rows = _Rows(errors, results, 1 - confidence)
     for place, result in enumerate(results):
-        if result["key"] != [column[result["cell"]] for column in columns]:
+        own = [column[result["cell"]] for column in columns]
+        # True is 1 to Python, and another key to a reader.
+        if result["key"] != own or list(map(type, result["key"])) != list(map(type, own)):
             return False, f"cell {result['cell']} has another key"
         if not rows.follows(place):
             return False, f"cell {result['cell']} does not follow from its lattice number"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.key_texts import key_of
 from shoal.strict import integers, real, text
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _COLUMN = {"name", "type", "values"}
 _FEWEST, _MOST_LEVELS, _MOST_ARMS = 2, 256, 64
 # What a key may be in JSON, by the start of its type; dates and times are texts.
 _KINDS = (("string", str), ("int", int), ("uint", int), ("bool", bool))
-_TIMES = ("date32", "timestamp[")
 
 
 def rational(value: object) -> Fraction:
@@ -73,12 +73,12 @@ class Facts:
         """Read and check; ValueError, KeyError or TypeError if something is wrong."""
         question, guarantee = manifest["question"], manifest["guarantee"]
         assignment = question["assignment"]
-        clusters, sorted_clusters = _keys(assignment["clusters"], "cluster")
-        arms, _ = _keys(assignment["arms"], "arm")
+        clusters, places = _keys(assignment["clusters"], "cluster")
+        arms, order = _keys(assignment["arms"], "arm")
         if not _FEWEST <= len(arms) <= _MOST_ARMS or not clusters:
             raise ValueError
         sizes = integers(assignment["sizes"], "sizes", len(clusters) * len(arms))
-        rising = sorted_clusters and _rise(arms[1:], assignment["arms"])
+        rising = all(_steps(places)) and all(_steps(order[1:]))
         if int(sizes.min()) < 1 or int(sizes.astype(object).sum()) >= 2**53:
             raise ValueError
         if assignment["units"] is not None:
@@ -123,31 +123,27 @@ def _levels(space: documents.Document) -> NDArray[np.float64]:
     return np.array(levels)
 
 
-def _keys(document: documents.Document, name: str) -> tuple[list[object], bool]:
-    """The different keys of one column, and whether they rise."""
+def _keys(document: documents.Document, name: str) -> tuple[list[object], list[Any]]:
+    """The different keys of one column, and what they are ordered by."""
     (column,) = document["columns"]
     values, kind = column["values"], text(column["type"])
-    expected = str if kind.startswith(_TIMES) else _kind(kind)
+    # Two texts of one moment would be two clusters.
+    read = [key_of(kind, value) for value in values]
     sound = (
         document.keys() == {"columns"}
         and column.keys() == _COLUMN
         and column["name"] == name
         and isinstance(values, list)
-        and set(map(type, values)) <= {expected}
-        and len(set(values)) == len(values)
+        and None not in read
+        and len(set(read)) == len(read)
     )
     if not sound:
         raise ValueError
-    return values, _rise(values, document)
+    return values, read
 
 
 def _kind(name: str) -> type:
     return next(kind for start, kind in _KINDS if name.startswith(start))
-
-
-def _rise(values: Sequence[object], document: documents.Document) -> bool:
-    """Whether keys are in order; times, whose texts order otherwise, are let be."""
-    return document["columns"][0]["type"].startswith(_TIMES) or all(_steps(values))
 
 
 def _steps(values: Sequence[Any]) -> Iterator[bool]:
@@ -168,11 +164,9 @@ def _units_rise(document: documents.Document, sizes: NDArray[np.int64]) -> bool:
     """Whether the names of every group are in order, which then says nothing."""
     if document.keys() == {"type", "numbers"}:
         return _numbers_rise(document, sizes)
-    names, _ = _keys(document, "unit")
+    _, names = _keys(document, "unit")
     if len(names) != int(sizes.sum()):
         raise ValueError
-    if document["columns"][0]["type"].startswith(_TIMES):
-        return True
     up = np.fromiter(_steps(names), dtype=np.bool_, count=len(names) - 1)
     # The first of a group follows the last of another: their names may be in any order.
     up[np.cumsum(sizes)[:-1] - 1] = True
