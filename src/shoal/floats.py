@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -95,11 +96,9 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
     found = list(cells)
     if not all(map(_is_number, set(map(type, found)))):
         raise TypeError
-    try:
-        with np.errstate(over="ignore"):
-            return np.array(found, dtype=np.float64)
-    except OverflowError:
-        raise TypeError from None
+    with suppress(OverflowError), np.errstate(over="ignore"):
+        return np.array(found, dtype=np.float64)
+    raise TypeError
 
 
 def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
