@@ -60,6 +60,8 @@ def case(kit: Kit, seed: int, number: int) -> str:
     spent = None if ledger is None else shoal.Ledger.open(ledger).spent
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
+        # Python itself shows these to nobody.
+        warnings.simplefilter("ignore", DeprecationWarning)
         wrong = _call(target, kit, arguments, secret=not public)
     if wrong == "refused" and ledger is not None and shoal.Ledger.open(ledger).spent != spent:
         wrong = "a refusal that spent budget"

@@ -56,6 +56,10 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
 def as_table(cells: object) -> pa.Table:
     """Key columns of cells as an Arrow table; a single column is called `cell`."""
     if isinstance(cells, pa.Table):
+        if len(set(cells.column_names)) < len(cells.column_names):
+            raise DataError(
+                "cells with two columns of one name", "a name for each", "rename one of them"
+            )
         columns: dict[str, Any] = {name: cells.column(name) for name in cells.column_names}
     elif isinstance(cells, Mapping):
         columns = dict(cells)

@@ -221,8 +221,13 @@ def _check_file(path: Path) -> None:
             f"a file that ends in {', '.join([*_PARQUET, _CSV])}",
             "convert it, or give a table",
         )
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "no file"
+    try:
+        there = path.is_file()
+    except OSError:
+        # Such as a name that is longer than any file's.
+        there = False
+    if not there:
+        what = "a folder" if os.path.isdir(path) else "no file"  # noqa: PTH112  never raises
         raise DataError(f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path")
 
 

@@ -171,7 +171,7 @@ def _residual(setting: Setting) -> float:
     with np.errstate(over="ignore", divide="ignore"):
         tail[1:] = np.minimum(kappa * margin[1:] ** (2 - order), 1)
         noise = 2 * ((setting.width + 2 * margin) / (n * epsilon)) ** 2
-    return float((1 / n + noise + tail / (n * delta)).min())
+        return float((1 / n + noise + tail / (n * delta)).min())
 
 
 def _sampled(setting: Setting) -> float:

@@ -179,7 +179,8 @@ def _block_numbers(setting: Setting) -> list[int]:
     if setting.epsilon == 0 or setting.epsilon > _MOST_EPSILON:
         return []
     # A bound never exceeds half the width, so m (L^2 - bias^2) is used up by then.
-    most = 1e15 if setting.bias == 0 else min(1e15, 1e3 / setting.bias**4)
+    # A bias that is large enough for 1e3 / bias^4 to vanish is as good as a larger one.
+    most = 1e15 if setting.bias == 0 else min(1e15, 1e3 / min(setting.bias, 1e60) ** 4)
     return [int(number) for number in np.unique(np.geomspace(2, max(most, 2), 40).round())]
 
 

@@ -20,6 +20,8 @@ _REACH, _NODES = 9.0, 60
 _FAR = 1e9
 # Below, quantiles are beyond floating-point numbers.
 _LEAST_DEGREES = 0.1
+# Beyond, t and the normal distribution differ by less than rounding.
+_NORMAL_DEGREES = 1e12
 # A confidence or power nearer to 1 leaves nothing of a difference from 1.
 _MOST_POWER = 1 - 1e-12
 
@@ -163,9 +165,10 @@ def check_power(power: object) -> float:
 
 
 def _degrees(degrees: object) -> float:
-    return checks.number(
+    found = checks.number(
         degrees, "degrees_of_freedom", least=_LEAST_DEGREES, infinite=True, example=10
     )
+    return found if found <= _NORMAL_DEGREES else math.inf
 
 
 def _error(standard_error: object) -> float:
