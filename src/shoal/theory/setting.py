@@ -21,6 +21,8 @@ _MOST_ORDER, _MOST_USERS, _MOST_LOSS = 1000, 10**18, 10**15
 _LENGTH: dict[str, Any] = {"least": 1e-100, "most": 1e100}
 # Smaller losses count as this one, so that their squares do not vanish.
 _LEAST_EPSILON = 1e-100
+# Powers of a larger bias overflow, and no bound is left at this one.
+_MOST_SHARE = 1e60
 
 Amount = Fraction | float | int | str
 
@@ -106,6 +108,7 @@ class Setting:
         )
         # The bias is promised: a larger one makes every bound weaker, so it is rounded upwards.
         share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
+        share = share if share <= _MOST_SHARE else math.inf
         loss = max(loss, _LEAST_EPSILON) if loss > 0 else loss
         return cls(users, loss, chance, share, float(order), float(size), reach / size)
 
