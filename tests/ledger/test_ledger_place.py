@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 import shoal
 from shoal import outputs
+from shoal.accounting import ledger
 from shoal.accounting.ledger import Ledger
+from shoal.accounting.ledger_place import place_of
 from shoal.errors import LedgerError, ShoalError
 from tests.support import flights
 
@@ -202,6 +206,23 @@ def test_a_moved_ledger_knows_its_new_place_before_it_charges(book: Ledger) -> N
         Ledger.open(again)
     journal.rename(f"{again}-journal")
     assert len(Ledger.open(again).entries()) == 1
+
+
+def test_a_new_place_is_on_the_disk_before_a_charge_goes_on(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: whatever part of a charge a crash leaves, the place of its journal is known."""
+    moved = Ledger(book.path.rename(book.path.with_name("b.ledger")), book._founding)
+    seen = []
+
+    def look(point: str) -> None:
+        if point == "checked":
+            with closing(sqlite3.connect(f"{moved.path.as_uri()}?mode=ro", uri=True)) as other:
+                seen.append(other.execute("SELECT place FROM head").fetchone()[0])
+
+    monkeypatch.setattr(ledger, "_at", look)
+    moved.record("b", unit="u", epsilon="0.1", document=b"2")
+    assert seen == [place_of(moved.path)]
 
 
 def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:

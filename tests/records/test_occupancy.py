@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal import documents
 from shoal.errors import DataError, DocumentError
 from shoal.records import keys
 from tests.support import occupancies
@@ -175,3 +176,14 @@ def test_a_false_column_before_the_true_one_is_refused() -> None:
     columns.insert(0, {**columns[0], "values": list(reversed(columns[0]["values"]))})
     with pytest.raises(DocumentError):
         shoal.Occupancy.from_document(document)
+
+
+def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
+    """G-TAMPER: each part is sound by itself, and the fingerprint is of other counts."""
+    document = copy.deepcopy(occupancies.sparse(2).to_document())
+    count = documents.unpack_integers(document["count"], "count")
+    document["count"] = documents.pack_integers(count + (np.arange(len(count)) == 0))
+    with pytest.raises(DocumentError):
+        shoal.Occupancy.from_document(document)
+    document["count"] = documents.pack_integers(count)
+    assert shoal.Occupancy.from_document(document).to_document() == document

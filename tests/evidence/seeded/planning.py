@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.evidence.seeded.fault import Fault
 
 _BUNDLE = ("tests/planning/test_bundle.py",)
+_LOSSES = ("tests/planning/test_losses.py",)
 _EXACT = ("tests/mechanisms/test_exact_privacy.py",)
 _MECHANISMS = ("tests/planning/test_mechanisms.py::test_the_stated_loss_is_the_loss",)
 _METHODS = ("tests/planning/test_methods.py",)
@@ -114,7 +115,7 @@ FAULTS = (
         "planning/losses.py",
         "np.asarray(found * _SQUARES_OUTWARD, dtype=np.float64)",
         "np.asarray(found, dtype=np.float64)",
-        _BUNDLE,
+        _LOSSES,
     ),
     Fault(
         "zero-concentrated losses are half of what they are",
@@ -130,7 +131,7 @@ FAULTS = (
         "planning/losses.py",
         "return cells * len(self.bundle.statistics)",
         "return cells",
-        _BUNDLE,
+        _LOSSES,
     ),
     Fault(
         "a plan may spend 1% more than asked for",
@@ -170,7 +171,7 @@ FAULTS = (
         "planning/facts.py",
         "return self.request.delta if self.gaussian else Fraction(0)",
         "return Fraction(0)",
-        _BUNDLE,
+        _LOSSES,
     ),
     Fault(
         "worst-case errors leave the bias out",
