@@ -193,6 +193,7 @@ PLAN: Lies = {
     "prices of the same user": packed("plan.prices.user", lambda x: x * 0),
     "prices of users who are not there": packed("plan.prices.user", lambda x: x + 100),
     "smaller targets": put("plan.targets", to=lambda x: [y * 0.5 for y in x[:1]] + x[1:]),
+    "targets three times as large": put("plan.targets", to=lambda x: [3 * y for y in x]),
     "no targets": put("plan.targets", to=lambda x: None if x is not None else _nothing()),
     "another way to tell neighbours": put("plan.neighbours", to="presence"),
 }

@@ -494,7 +494,7 @@ def test_targets_are_those_of_the_setting(manifests: dict[str, Manifest], plan: 
             manifest, lambda m: m["plan"].update(targets=change(m["plan"]["targets"]))
         )
 
-    assert other(lambda targets: [3 * x for x in targets]) == []
+    assert ("targets" in other(lambda targets: [3 * x for x in targets])) == equal
     assert ("targets" in other(lambda targets: [1.01 * targets[0], *targets[1:]])) == equal
     wrong: list[Callable[[list[float]], Any]] = [
         lambda targets: [*targets[:-1], 5 * targets[-1]] if equal else [],

@@ -7,8 +7,25 @@ from tests.evidence.seeded.fault import Fault
 _GROUPING = ("tests/bounding/test_grouping.py",)
 _CAPS = ("tests/bounding/test_caps.py",)
 _ACCOUNT = ("tests/planning/test_bundle.py",)
+_HEAVY = ("tests/planning/test_heavy_user.py",)
 
 FAULTS = (
+    Fault(
+        "widths that the selection cannot find are rewarded",
+        "G-TYPICAL",
+        "mechanisms/mean/adaptive.py",
+        "part = min(most, _FIND)",
+        "part = _FIND",
+        _HEAVY,
+    ),
+    Fault(
+        "the selection's part of the loss is chosen as if nobody were capped",
+        "G-TYPICAL",
+        "mechanisms/mean/optimal.py",
+        "part = (np.minimum(cap, count) << PART) // count",
+        "part = np.full(len(member), 1 << PART, dtype=np.int64)",
+        _HEAVY,
+    ),
     Fault(
         "a statistic that adds up is half as sensitive",
         "G-ACCOUNTING",
