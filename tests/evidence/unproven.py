@@ -42,6 +42,7 @@ _SAID = {
     "question.mechanism.asked": _WISHES,
     "question.space.rounding": "that outcomes were moved to the levels in the way stated",
     "plan.mechanism.parameters": _PARAMETERS,
+    "plan.targets": "the errors with which an optimal plan with balanced targets is compared",
     "plan.status": "that cells left out as worthless are so",
     "question.mechanism.parameters": _CHOSEN,
     "question.mechanism.reason": _CHOSEN,
