@@ -259,6 +259,7 @@ def test_verify_shares_no_code_with_the_planner() -> None:
     allowed = (
         "shoal.documents",
         "shoal.errors.",
+        "shoal.key_texts.",
         "shoal.release.verify_",
         "shoal.strict.",
         "shoal.verdict.",
