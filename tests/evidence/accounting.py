@@ -71,7 +71,7 @@ class Oracle:
         return float(accountant.get_epsilon(_DELTA))
 
     def at_least(self, parts: list[float]) -> float:
-        """A lower bound: optimistic loss distributions, composed."""
+        """A lower bound: optimistic loss distributions, composed; nothing released loses nothing."""
         whole: Any = None
         for part in parts:
             one = self.losses.from_laplace_mechanism(
@@ -81,7 +81,7 @@ class Oracle:
                 use_connect_dots=False,
             )
             whole = one if whole is None else whole.compose(one)
-        return float(whole.get_epsilon_for_delta(_TINY))
+        return 0.0 if whole is None else float(whole.get_epsilon_for_delta(_TINY))
 
     def gaussian(self, parts: list[float], delta: float) -> float:
         """Gaussian noise of so many standard deviations to one, together."""
