@@ -71,7 +71,7 @@ class Oracle:
         return float(accountant.get_epsilon(_DELTA))
 
     def at_least(self, parts: list[float]) -> float:
-        """A lower bound: optimistic loss distributions, composed; nothing released loses nothing."""
+        """A lower bound: optimistic loss distributions, composed; none lose nothing."""
         whole: Any = None
         for part in parts:
             one = self.losses.from_laplace_mechanism(
