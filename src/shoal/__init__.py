@@ -18,40 +18,40 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import bounds, mean, trials, unbiased
-    from shoal.accounting.ledger import Ledger
+    from shoal.cells.plan import Plan, plan
+    from shoal.cells.release import Release
+    from shoal.cells.simulation.compare import compare
+    from shoal.cells.simulation.distributions import Normal
+    from shoal.cells.simulation.simulate import simulate
+    from shoal.data.cell_rules import hexagon, hour_of_day, timeslot
+    from shoal.data.occupancy import Occupancy
+    from shoal.data.records import Records
+    from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
-    from shoal.mechanisms.noise import Simulated
-    from shoal.records.cells import hexagon, hour_of_day, timeslot
-    from shoal.records.lattice import Bounds
-    from shoal.records.occupancy import Occupancy
-    from shoal.records.records import Records
-    from shoal.release.plan import Plan, plan
-    from shoal.release.release import Release
-    from shoal.report.pictures import picture
-    from shoal.simulation.compare import compare
-    from shoal.simulation.distributions import Normal
-    from shoal.simulation.simulate import simulate
-    from shoal.verification import verify
+    from shoal.manifest_check import verify
+    from shoal.pictures.pictures import picture
+    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.noise import Simulated
 
 # Names are loaded when first used, so that `import shoal` and the command line start at once.
 _HOME = {
-    "Bounds": "shoal.records.lattice",
-    "Ledger": "shoal.accounting.ledger",
-    "Normal": "shoal.simulation.distributions",
-    "Occupancy": "shoal.records.occupancy",
-    "Plan": "shoal.release.plan",
-    "Records": "shoal.records.records",
-    "Release": "shoal.release.release",
+    "Bounds": "shoal.data.value_lattice",
+    "Ledger": "shoal.privacy.ledger.ledger",
+    "Normal": "shoal.cells.simulation.distributions",
+    "Occupancy": "shoal.data.occupancy",
+    "Plan": "shoal.cells.plan",
+    "Records": "shoal.data.records",
+    "Release": "shoal.cells.release",
     "ShoalError": "shoal.errors",
-    "Simulated": "shoal.mechanisms.noise",
-    "compare": "shoal.simulation.compare",
-    "hexagon": "shoal.records.cells",
-    "hour_of_day": "shoal.records.cells",
-    "picture": "shoal.report.pictures",
-    "plan": "shoal.release.plan",
-    "simulate": "shoal.simulation.simulate",
-    "timeslot": "shoal.records.cells",
-    "verify": "shoal.verification",
+    "Simulated": "shoal.privacy.noise",
+    "compare": "shoal.cells.simulation.compare",
+    "hexagon": "shoal.data.cell_rules",
+    "hour_of_day": "shoal.data.cell_rules",
+    "picture": "shoal.pictures.pictures",
+    "plan": "shoal.cells.plan",
+    "simulate": "shoal.cells.simulation.simulate",
+    "timeslot": "shoal.data.cell_rules",
+    "verify": "shoal.manifest_check",
 }
 _ROOMS = ("bounds", "mean", "trials", "unbiased")
 

@@ -6,8 +6,8 @@ privacy amplification by shuffling, `shuffled_trilemma` the bound it proves. See
 `docs/theory/trilemma.md`.
 """
 
+from shoal.theory.problem import Setting
 from shoal.theory.regimes import Regime, regime
-from shoal.theory.setting import Setting
 from shoal.theory.shuffling import Shuffled, ShuffledBound, shuffled, shuffled_trilemma
 from shoal.theory.trilemma import Term, Trilemma, distance_to_bound, trilemma
 

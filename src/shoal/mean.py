@@ -5,7 +5,7 @@
 `docs/how-to/mechanisms.md`.
 """
 
-from shoal.release.mean import (
+from shoal.cells.one_cell import (
     Estimate,
     adaptive,
     akmv,
@@ -17,7 +17,7 @@ from shoal.release.mean import (
     quantile,
     worst_case_optimal,
 )
-from shoal.release.mean_vector import VectorEstimate, vector
+from shoal.cells.one_cell_vectors import VectorEstimate, vector
 
 __all__ = [
     "Estimate",

@@ -335,7 +335,7 @@ def test_an_unforeseen_error_shows_only_its_kind(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(str(CANARY))
 
-    monkeypatch.setattr("shoal.release.plan.Plan.release", fail)
+    monkeypatch.setattr("shoal.cells.plan.Plan.release", fail)
     line = shell.bad(*RELEASE)
     assert "unexpected RuntimeError" in line
     assert str(CANARY) not in line

@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.cli.trial import Mechanism
-from shoal.trials import outlooks
+from shoal.trials import mechanism_forecasts as outlooks
 from tests.cli.conftest import Shell
 
 if TYPE_CHECKING:

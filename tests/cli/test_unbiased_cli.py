@@ -17,7 +17,7 @@ import shoal
 from shoal import documents
 from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
-from shoal.unbiased.verify import verify
+from shoal.verification.means.verify import verify
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.key_texts import key_of
+from shoal.documents.key_texts import key_of
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
+from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
-from shoal.plain_json import strict
 
 PLAIN = st.recursive(
     st.none()

@@ -11,8 +11,8 @@ import pytest
 
 import shoal
 from shoal import documents, unbiased
+from shoal.documents.strict_json import plain, strict
 from shoal.errors import DocumentError
-from shoal.plain_json import plain, strict
 from tests.support import flights
 
 if TYPE_CHECKING:

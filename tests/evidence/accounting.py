@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import shoal
+from shoal.cells.statistics.mean import Mean
+from shoal.cells.statistics.variance import Variance
 from shoal.errors import InputError
-from shoal.mechanisms import selection
-from shoal.statistics.mean import Mean
-from shoal.statistics.variance import Variance
+from shoal.privacy import permute_and_flip as selection
 from shoal.trials import ClusterDP, Space, UniformPrior
 from shoal.trials.parameters import ONE
 from tests.evidence.finding import Outcome

@@ -12,10 +12,10 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.accounting.ledger import Ledger
 from shoal.errors import BudgetError
+from shoal.privacy.ledger.ledger import Ledger
 from tests.evidence.finding import Outcome
-from tests.ledger.driver import drain, fork, tell
+from tests.privacy.ledger.driver import drain, fork, tell
 
 if TYPE_CHECKING:
     from pathlib import Path

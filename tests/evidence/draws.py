@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from shoal.mechanisms.noise import OperatingSystem
+from shoal.privacy.noise import OperatingSystem
 from tests.evidence.finding import Outcome
 from tests.evidence.goodness import FALSE_ALARM, judge
 

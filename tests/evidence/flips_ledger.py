@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.accounting.ledger import Ledger
 from shoal.errors import ShoalError
+from shoal.privacy.ledger.ledger import Ledger
 from tests.evidence.finding import Outcome
 from tests.evidence.sqlite_fields import UNUSED, field_at
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from shoal.accounting.ledger import Budget, Entry, PrivacyUnit
+    from shoal.privacy.ledger.ledger import Budget, Entry, PrivacyUnit
     from tests.evidence.finding import Progress
 
     State = tuple[Budget, Budget, PrivacyUnit | None, str, tuple[Entry, ...]]

@@ -15,8 +15,8 @@ import numpy as np
 
 import shoal
 from shoal import unbiased
+from shoal.documents.packed import unpack_integers
 from shoal.errors import ShoalError
-from shoal.packed import unpack_integers
 from tests.evidence import specimens
 from tests.evidence.finding import Outcome
 from tests.support import methods

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.evidence.finding import Outcome
-from tests.ledger import driver
+from tests.privacy.ledger import driver
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from tests.evidence import leaves_kit
 from tests.evidence.specimens import ROUNDING
 
 if TYPE_CHECKING:
-    from shoal.verdict import Verdict
+    from shoal.verification.verdict import Verdict
     from tests.evidence.leaves_kit import Document
 
 _RECORDS = "that counts, groups and names of columns are those of the data"

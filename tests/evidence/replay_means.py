@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal import unbiased
-from shoal.mechanisms.unbiased.coarse import _NOISE
-from shoal.mechanisms.unbiased.sampled import _SAMPLING
+from shoal.means.estimators.coarse import _NOISE
+from shoal.means.estimators.sampled import _SAMPLING
 from tests.evidence.replay_watch import Slots
 
 if TYPE_CHECKING:

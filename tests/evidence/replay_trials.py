@@ -130,7 +130,7 @@ class Trial:
 
 
 def _epsilon(mechanism: Any) -> float:  # noqa: ANN401
-    from shoal.accounting.budget import Budget
+    from shoal.privacy.budget import Budget
 
     return float(Budget.of(mechanism.epsilon).epsilon)
 

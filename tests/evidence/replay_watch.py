@@ -18,7 +18,7 @@ import numpy as np
 
 import shoal
 from shoal.errors import ShoalError
-from shoal.mechanisms import noise
+from shoal.privacy import noise
 from tests.support.tape import Asked, Tape, waits
 
 if TYPE_CHECKING:

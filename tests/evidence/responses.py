@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.noise import OperatingSystem
+from shoal.privacy.noise import OperatingSystem
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.response import prior_of, respond
 from tests.evidence.finding import Outcome

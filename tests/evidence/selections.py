@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.noise import OperatingSystem
+from shoal.privacy.noise import OperatingSystem
 from tests.evidence.finding import Outcome
 from tests.evidence.goodness import judge
 from tests.support.selections import by_permutations

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.planning.request import METHODS
+from shoal.cells.request import METHODS
 from tests.evidence.finding import Outcome
 
 if TYPE_CHECKING:

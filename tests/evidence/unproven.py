@@ -10,7 +10,7 @@ from shoal.errors import ShoalError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shoal.verdict import Verdict
+    from shoal.verification.verdict import Verdict
 
 _DRAWN = "the drawn numbers themselves"
 _RECORDS = "counts, groups and names of columns"

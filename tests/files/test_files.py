@@ -15,8 +15,9 @@ import pytest
 from pyarrow import parquet
 
 import shoal
-from shoal import files, tables
+from shoal import files
 from shoal.errors import DocumentError
+from shoal.files import tables
 from tests.support import flights
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 import typer.main
 
 import shoal
+from shoal.cells.request import METHODS
 from shoal.cli import trial, unbiased
 from shoal.cli.main import app
-from shoal.planning.request import METHODS
 from tests.repository.cli_reference import reference
 
 ROOT = Path(__file__).parents[2]

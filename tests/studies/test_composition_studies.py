@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.bounding.statistics import cell_errors
-from shoal.records.occupancy import Occupancy
+from shoal.cells.bounding.statistics import cell_errors
+from shoal.data.occupancy import Occupancy
 from shoal.studies import composition, flights_variance
 from shoal.studies.composition import (
     BOTH,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from shoal.bounding import caps, grouping
+from shoal.cells.bounding import caps, grouping
+from shoal.cells.simulation.simulate import Measured, _Trial
 from shoal.cli.main import main
 from shoal.errors import InputError
-from shoal.simulation.simulate import Measured, _Trial
 from shoal.studies import collections, values
 from shoal.studies.lines import ADAPTIVE, ARRAY_MEDIAN, BASELINE, PAPERS, QUANTILE, Line
 from shoal.studies.measure import QUICK, Effort, Setting, _part, _Task, measure

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.accounting.budget import Budget
 from shoal.benchmarks.trials import run as bench
-from shoal.mechanisms.noise import Simulated
+from shoal.privacy.budget import Budget
+from shoal.privacy.noise import Simulated
 from shoal.studies import trial_lines as lines
 from shoal.studies.measure import QUICK, Effort
 from shoal.studies.trial_bounds import FIGURE_5

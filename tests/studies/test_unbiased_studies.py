@@ -27,8 +27,8 @@ from shoal.studies.unbiased_trade_off import cases
 from shoal.theory.clipping import Moment
 
 if TYPE_CHECKING:
-    from shoal.mechanisms.unbiased.clipped import Clipped
-    from shoal.mechanisms.unbiased.sampled import Sampled
+    from shoal.means.estimators.clipped import Clipped
+    from shoal.means.estimators.sampled import Sampled
     from shoal.studies.unbiased_laws import Known
 
 # Two-sided normal quantile of a false alarm rate of 1e-9.

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import shoal
-from shoal.mechanisms.mean.catalogue import BOUNDINGS, MECHANISMS
-from shoal.planning.request import SHARINGS
-from shoal.release.release import drawing_of
+from shoal.cells.mechanisms.catalogue import BOUNDINGS, MECHANISMS
+from shoal.cells.release import drawing_of
+from shoal.cells.request import SHARINGS
 from tests.support.tape import Tape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shoal.records.aggregate import Aggregate
+    from shoal.data.aggregate import Aggregate
 
 BOUNDS = (0.0, 100.0)
 ALL = ("mean", "variance", "share_above(60)")

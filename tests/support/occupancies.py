@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.records.occupancy import Occupancy
+from shoal.data.occupancy import Occupancy
 
 
 def sparse(seed: int, users: int = 30, cells: int = 8) -> Occupancy:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.planning.optimal.problem import TargetProblem
+from shoal.cells.lp.problem import TargetProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shoal.planning.optimal.problem import Floats, Ints
-    from shoal.records.occupancy import Occupancy
+    from shoal.cells.lp.problem import Floats, Ints
+    from shoal.data.occupancy import Occupancy
 
 
 def of_counts(

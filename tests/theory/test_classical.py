@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from shoal.theory import classical
-from shoal.theory.setting import Setting
+from shoal.theory.problem import Setting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from shoal.theory import limits, variance
+from shoal.theory import minimax as limits
+from shoal.theory import variance
 
 
 def by_linear_program(counts: list[int], epsilon: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from shoal.mechanisms.noise import Simulated
+from shoal.privacy.noise import Simulated
 from shoal.theory import response_variance
 from shoal.trials import response
 from shoal.trials.parameters import ONE, Parameters

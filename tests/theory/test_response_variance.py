@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.mechanisms.noise import Simulated
+from shoal.privacy.noise import Simulated
 from shoal.theory import response_variance, trial_variance
 from shoal.trials import response
 from shoal.trials.parameters import ONE, Parameters

@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from shoal.errors import InputError
-from shoal.theory import classical, paths, regimes, triples
+from shoal.theory import classical, regimes
+from shoal.theory import three_point as triples
+from shoal.theory import two_point as paths
 from shoal.theory.trilemma import distance_to_bound, trilemma
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.theory.setting import Amount, Moment
+    from shoal.theory.problem import Amount, Moment
 
 POWERS = st.floats(-6, 0).map(lambda power: 10.0**power)
 EPSILONS = st.floats(-3, 1).map(lambda power: 10.0**power)

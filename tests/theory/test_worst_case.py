@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from shoal.bounding import intervals
+from shoal.cells.bounding import intervals
 from shoal.errors import InputError
-from shoal.theory import bias, limits, worst_case
+from shoal.theory import bias, worst_case
+from shoal.theory import minimax as limits
 
 few_counts = st.lists(st.integers(1, 50), min_size=1, max_size=7)
 epsilons = st.floats(0.05, 20)

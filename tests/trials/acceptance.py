@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from shoal.mechanisms.noise import Simulated
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
+from shoal.privacy.noise import Simulated
 from shoal.studies.trial_setting import Mixture
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.aggregate_release import draw_aggregate
-from shoal.trials.assignment import Assignment
 from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
-from shoal.trials.question import Units
-from shoal.trials.space import Space
+from shoal.trials.request import Units
 from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.mechanisms.noise import Randomness
+    from shoal.privacy.noise import Randomness
     from shoal.trials.aggregate_release import AggregateRelease
     from shoal.trials.unit_release import UnitRelease
 

@@ -13,18 +13,18 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
+from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.theory import response_variance, trial_variance
 from shoal.trials import response
 from shoal.trials.aggregate_release import draw_aggregate
-from shoal.trials.assignment import Assignment
 from shoal.trials.expected import Expected
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.predicted import Scene, group_weights, represent
-from shoal.trials.question import Units
-from shoal.trials.space import Space
+from shoal.trials.request import Units
 from shoal.trials.unit_release import _ROUNDING, UnitRelease, draw_units
 from tests.trials import acceptance
 from tests.trials.acceptance import MECHANISMS, SETTINGS, Figures

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.trials.aggregate_lattice import fit_lattice, popoviciu, step_variance, ticks
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson, shared

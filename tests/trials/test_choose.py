@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.data.outcome_space import Space
 from shoal.errors import InputError
 from shoal.theory.response_variance import given_prior, with_uniform_prior
 from shoal.trials import response
 from shoal.trials.choose import choose
 from shoal.trials.expected import Expected, family
+from shoal.trials.parameter_search import TOLERANCE
 from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.predicted import Scene, group_weights, represent
-from shoal.trials.search import TOLERANCE
-from shoal.trials.space import Space
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

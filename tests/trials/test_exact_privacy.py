@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from shoal.mechanisms.noise import OperatingSystem
+from shoal.data.assignment import enrol
+from shoal.data.outcome_space import Space
+from shoal.privacy.noise import OperatingSystem
 from shoal.trials import response
-from shoal.trials.assignment import enrol
 from shoal.trials.parameters import ONE, Parameters
-from shoal.trials.question import Units
-from shoal.trials.space import Space
+from shoal.trials.request import Units
 from shoal.trials.unit_release import draw_units
-from tests.mechanisms.test_audit import lower_bound
+from tests.cells.mechanisms.test_audit import lower_bound
 from tests.trials import exact
 
 if TYPE_CHECKING:

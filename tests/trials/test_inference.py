@@ -17,8 +17,8 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from scipy.special import nctdtr
 
+from shoal.data.assignment import enrol
 from shoal.errors import InputError
-from shoal.trials.assignment import enrol
 from shoal.trials.inference import Effect, effects, effects_of, super_population
 from shoal.trials.spread import added, between
 from shoal.trials.student import detectable, power, quantile

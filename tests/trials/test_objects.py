@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from shoal import mean, unbiased
+from shoal.cells.one_cell import numbers_of
+from shoal.data.outcome_space import Space
 from shoal.errors import DataError
-from shoal.release.mean import numbers_of
-from shoal.trials.space import Space
-from shoal.unbiased.people import People
+from shoal.means.one_value_per_user import People
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from shoal.mechanisms import noise
+from shoal.privacy import noise
 from shoal.trials import (
     ClusterDP,
     ClusterFree,

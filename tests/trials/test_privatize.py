@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.accounting.budget import Budget
-from shoal.accounting.rounding import booked
 from shoal.errors import BudgetError, DataError, InputError, ShoalError
+from shoal.privacy.budget import Budget
+from shoal.privacy.charge_rounding import booked
 from shoal.trials import (
     ClusterDP,
     ClusterFree,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.mechanisms.noise import OperatingSystem, Simulated
+from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.response import debiased, prior_of, respond, tabulate
 

@@ -22,7 +22,7 @@ _ROUNDS = 3
 # What the phases load when first used: starting up is not what is compared.
 _MODULES = (
     *("duckdb", "ibis", "ibis.backends.duckdb", "opendp.prelude"),
-    *("shoal.records.records", "shoal.release.plan"),
+    *("shoal.data.records", "shoal.cells.plan"),
 )
 _BOUNDS = (0.0, 65.0)
 

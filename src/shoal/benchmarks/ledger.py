@@ -11,11 +11,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal.accounting.budget import Budget
-from shoal.accounting.ledger import Ledger
-from shoal.accounting.ledger_entry import Draft, digest_of
-from shoal.accounting.ledger_file import session
-from shoal.accounting.unit import PrivacyUnit
+from shoal.privacy.budget import Budget
+from shoal.privacy.ledger.entry import Draft, digest_of
+from shoal.privacy.ledger.file import session
+from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

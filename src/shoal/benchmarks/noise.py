@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.mean.draw import to_steps, value
-from shoal.mechanisms.noise import OperatingSystem
+from shoal.cells.mechanisms.draw import to_steps, value
+from shoal.privacy.noise import OperatingSystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.planning.problem import Problem
+    from shoal.cells.allocation_problem import Problem
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 _CELLS_PER_USER, _USERS_PER_CELL = 10, 100
@@ -108,15 +108,15 @@ class _Counts:
 
     def problem(self) -> Problem:
         """Means of all cells."""
-        from shoal.planning.problem import Problem
+        from shoal.cells.allocation_problem import Problem
 
         share = self.count / np.bincount(self.cell, self.count)[self.cell]
         return Problem(self.user, self.cell, share, self.n_users, np.ones(self.n_cells))
 
 
 def _clip_user(made: _Counts) -> str:
-    from shoal.bounding.statistics import MEAN
-    from shoal.bounding.suppression import clip_user
+    from shoal.cells.bounding.statistics import MEAN
+    from shoal.cells.bounding.suppression import clip_user
 
     found = clip_user(made.user, made.cell, made.count, made.n_users, made.n_cells, [MEAN], 1.0)
     return f"most cells of a user {np.bincount(made.user).max()} -> {found.most_cells}"
@@ -137,7 +137,7 @@ class _Asked:
 
     def balanced(self, made: _Counts) -> str:
         """Noise at a total loss of 1."""
-        from shoal.planning.methods import balanced
+        from shoal.cells.allocation import balanced
 
         problem = made.problem()
         found = balanced.solve(problem)
@@ -149,8 +149,8 @@ class _Asked:
 
     def optimal(self, made: _Counts) -> str:
         """The least loss at targets a fifth below."""
-        from shoal.planning.optimal.problem import TargetProblem
-        from shoal.planning.optimal.solve import solve
+        from shoal.cells.lp.problem import TargetProblem
+        from shoal.cells.lp.solve import solve
 
         share, target = made.problem().sensitivity, _PART * self.error
         problem = TargetProblem(made.user, made.cell, share, made.n_users, made.n_cells, target)

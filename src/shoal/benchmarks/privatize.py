@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from shoal.data.outcome_space import Space
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms import ClusterDP, UniformPrior
-from shoal.trials.space import Space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.noise import Simulated
-from shoal.planning.make import decide
-from shoal.planning.request import mean_request
-from shoal.records.lattice import Bounds, Lattice
-from shoal.release.borrow import borrow
-from shoal.release.numbers import Numbers
-from shoal.release.release import drawing_of
-from shoal.simulation.simulate import made_up
+from shoal.cells.estimates import Numbers
+from shoal.cells.planner import decide
+from shoal.cells.release import drawing_of
+from shoal.cells.request import mean_request
+from shoal.cells.shrinkage import borrow
+from shoal.cells.simulation.simulate import made_up
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.privacy.noise import Simulated
 from shoal.studies.occupancies import sparse_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shoal.planning.facts import PlanFacts
-    from shoal.records.aggregate import Aggregate
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.data.aggregate import Aggregate
 
 _BOUNDS, _DEVIATION, _CONFIDENCE = Bounds(0, 65), 10.73, 0.95
 _METHODS: dict[str, tuple[str, dict[str, str | int | float]]] = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.mechanisms.unbiased.clipped import Clipped
-from shoal.mechanisms.unbiased.coarse import Coarse
+from shoal.means.estimators.clipped import Clipped
+from shoal.means.estimators.coarse import Coarse
 from shoal.studies import unbiased_printed
 from shoal.studies.measure import Effort
 from shoal.studies.unbiased_exact import worst
@@ -23,7 +23,7 @@ from shoal.theory.trilemma import trilemma
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.means.estimators.base import Estimator
     from shoal.studies.unbiased_measure import Measured
 
 _GRID = tuple(itertools.product((1000, 10_000, 100_000), (0.1, 1.0), (1e-8, 1e-5), (2.0, 4.0, 8.0)))

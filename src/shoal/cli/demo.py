@@ -49,7 +49,7 @@ def demo(
     book = _own_ledger(place)
     if book is None:
         _check_free(_SLUGS, folder, force=force)
-    with as_file(files("shoal") / "data" / "flights_2013.parquet") as data:
+    with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as data:
         jobs = _jobs(data)
         show(
             "Mean speed of the flights out of New York in 2013. One aircraft flew up to hundreds of"
@@ -73,7 +73,7 @@ def _own_ledger(place: Path) -> Ledger | None:
     import os
 
     import shoal
-    from shoal.accounting.budget import Budget
+    from shoal.privacy.budget import Budget
 
     if not os.path.lexists(place):
         return None
@@ -91,8 +91,8 @@ def _ledger(
 ) -> Ledger:
     """The demo's ledger, which holds the demo's questions alone; nothing is spent in another."""
     import shoal
-    from shoal.accounting.unit import PrivacyUnit
-    from shoal.planning.document import question_of
+    from shoal.cells.document import question_of
+    from shoal.privacy.privacy_unit import PrivacyUnit
 
     if book is None:
         return shoal.Ledger.create(place, epsilon=_BUDGET, unit=_UNIT)
@@ -111,7 +111,7 @@ def _ledger(
 
 def _check_free(slugs: tuple[str, ...], folder: Path, *, force: bool) -> None:
     """Refuse to replace what this demo did not make."""
-    from shoal.outputs import check_outputs
+    from shoal.files.outputs import check_outputs
 
     places = {place.name: place for slug in slugs for place in _places(slug, folder)}
     check_outputs(places, {"ledger": folder / _LEDGER}, overwrite=force)
@@ -217,7 +217,7 @@ def _best(release: Release) -> list[str]:
 
 
 def _close(book: Ledger, folder: Path) -> None:
-    from shoal.accounting.rational import show as shown
+    from shoal.privacy.displayed_loss import show as shown
 
     show(
         f"\nLedger {folder / _LEDGER}: spent epsilon {shown(book.spent.epsilon)} of "

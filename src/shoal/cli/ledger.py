@@ -10,9 +10,9 @@ import typer
 from shoal.cli.options import Json, show, show_json
 
 if TYPE_CHECKING:
-    from shoal.accounting.budget import Budget
-    from shoal.accounting.ledger import Ledger
-    from shoal.accounting.ledger_entry import Link
+    from shoal.privacy.budget import Budget
+    from shoal.privacy.ledger.entry import Link
+    from shoal.privacy.ledger.ledger import Ledger
 
 app = typer.Typer(
     help="Create, show and verify the ledger of a data set.",
@@ -36,7 +36,7 @@ def create(
 
     Example: shoal ledger create flights.ledger --epsilon 2 --unit tailnum
     """
-    from shoal.accounting.ledger import Ledger
+    from shoal.privacy.ledger.ledger import Ledger
 
     book = Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit)
     more = "" if delta == "0" else f", delta {delta}"
@@ -50,7 +50,7 @@ def show_ledger(path: Book, as_json: Json = False) -> None:
 
     Example: shoal ledger show flights.ledger
     """
-    from shoal.accounting.ledger import Ledger
+    from shoal.privacy.ledger.ledger import Ledger
 
     book = Ledger.open(path)
     # Read once: another process may record meanwhile.
@@ -72,7 +72,7 @@ def verify(
 
     Example: shoal ledger verify flights.ledger
     """
-    from shoal.accounting.ledger import Ledger
+    from shoal.privacy.ledger.ledger import Ledger
 
     book = Ledger.open(path)
     book.verify(head=head)
@@ -80,7 +80,7 @@ def verify(
 
 
 def _lines(book: Ledger, links: list[Link]) -> list[str]:
-    from shoal.accounting.rational import show as shown
+    from shoal.privacy.displayed_loss import show as shown
 
     last, budget = links[-1] if links else None, book.budget
     unit = last.unit if last else book.unit
@@ -101,7 +101,7 @@ def _lines(book: Ledger, links: list[Link]) -> list[str]:
 
 def _table(links: list[Link], *, deltas: bool) -> list[str]:
     """One row an entry, below the columns' names; the name comes last, as it may be long."""
-    from shoal.accounting.rational import show as shown
+    from shoal.privacy.displayed_loss import show as shown
 
     heads = ["entry", "kind", "epsilon", "sum", *["delta", "sum of delta"] * deltas]
     rows = [[*heads, "recorded at (UTC)", "question", "name"]]

@@ -15,7 +15,7 @@ from shoal.cli import streams
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shoal.accounting.ledger import Entry
+    from shoal.privacy.ledger.ledger import Entry
 
 Data = Annotated[Path, typer.Argument(help="Records: a Parquet or CSV file.")]
 Bounds = Annotated[

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from shoal.accounting.ledger import Entry
+    from shoal.privacy.ledger.ledger import Entry
 
 
 def check_places(
@@ -33,15 +33,15 @@ def check_places(
         InputError: Another ending.
         DocumentError: A place that must not or cannot be written.
     """
-    from shoal.outputs import check_outputs
-    from shoal.tables import check_ending
+    from shoal.files.outputs import check_outputs
+    from shoal.files.tables import check_ending
 
     for place in (tables or {}).values():
         if place is not None:
             check_ending(place)
     for place in (pictures or {}).values():
         if place is not None:
-            from shoal.report.pictures import check_picture
+            from shoal.pictures.pictures import check_picture
 
             check_picture(place)
     outputs = {**(tables or {}), **(documents or {}), **(pictures or {})}

@@ -124,7 +124,7 @@ def plan(
 
 
 def _show(plan: Plan, rows: int, *, as_json: bool) -> None:
-    from shoal.planning.text import describe
+    from shoal.cells.text import describe
 
     if not as_json:
         show(str(describe(plan, rows=rows)))
@@ -150,7 +150,7 @@ def _explore(
 ) -> None:
     """Compare the methods for the plan's cells; no value is read."""
     import shoal
-    from shoal.release.explore import compare_plans
+    from shoal.cells.frontier.explore import compare_plans
 
     found = compare_plans(plan, versus or None, progress=bar("planning"))
     shoal.picture(found, path, overwrite=force)

@@ -45,9 +45,9 @@ def release(
     --manifest manifest.json
     """
     import shoal
+    from shoal.cells.table import to_text
     from shoal.checks import check_confidence
     from shoal.errors import DocumentError
-    from shoal.release.table import to_text
 
     check_confidence(confidence)
     check_places(

@@ -100,7 +100,7 @@ def plan(
     """
     import shoal
     from shoal import trials
-    from shoal.trials.spaces import space_of
+    from shoal.trials.space_text import space_of
 
     losses = epsilon or ["1"]
     check_places({"DATA": data}, force=force, pictures={"--picture": picture})
@@ -181,8 +181,8 @@ def release(
     --manifest trial.json
     """
     from shoal.checks import check_confidence
-    from shoal.records.units import read_columns
-    from shoal.trials.spaces import space_of
+    from shoal.data.whole_columns import read_columns
+    from shoal.trials.space_text import space_of
 
     check_confidence(confidence)
     read, tables = {"DATA": data, "--ledger": ledger}, {"--output": output}
@@ -270,9 +270,9 @@ def _sizes(
     single_arm: str,
 ) -> Any:  # noqa: ANN401
     """Sizes of groups from public columns of a file, or the number of units."""
+    from shoal.data.assignment import enrol
+    from shoal.data.whole_columns import read_columns
     from shoal.errors import InputError
-    from shoal.records.units import read_columns
-    from shoal.trials.assignment import enrol
 
     if (data is None) == (units is None) or (data is None) != (treatment is None):
         raise InputError(
@@ -378,7 +378,7 @@ def _like(control: str | None, arms: Any) -> Any:  # noqa: ANN401
     """The control arm in the type of the arms' column."""
     if control is None:
         return None
-    from shoal.records.keys import as_array
+    from shoal.data.keys import as_array
 
     values = as_array(arms, "treatment").unique().to_pylist()
     # Booleans may be written as in JSON and SQL, too.

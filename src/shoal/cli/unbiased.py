@@ -27,9 +27,9 @@ from shoal.cli.outputs import check_places, delivering
 from shoal.cli.unbiased_data import counted, numbers, people, read
 
 if TYPE_CHECKING:
+    from shoal.means.recommend import Recommendation
     from shoal.theory.clipping import Moments
     from shoal.unbiased import UnbiasedPlan
-    from shoal.unbiased.recommend import Recommendation
 
 app = typer.Typer(
     help="Means of values without bounds: compare estimators, plan, release, lower bounds.",
@@ -118,7 +118,7 @@ def plan(
     Example: shoal unbiased plan --users 2000 --epsilon 1 --delta 1e-6 --order 4 --size 15
     --interval 0 100 --releases 50
     """
-    from shoal.unbiased.recommend import recommend
+    from shoal.means.recommend import recommend
 
     check_places({"DATA": data}, force=force, documents={"--output": output})
     counts = people(data, user, users, value, missing)
@@ -187,7 +187,7 @@ def release(
     --ledger visits.ledger --manifest mean.json
     """
     from shoal.checks import check_confidence
-    from shoal.records import keys
+    from shoal.data import keys
 
     wishes = {
         "method": method,
@@ -240,8 +240,8 @@ def bound(
     Example: shoal unbiased bound --users 10000 --epsilon 0.1 --bias 0.01 --size 1
     """
     from shoal.errors import InputError
+    from shoal.means.recommend import worst_moment
     from shoal.theory.trilemma import trilemma
-    from shoal.unbiased.recommend import worst_moment
 
     if interval is not None and not interval[0] < interval[1]:
         raise InputError("an empty interval", "the lower end first", "give for example 0 10")

@@ -32,7 +32,7 @@ def counted(rows: int, who: Any) -> Any:  # noqa: ANN401
     """Records of each user, or the number of rows if a row is a user."""
     import numpy as np
 
-    from shoal.records import keys
+    from shoal.data import keys
 
     return rows if who is None else np.bincount(keys.encode(who, "user"))
 
@@ -41,8 +41,8 @@ def read(data: Path, value: str | None, user: str | None, missing: str) -> pa.Ta
     """Columns of a file; without rows that lack one, if whether they are there is public."""
     import pyarrow.compute as pc
 
+    from shoal.data.whole_columns import read_columns
     from shoal.errors import InputError
-    from shoal.records.units import read_columns
 
     if missing not in {"refuse", "public"}:
         raise InputError(f"missing {missing[:40]!r}", "refuse or public", "choose one of these")
@@ -57,8 +57,8 @@ def numbers(table: pa.Table, value: str) -> Any:  # noqa: ANN401
     """A column of numbers; a null becomes NaN, which is refused with the others."""
     import pyarrow as pa
 
+    from shoal.checks.floats import floats
     from shoal.errors import DataError
-    from shoal.floats import floats
 
     column = table.column(value)
     kind = column.type

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError
-from shoal.records.occupancy import Occupancy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def itms() -> NDArray[np.int64]:
         >>> len(counts), int(counts.sum()), int(counts.max()), int(counts.min())
         (217, 17166, 417, 1)
     """
-    text = (files("shoal") / "data" / "itms_counts.csv").read_text(encoding="utf-8")
+    text = (files("shoal") / "datasets" / "itms_counts.csv").read_text(encoding="utf-8")
     return np.array(text.split(), dtype=np.int64)
 
 

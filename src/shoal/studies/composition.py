@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from shoal.bounding.capping import cap_kept
-from shoal.bounding.statistics import MEAN, VARIANCE, Statistic, cell_errors, split
-from shoal.bounding.suppression import clip_user
+from shoal.cells.bounding.capping import cap_kept
+from shoal.cells.bounding.statistics import MEAN, VARIANCE, Statistic, cell_errors, split
+from shoal.cells.bounding.suppression import clip_user
 from shoal.studies.measure import carry_out
 from shoal.studies.occupancies import itms_many, synthetic
 from shoal.studies.paper_error import Cells, Units
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.bounding.suppression import Suppression
-    from shoal.records.occupancy import Occupancy
+    from shoal.cells.bounding.suppression import Suppression
+    from shoal.data.occupancy import Occupancy
     from shoal.studies.measure import Effort
 
 # Numbers by method, and what they have in common.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.noise import Simulated
-from shoal.planning.make import decide
-from shoal.planning.request import make_request
-from shoal.records.records import Records
-from shoal.release.numbers import Numbers
-from shoal.release.release import drawing_of
+from shoal.cells.estimates import Numbers
+from shoal.cells.planner import decide
+from shoal.cells.release import drawing_of
+from shoal.cells.request import make_request
+from shoal.data.records import Records
+from shoal.privacy.noise import Simulated
 from shoal.studies import drawing
 from shoal.studies.study import Outcome, Row, Study, span
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from shoal.planning.facts import PlanFacts
-    from shoal.records.aggregate import Aggregate
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.data.aggregate import Aggregate
     from shoal.studies.measure import Effort
 
     Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Compared:
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
-    with as_file(files("shoal") / "data" / "flights_2013.parquet") as path:
+    with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as path:
         records = Records(
             path, user="tailnum", value="speed", bounds=BOUNDS, cell="dest", missing="public"
         )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.bounding import caps
-from shoal.bounding.grouping import wrap_around
+from shoal.cells.bounding import caps
+from shoal.cells.bounding.grouping import wrap_around
 from shoal.studies import collections, drawing
 from shoal.studies.lines import ARRAY_MEDIAN, LEVY, QUANTILE, Line
 from shoal.studies.measure import Setting, measure

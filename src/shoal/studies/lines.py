@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shoal.simulation.simulate import Settings
+    from shoal.cells.simulation.simulate import Settings
 
 
 @dataclass(frozen=True)

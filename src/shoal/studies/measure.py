@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
+from shoal.cells.simulation.simulate import simulate
 from shoal.errors import InputError
-from shoal.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from shoal.records.occupancy import Occupancy
-    from shoal.simulation.distributions import Distribution
+    from shoal.cells.simulation.distributions import Distribution
+    from shoal.data.occupancy import Occupancy
     from shoal.studies.lines import Line
 
 FULL, QUICK = 10_000, 60

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.bounding import caps
+from shoal.cells.bounding import caps
 from shoal.studies import collections, drawing
 from shoal.studies.study import Outcome, Row, Study, verdict
 from shoal.theory import capping

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError
-from shoal.records.occupancy import Occupancy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

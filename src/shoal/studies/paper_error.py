@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.planning.methods import balanced
-from shoal.planning.optimal.bound import dual_bound
-from shoal.planning.optimal.problem import TargetProblem
-from shoal.planning.optimal.solve import solve
-from shoal.planning.problem import Problem
+from shoal.cells.allocation import balanced
+from shoal.cells.allocation_problem import Problem
+from shoal.cells.lp.dual_bound import dual_bound
+from shoal.cells.lp.problem import TargetProblem
+from shoal.cells.lp.solve import solve
 from shoal.theory import joint, variance
 
 if TYPE_CHECKING:
-    from shoal.planning.optimal.problem import Floats
-    from shoal.planning.optimal.solution import Solution
-    from shoal.records.occupancy import Occupancy
+    from shoal.cells.lp.problem import Floats
+    from shoal.cells.lp.solution import Solution
+    from shoal.data.occupancy import Occupancy
 
 TOLERANCE = 1e-3
 # Linear programs for one plan, errors tried for one loss, and how close they come.

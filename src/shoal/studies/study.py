@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shoal import files
 from shoal.errors import InputError
-from shoal.outputs import check_outputs
+from shoal.files.outputs import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.data.outcome_space import Space
 from shoal.errors import MissingPartError
-from shoal.mechanisms.noise import Simulated
+from shoal.privacy.noise import Simulated
 from shoal.studies import trial_lines as lines
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.inference import effects_of
 from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
-from shoal.trials.question import Units, take_in
-from shoal.trials.space import Space
+from shoal.trials.request import Units, take_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

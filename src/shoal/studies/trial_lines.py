@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.accounting.budget import Budget
+from shoal.data.outcome_space import Space
 from shoal.errors import InputError
+from shoal.privacy.budget import Budget
 from shoal.studies.trial_measure import DELTA, Point
 from shoal.studies.trial_simulation import NonPrivate, Randomised
 from shoal.trials.choose import choose
 from shoal.trials.parameters import LATTICE_BITS, ONE, Parameters, calibrate
-from shoal.trials.space import Space
 
 if TYPE_CHECKING:
     from shoal.studies.trial_setting import Population, Setting

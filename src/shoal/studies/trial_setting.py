@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from shoal.trials.space import Space
+from shoal.data.outcome_space import Space
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.unbiased.residual import Residual
-from shoal.mechanisms.unbiased.sampled import Sampled
+from shoal.means.estimators.residual import Residual
+from shoal.means.estimators.sampled import Sampled
 from shoal.studies.unbiased_laws import Points, two_points
 from shoal.theory import clipping
 
 if TYPE_CHECKING:
-    from shoal.mechanisms.unbiased.clipped import Clipped
+    from shoal.means.estimators.clipped import Clipped
     from shoal.studies.unbiased_laws import Known
 
 # Distances of the far point that are tried, over the deviation.
@@ -66,8 +66,8 @@ def exact(part: Clipped | Sampled, law: Known, centre: float) -> Exact:
         centre: Their mean.
 
     Example:
-        >>> from shoal.mechanisms.unbiased.sampled import Chance
-        >>> from shoal.mechanisms.unbiased.weights import Weights
+        >>> from shoal.means.estimators.sampled import Chance
+        >>> from shoal.means.estimators.weights import Weights
         >>> coin = Points("coin", (-1.0, 1.0), (0.5, 0.5))
         >>> unit = (clipping.Moment(2, 1),)
         >>> part = Sampled(Weights.equal(100), unit, (-1, 1), Chance(2**63))
@@ -102,8 +102,8 @@ def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
 
     Example:
         >>> from fractions import Fraction
-        >>> from shoal.mechanisms.unbiased.clipped import Clipped
-        >>> from shoal.mechanisms.unbiased.weights import Weights
+        >>> from shoal.means.estimators.clipped import Clipped
+        >>> from shoal.means.estimators.weights import Weights
         >>> unit = (clipping.Moment(2, 1),)
         >>> part = Clipped.plan(Weights.equal(1000), unit, (0, 1), Fraction(1), bias=0.05)
         >>> law, found = worst(part)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.noise import Simulated
+from shoal.privacy.noise import Simulated
 from shoal.studies.measure import carry_out
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.means.estimators.base import Estimator
     from shoal.studies.measure import Effort
     from shoal.studies.unbiased_laws import Law
 
@@ -120,8 +120,8 @@ def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
 
     Example:
         >>> from fractions import Fraction
-        >>> from shoal.mechanisms.unbiased.clipped import Clipped
-        >>> from shoal.mechanisms.unbiased.weights import Weights
+        >>> from shoal.means.estimators.clipped import Clipped
+        >>> from shoal.means.estimators.weights import Weights
         >>> from shoal.studies.measure import Effort
         >>> from shoal.studies.unbiased_laws import Normal
         >>> from shoal.theory.clipping import Moment

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.mechanisms.unbiased import search
-from shoal.mechanisms.unbiased.clipped import Clipped
-from shoal.mechanisms.unbiased.residual import Residual
-from shoal.mechanisms.unbiased.sampled import Chance, Sampled
-from shoal.mechanisms.unbiased.weights import Weights
+from shoal.means.estimators import calibrate as search
+from shoal.means.estimators.clipped import Clipped
+from shoal.means.estimators.residual import Residual
+from shoal.means.estimators.sampled import Chance, Sampled
+from shoal.means.estimators.weights import Weights
 
 if TYPE_CHECKING:
-    from shoal.mechanisms.unbiased.symmetric import Symmetric
+    from shoal.means.estimators.symmetric import Symmetric
     from shoal.theory.clipping import Moments
 
 CLIPPED, SAMPLED, COMBINED, SYMMETRIC = (

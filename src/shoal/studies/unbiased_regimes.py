@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from shoal.mechanisms.unbiased.clipped import Clipped
-    from shoal.mechanisms.unbiased.sampled import Sampled
+    from shoal.means.estimators.clipped import Clipped
+    from shoal.means.estimators.sampled import Sampled
     from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
 

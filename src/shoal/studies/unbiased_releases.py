@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.means.estimators.base import Estimator
     from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
     from shoal.studies.unbiased_laws import Law

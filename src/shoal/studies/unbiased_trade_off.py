@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.mechanisms.unbiased.residual import Residual
-from shoal.mechanisms.unbiased.sampled import Sampled
+from shoal.means.estimators.residual import Residual
+from shoal.means.estimators.sampled import Sampled
 from shoal.studies import drawing, unbiased_drawing, unbiased_printed
 from shoal.studies.study import Outcome, Row, Study, short, span
 from shoal.studies.unbiased_exact import worst
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from shoal.mechanisms.unbiased.base import Estimator
+    from shoal.means.estimators.base import Estimator
     from shoal.studies.drawing import Shown
     from shoal.studies.measure import Effort
     from shoal.studies.unbiased_laws import Points

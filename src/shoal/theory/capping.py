@@ -1,7 +1,7 @@
 """What a cap on the records of a user costs: functions of the public counts of one cell.
 
 With a cap m every user keeps min(m_l, m) records, K(m) in all. Over the reals each function has
-kinks at the counts only (and the surrogate at their mean), where `shoal.bounding.caps` looks.
+kinks at the counts only (and the surrogate at their mean), where `shoal.cells.bounding.caps` looks.
 """
 
 from __future__ import annotations

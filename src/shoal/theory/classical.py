@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from shoal.theory.setting import Setting
+    from shoal.theory.problem import Setting
 
 
 def normal_bound(setting: Setting) -> float:
@@ -21,7 +21,7 @@ def normal_bound(setting: Setting) -> float:
     the prior density proportional to cos^2 on the interval.
 
     Example:
-        >>> from shoal.theory.setting import Setting
+        >>> from shoal.theory.problem import Setting
         >>> round(normal_bound(Setting.of(1000, 1, 0, 0, (2, 1.0))), 5)
         0.03102
     """
@@ -39,7 +39,7 @@ def coin_bound(setting: Setting) -> float:
     v = 1; best over h on a grid.
 
     Example:
-        >>> from shoal.theory.setting import Setting
+        >>> from shoal.theory.problem import Setting
         >>> round(coin_bound(Setting.of(10**8, 1, 0, 0, (4, 1.0))) * 10**4, 2)
         1.0
     """
@@ -56,7 +56,7 @@ def bit_bound(setting: Setting) -> float:
     The minimax error of a share (Hodges and Lehmann 1950), v = min(width, 4^(1/order)).
 
     Example:
-        >>> from shoal.theory.setting import Setting
+        >>> from shoal.theory.problem import Setting
         >>> bit_bound(Setting.of(1, 1, 0, 0, (2, 1.0)))
         0.25
     """
@@ -68,7 +68,7 @@ def printed_bound(setting: Setting) -> float:
     """1/sqrt(6 (n + 2)), as printed (paper 004, Proposition A.2.1); needs a width of 1, any order.
 
     Example:
-        >>> from shoal.theory.setting import Setting
+        >>> from shoal.theory.problem import Setting
         >>> round(printed_bound(Setting.of(1000, 1, 0, 0, (2, 1.0))), 5)
         0.0129
     """

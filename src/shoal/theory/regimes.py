@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.theory.setting import Setting
+from shoal.theory.problem import Setting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.theory.setting import Amount, Moment
+    from shoal.theory.problem import Amount, Moment
 
 CLIPPED = "clipped_mean"
 RESIDUAL = "clipped_plus_residual"

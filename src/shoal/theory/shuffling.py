@@ -9,8 +9,9 @@ import numpy as np
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.theory import classical, paths
-from shoal.theory.setting import Amount, Moment, Setting, downwards
+from shoal.theory import classical
+from shoal.theory import two_point as paths
+from shoal.theory.problem import Amount, Moment, Setting, downwards
 
 # Above the rounding of a few elementary functions.
 _OUTWARD = 1 + 2.0**-40

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.theory import classical, paths
+from shoal.theory import classical
+from shoal.theory import two_point as paths
+from shoal.theory.problem import Setting, downwards
 from shoal.theory.regimes import Regime, regime_of
-from shoal.theory.setting import Setting, downwards
 
 if TYPE_CHECKING:
-    from shoal.theory.setting import Amount, Moment
+    from shoal.theory.problem import Amount, Moment
 
 _MOST_BIAS = 1 / 80
 _MOST_GAMMA = 1 / 5

@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.data.outcome_space import Space
     from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
     from shoal.trials.effects import Effect, Inference
     from shoal.trials.expected import Expected
+    from shoal.trials.forecast import TrialPlan, plan
     from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
-    from shoal.trials.planning import TrialPlan, plan
     from shoal.trials.result import PrivateTrial
-    from shoal.trials.space import Space
     from shoal.trials.student import detectable, power
 
 # Names are loaded when first used, so that the command line starts at once.
@@ -29,11 +29,11 @@ _HOME = {
     "NoisyHistogram": "shoal.trials.aggregate_mechanisms",
     "NoisyHorvitzThompson": "shoal.trials.aggregate_mechanisms",
     "PrivateTrial": "shoal.trials.result",
-    "Space": "shoal.trials.space",
-    "TrialPlan": "shoal.trials.planning",
+    "Space": "shoal.data.outcome_space",
+    "TrialPlan": "shoal.trials.forecast",
     "UniformPrior": "shoal.trials.mechanisms",
     "detectable": "shoal.trials.student",
-    "plan": "shoal.trials.planning",
+    "plan": "shoal.trials.forecast",
     "power": "shoal.trials.student",
 }
 

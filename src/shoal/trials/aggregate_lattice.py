@@ -11,8 +11,8 @@ import numpy as np
 
 from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.mechanisms.noise import LARGEST_STEPS, MOST_BITS
-from shoal.planning.fit import lattice_bits
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+from shoal.privacy.noise_lattice import lattice_bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

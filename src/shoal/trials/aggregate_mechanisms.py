@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal import checks
-from shoal.amounts import amount
+from shoal.checks.amounts import amount
 from shoal.errors import InputError
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import draw_aggregate
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal import documents
-    from shoal.accounting.budget import Amount
-    from shoal.mechanisms.noise import Randomness
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Amount
+    from shoal.privacy.noise import Randomness
     from shoal.trials.aggregate_release import Aggregate, AggregateRelease
-    from shoal.trials.assignment import Assignment
-    from shoal.trials.question import Units
-    from shoal.trials.space import Space
+    from shoal.trials.request import Units
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ from shoal.trials.inference import super_population
 
 if TYPE_CHECKING:
     from shoal import documents
-    from shoal.mechanisms.noise import Randomness
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.noise import Randomness
     from shoal.trials.aggregates import Contrast
-    from shoal.trials.assignment import Assignment
-    from shoal.trials.question import Units
-    from shoal.trials.space import Space
+    from shoal.trials.request import Units
 
 KIND = "clusters"
 _ROUNDING = 0

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-from shoal.accounting.booking import check_text
-from shoal.accounting.budget import Budget
-from shoal.accounting.unit import unit_of
-from shoal.keywords import check_keywords
+from shoal.checks.keywords import check_keywords
+from shoal.privacy.budget import Budget
+from shoal.privacy.privacy_unit import unit_of
+from shoal.release.booking import check_text
 from shoal.trials.charge import clustering_of
 from shoal.trials.delivery import deliver_trial
-from shoal.trials.question import Question, take_in
+from shoal.trials.request import Question, take_in
 
 if TYPE_CHECKING:
     import os
     from fractions import Fraction
 
     from shoal import documents
-    from shoal.accounting.budget import Amount
-    from shoal.accounting.ledger import Ledger
-    from shoal.accounting.unit import Whose
-    from shoal.mechanisms.noise import Randomness, Simulated
-    from shoal.trials.assignment import Assignment
-    from shoal.trials.question import Units
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Amount
+    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.privacy_unit import Whose
+    from shoal.trials.request import Units
     from shoal.trials.result import PrivateTrial, Released
-    from shoal.trials.space import Space
 
 
 class Options(TypedDict, total=False):

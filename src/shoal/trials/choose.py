@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
+from shoal.data.outcome_space import FEWEST_LEVELS, MOST_LEVELS, check_space
 from shoal.errors import InputError
 from shoal.trials.expected import check_expected, family
+from shoal.trials.parameter_search import Found, Search, is_uniform
 from shoal.trials.predicted import Scene, represent
-from shoal.trials.search import Found, Search, is_uniform
-from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, check_space
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
+    from shoal.data.outcome_space import Space
     from shoal.trials.expected import Expected
     from shoal.trials.parameters import Parameters
-    from shoal.trials.space import Space
 
     Floats = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ def choose(
 
     Example:
         >>> from fractions import Fraction
-        >>> from shoal.trials.space import Space
+        >>> from shoal.data.outcome_space import Space
         >>> found = choose(
         ...     np.array([[500, 500]]), Space.counts(0, 10),
         ...     epsilon=Fraction(1), delta=Fraction(0), pooled=False,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.accounting.booking import Booking, check_request, deliver
-from shoal.accounting.unit import Whose
-from shoal.mechanisms.noise import source_of
+from shoal.privacy.noise import source_of
+from shoal.privacy.privacy_unit import Whose
+from shoal.release.booking import Booking, check_request, deliver
 from shoal.trials.manifest import make_manifest
 from shoal.trials.result import PrivateTrial
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from shoal.accounting.ledger import Ledger
-    from shoal.mechanisms.noise import Randomness, Simulated
-    from shoal.trials.question import Question
+    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.trials.request import Question
     from shoal.trials.result import Released
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
+from shoal.data.outcome_space import check_space
 from shoal.errors import InputError
-from shoal.trials.space import check_space
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.trials.space import Space
+    from shoal.data.outcome_space import Space
 
 SHAPES = ("normal", "binary")
 # Five kinds of clusters match the first nine moments of normal cluster means.
@@ -46,7 +46,7 @@ class Expected:
         InputError: Not such numbers.
 
     Example:
-        >>> from shoal.trials.space import Space
+        >>> from shoal.data.outcome_space import Space
         >>> kinds = Expected.binary(0.2, between=0.25).kinds(Space.binary())
         >>> kinds.share.tolist(), kinds.levels[:, 1].round(3).tolist()
         ([0.8, 0.2], [0.1, 0.6])
@@ -152,7 +152,7 @@ def family(space: Space) -> tuple[Expected, ...]:
     """What stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
 
     Example:
-        >>> from shoal.trials.space import Space
+        >>> from shoal.data.outcome_space import Space
         >>> len(family(Space.counts(0, 10))), len(family(Space.binary()))
         (27, 15)
     """

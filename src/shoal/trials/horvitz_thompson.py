@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.mechanisms.noise import Randomness
+    from shoal.privacy.noise import Randomness
     from shoal.trials.aggregates import Contrast
 
 # Shares of epsilon for the sampling variance that are compared, and the outcomes' standard
@@ -66,7 +66,7 @@ class NoisyHorvitzThompson:
         lattice_bits: j; noise has the scale of 2^j steps.
 
     Example:
-        >>> from shoal.mechanisms.noise import Simulated
+        >>> from shoal.privacy.noise import Simulated
         >>> sizes = np.array([[300, 300], [500, 400]])
         >>> plan = NoisyHorvitzThompson.plan(sizes, (0.0, 1.0), Fraction(1))
         >>> plan.exact_epsilon <= 1, plan.exact_epsilon > Fraction(999_999, 1_000_000)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from shoal.trials.assignment import Assignment
+    from shoal.data.assignment import Assignment
 
 __all__ = ["Effect", "Inference", "effects", "effects_of", "inferred", "super_population"]
 
@@ -145,7 +145,7 @@ def effects_of(
         InputError: As for `effects`.
 
     Example:
-        >>> from shoal.trials.assignment import enrol
+        >>> from shoal.data.assignment import enrol
         >>> found = enrol(["new", "old"] * 50, control="old").assignment
         >>> effect, = effects_of(found, np.array([[1.0, 2.0]]), np.array([[4.0, 5.0]]))
         >>> effect.arm, effect.control, round(effect.finite_population.standard_error, 3)

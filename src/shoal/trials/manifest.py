@@ -7,14 +7,14 @@ import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from shoal.accounting.booking import request_of
-from shoal.accounting.rational import round_up
+from shoal.privacy.displayed_loss import round_up
+from shoal.release.booking import request_of
 from shoal.trials.effects import key_text
 
 if TYPE_CHECKING:
     from shoal import documents
     from shoal.trials.effects import Effect, Inference
-    from shoal.trials.question import Question
+    from shoal.trials.request import Question
     from shoal.trials.result import Released
 
 SCHEMA = "shoal.trial/1"

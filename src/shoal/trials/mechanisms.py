@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal import documents
-    from shoal.accounting.budget import Amount
-    from shoal.mechanisms.noise import Randomness
-    from shoal.trials.assignment import Assignment
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Amount
+    from shoal.privacy.noise import Randomness
     from shoal.trials.base import Prepared
     from shoal.trials.choose import Choice
     from shoal.trials.expected import Expected
-    from shoal.trials.question import Units
-    from shoal.trials.space import Space
+    from shoal.trials.request import Units
     from shoal.trials.unit_release import UnitRelease
 
 

@@ -15,9 +15,9 @@ from shoal.trials.response import prior_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.data.outcome_space import Space
     from shoal.trials.expected import Expected
     from shoal.trials.parameters import Parameters
-    from shoal.trials.space import Space
 
     Floats = NDArray[np.float64]
 

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from shoal import checks, documents, files, tables
-from shoal.accounting.booking import told
-from shoal.accounting.budget import Budget
-from shoal.accounting.rational import round_up, show
+from shoal import checks, documents, files
 from shoal.checks import check_confidence
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError, InputError, raise_alone
+from shoal.files import tables
+from shoal.privacy.budget import Budget
+from shoal.privacy.displayed_loss import round_up, show
+from shoal.release.booking import told
 from shoal.trials.aggregate_release import AggregateRelease
-from shoal.trials.assignment import Assignment
 from shoal.trials.manifest import CONFIDENCE, SCHEMA
-from shoal.trials.space import Space
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from shoal.accounting.ledger import Entry
+    from shoal.privacy.ledger.ledger import Entry
     from shoal.trials.effects import Effect
 
 T = TypeVar("T")

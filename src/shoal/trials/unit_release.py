@@ -12,20 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import documents
+from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.errors import DocumentError
 from shoal.trials import response
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
-from shoal.trials.space import FEWEST_LEVELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.mechanisms.noise import Randomness
-    from shoal.trials.assignment import Assignment
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.noise import Randomness
     from shoal.trials.effects import Effect
-    from shoal.trials.question import Units
-    from shoal.trials.space import Space
+    from shoal.trials.request import Units
 
 KIND = "units"
 # Draws of one release, told apart.

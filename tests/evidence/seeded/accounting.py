@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_BUDGET = ("tests/accounting/test_budget.py",)
+_BUDGET = ("tests/privacy/test_budget.py",)
 
 FAULTS = (
     Fault(
         "a charge fits if one of its parts fits",
         "G-LEDGER",
-        "accounting/budget.py",
+        "privacy/budget.py",
         "self.epsilon <= other.epsilon and self.delta <= other.delta",
         "self.epsilon <= other.epsilon or self.delta <= other.delta",
         _BUDGET,
@@ -18,7 +18,7 @@ FAULTS = (
     Fault(
         "a charge of exactly what is left is refused",
         "G-LEDGER",
-        "accounting/budget.py",
+        "privacy/budget.py",
         "self.epsilon <= other.epsilon and",
         "self.epsilon < other.epsilon and",
         _BUDGET,
@@ -26,7 +26,7 @@ FAULTS = (
     Fault(
         "sums of charges forget delta",
         "G-LEDGER",
-        "accounting/budget.py",
+        "privacy/budget.py",
         "return Budget(self.epsilon + other.epsilon, self.delta + other.delta)",
         "return Budget(self.epsilon + other.epsilon, self.delta)",
         _BUDGET,
@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         "what is left forgets delta",
         "G-LEDGER",
-        "accounting/budget.py",
+        "privacy/budget.py",
         "return Budget(self.epsilon - other.epsilon, self.delta - other.delta)",
         "return Budget(self.epsilon - other.epsilon, self.delta)",
         _BUDGET,
@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         "charges below zero are charges",
         "G-REFUSE",
-        "amounts.py",
+        "checks/amounts.py",
         "found is None or found < 0 or",
         "found is None or",
         _BUDGET,
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "a float counts with all of its binary digits",
         "G-LEDGER",
-        "amounts.py",
+        "checks/amounts.py",
         "    return Fraction(written)\n",
         "    return Fraction(float(written))\n",
         _BUDGET,
@@ -58,7 +58,7 @@ FAULTS = (
     Fault(
         "shown charges are rounded downwards",
         "G-LEDGER",
-        "accounting/budget.py",
+        "privacy/budget.py",
         "ROUND_CEILING if up else ROUND_FLOOR",
         "ROUND_FLOOR if up else ROUND_CEILING",
         _BUDGET,
@@ -66,7 +66,7 @@ FAULTS = (
     Fault(
         "a delta of 1 is a budget",
         "G-REFUSE",
-        "accounting/budget.py",
+        "privacy/budget.py",
         "if budget.delta >= 1:",
         "if budget.delta > 1:",
         _BUDGET,
@@ -74,7 +74,7 @@ FAULTS = (
     Fault(
         "a loss is rounded to the nearest float",
         "G-ACCOUNTING",
-        "accounting/rational.py",
+        "privacy/displayed_loss.py",
         "return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)",
         "return nearest",
         _BUDGET,
@@ -82,7 +82,7 @@ FAULTS = (
     Fault(
         "a shown loss is rounded downwards",
         "G-ACCOUNTING",
-        "accounting/rational.py",
+        "privacy/displayed_loss.py",
         "math.ceil(value / scale) * scale",
         "math.floor(value / scale) * scale",
         _BUDGET,
@@ -90,17 +90,17 @@ FAULTS = (
     Fault(
         "pure plans are events of half their loss",
         "G-ACCOUNTING",
-        "accounting/events.py",
+        "privacy/events.py",
         "flip = 2 * math.exp(-epsilon) / (1 + math.exp(-epsilon))",
         "flip = 2 * math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))",
-        ("tests/accounting/test_events.py",),
+        ("tests/privacy/test_events.py",),
     ),
     Fault(
         "Gaussian plans are events of half their loss",
         "G-CONVERSION",
-        "accounting/events.py",
+        "privacy/events.py",
         "dp_event.ZCDpEvent(rho)",
         "dp_event.ZCDpEvent(rho / 2)",
-        ("tests/accounting/test_events.py",),
+        ("tests/privacy/test_events.py",),
     ),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_ONCE = ("tests/accounting/test_charge_once.py",)
-_FILE = ("tests/ledger/test_ledger_file.py", "tests/ledger/test_ledger.py")
+_ONCE = ("tests/release/test_charge_once.py",)
+_FILE = ("tests/privacy/ledger/test_ledger_file.py", "tests/privacy/ledger/test_ledger.py")
 
 FAULTS = (
     Fault(
         "what was recorded is drawn again",
         "G-LEDGER",
-        "accounting/booking.py",
+        "release/booking.py",
         "    if recorded is not None:\n",
         "    if recorded is not None and not booking.charge.epsilon:\n",
         _ONCE,
@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "values are read before the budget is looked at",
         "G-REFUSE",
-        "accounting/booking.py",
+        "release/booking.py",
         "    book.check(charge.epsilon, charge.delta, unit=whose.unit)\n    document = draw()\n",
         "    document = draw()\n    book.check(charge.epsilon, charge.delta, unit=whose.unit)\n",
         _ONCE,
@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         "delta of a release is not charged by the ledger",
         "G-LEDGER",
-        "accounting/booking.py",
+        "release/booking.py",
         "        delta=charge.delta,\n        document=document,",
         "        delta=0,\n        document=document,",
         _ONCE,
@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         "the own draw is delivered although another was recorded first",
         "G-LEDGER",
-        "accounting/booking.py",
+        "release/booking.py",
         "    return Delivery(entry.document, entry, from_ledger=entry.document != document)",
         "    return Delivery(document, entry, from_ledger=False)",
         _ONCE,
@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "a question asked without a name is delivered as it was before",
         "G-LEDGER",
-        "accounting/booking.py",
+        "release/booking.py",
         'if booking.again and ("" in names or len(names) == 1):',
         'if "" in names or len(names) == 1:',
         _ONCE,
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         "a delivery does not look at what the records are",
         "G-LEDGER",
-        "accounting/booking.py",
+        "release/booking.py",
         "            check_shape()\n",
         "            pass\n",
         _ONCE,
@@ -59,40 +59,40 @@ FAULTS = (
     Fault(
         "a name is asked for of records that need another plan",
         "G-AGAIN",
-        "accounting/booking.py",
+        "release/booking.py",
         "    # Whoever brings other records needs another plan: a name would not help.\n"
         "    check_shape()\n",
         "",
-        ("tests/ledger/test_again.py",),
+        ("tests/privacy/ledger/test_again.py",),
     ),
     Fault(
         "what is asked for again is drawn if nothing is recorded",
         "G-AGAIN",
-        "accounting/booking.py",
+        "release/booking.py",
         "    if not names and not booking.again:\n",
         "    if not names:\n",
-        ("tests/ledger/test_again.py",),
+        ("tests/privacy/ledger/test_again.py",),
     ),
     Fault(
         "what is asked for again is drawn if its name is not recorded",
         "G-AGAIN",
-        "accounting/booking.py",
+        "release/booking.py",
         "        if found is None and booking.again:\n",
         "        if found is None and booking.again and not booking.name:\n",
-        ("tests/ledger/test_again.py",),
+        ("tests/privacy/ledger/test_again.py",),
     ),
     Fault(
         "a blank makes a second name of a release",
         "G-AGAIN",
-        "accounting/booking.py",
+        "release/booking.py",
         'name != " ".join(name.split()):',
         "not name.split() and name:",
-        ("tests/ledger/test_again.py",),
+        ("tests/privacy/ledger/test_again.py",),
     ),
     Fault(
         "a charge is compared with the whole budget",
         "G-LEDGER",
-        "accounting/ledger.py",
+        "privacy/ledger/ledger.py",
         "    if not added(spent, charge).within(budget):",
         "    if not charge.within(budget):",
         _ONCE,
@@ -100,7 +100,7 @@ FAULTS = (
     Fault(
         "the budget is not looked at under the lock",
         "G-LEDGER",
-        "accounting/ledger.py",
+        "privacy/ledger/ledger.py",
         "            _refuse_beyond(self.budget, state.spent, draft.charge)\n",
         "",
         _ONCE,
@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "the same release is charged twice",
         "G-LEDGER",
-        "accounting/ledger.py",
+        "privacy/ledger/ledger.py",
         "            if known is not None:\n                return known\n",
         "",
         _ONCE,
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "losses of different units are added up",
         "G-LEDGER",
-        "accounting/ledger.py",
+        "privacy/ledger/ledger.py",
         "    if own is not None and own != asked:",
         "    if own is None and asked is None:",
         _ONCE,
@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         "a ledger takes its unit from a guess",
         "G-UNIT",
-        "accounting/booking.py",
+        "release/booking.py",
         "    if whose.said or book.unit is not None:\n",
         "    if whose.unit.name or book.unit is not None:\n",
         _ONCE,
@@ -132,31 +132,31 @@ FAULTS = (
     Fault(
         "a recorded release is looked up in one index",
         "G-LEDGER",
-        "accounting/ledger_chain.py",
+        "privacy/ledger/hash_chain.py",
         "        if one != two:\n",
         "        if len(one) > len(two) + 1:\n",
-        ("tests/ledger/test_flips.py",),
+        ("tests/privacy/ledger/test_flips.py",),
     ),
     Fault(
         "a moved ledger does not look for what a crash left",
         "G-LEDGER",
-        "accounting/ledger_file.py",
+        "privacy/ledger/file.py",
         "            check_nothing_left(path, place, found.identity)\n",
         "",
-        ("tests/ledger/test_ledger_place.py",),
+        ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
         "a ledger may be called like a part of another",
         "G-LEDGER",
-        "accounting/ledger_place.py",
+        "privacy/ledger/place.py",
         "        if is_part(name):\n",
         "        if not name:\n",
-        ("tests/ledger/test_ledger_place.py",),
+        ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
         "an output may be called like a part of a ledger in capitals",
         "G-OUTPUTS",
-        "files.py",
+        "files/__init__.py",
         ".casefold().endswith(PARTS)",
         ".endswith(PARTS)",
         ("tests/files/test_files.py",),
@@ -164,39 +164,39 @@ FAULTS = (
     Fault(
         "what a crash left is not looked through for whose it is",
         "G-LEDGER",
-        "accounting/ledger_place.py",
+        "privacy/ledger/place.py",
         "                if wanted in end + part:\n",
         "                if wanted in part[:512]:\n",
-        ("tests/ledger/test_ledger_place.py",),
+        ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
         "another ledger's journal is taken for a moved ledger's own",
         "G-LEDGER",
-        "accounting/ledger_place.py",
+        "privacy/ledger/place.py",
         "        if own is False:\n            continue\n",
         "",
-        ("tests/ledger/test_ledger_place.py",),
+        ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
         "each row may be the unit of users with many rows",
         "G-UNIT",
-        "accounting/unit.py",
+        "privacy/privacy_unit.py",
         "        PrivacyUnit.of_column(whose.name)\n",
         "        PrivacyUnit.of_column(whose.name + str(type(privacy_unit)))\n",
-        ("tests/ledger/test_unit.py",),
+        ("tests/privacy/ledger/test_unit.py",),
     ),
     Fault(
         "a new place is noted together with a charge",
         "G-LEDGER",
-        "accounting/ledger_file.py",
+        "privacy/ledger/file.py",
         '        connection.execute("COMMIT")\n        connection.execute("BEGIN IMMEDIATE")\n',
         "",
-        ("tests/ledger/test_ledger_place.py",),
+        ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
         "the sum so far leaves the newest charge out",
         "G-LEDGER",
-        "accounting/ledger_entry.py",
+        "privacy/ledger/entry.py",
         '"spent": added(last.spent if last else Budget.of(0), self.charge),',
         '"spent": last.spent if last else self.charge,',
         _ONCE,
@@ -204,7 +204,7 @@ FAULTS = (
     Fault(
         "an entry's hash forgets its charge",
         "G-LEDGER",
-        "accounting/ledger_entry.py",
+        "privacy/ledger/entry.py",
         "            epsilon=text(self.epsilon),\n            delta=text(self.delta),\n"
         "            spent_epsilon",
         "            spent_epsilon",
@@ -213,7 +213,7 @@ FAULTS = (
     Fault(
         "an entry's hash forgets the sum so far",
         "G-LEDGER",
-        "accounting/ledger_entry.py",
+        "privacy/ledger/entry.py",
         "            spent_epsilon=text(self.spent.epsilon),\n",
         "",
         _FILE,
@@ -221,7 +221,7 @@ FAULTS = (
     Fault(
         "a changed document is delivered",
         "G-LEDGER",
-        "accounting/ledger_entry.py",
+        "privacy/ledger/entry.py",
         "return super().holds and self.document_sha256 == digest_of(self.document)",
         "return super().holds and len(self.document_sha256) == len(digest_of(self.document))",
         _FILE,
@@ -229,7 +229,7 @@ FAULTS = (
     Fault(
         "an entry that does not fit its hash is read",
         "G-LEDGER",
-        "accounting/ledger_chain.py",
+        "privacy/ledger/hash_chain.py",
         "    if not link.holds:\n",
         "    if not link.hash:\n",
         _FILE,
@@ -237,7 +237,7 @@ FAULTS = (
     Fault(
         "entries need not be chained",
         "G-LEDGER",
-        "accounting/ledger_chain.py",
+        "privacy/ledger/hash_chain.py",
         "if entry.number != number or entry.previous != previous:",
         "if entry.number != number:",
         _ONCE,
@@ -245,7 +245,7 @@ FAULTS = (
     Fault(
         "charges below zero are read from a file",
         "G-LEDGER",
-        "accounting/ledger_chain.py",
+        "privacy/ledger/hash_chain.py",
         "    if found.epsilon.numerator < 0 or found.delta.numerator < 0:\n",
         "    if found == Budget.of(0):\n",
         _FILE,
@@ -253,7 +253,7 @@ FAULTS = (
     Fault(
         "charges are rounded downwards",
         "G-LEDGER",
-        "accounting/rounding.py",
+        "privacy/charge_rounding.py",
         "return max(one, other)",
         "return min(one, other)",
         _ONCE,
@@ -261,7 +261,7 @@ FAULTS = (
     Fault(
         "charges are not written durably",
         "G-LEDGER",
-        "accounting/ledger_file.py",
+        "privacy/ledger/file.py",
         'connection.execute("PRAGMA synchronous = EXTRA")',
         'connection.execute("PRAGMA synchronous = OFF")',
         _FILE,

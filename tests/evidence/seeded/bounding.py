@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_GROUPING = ("tests/bounding/test_grouping.py",)
-_CAPS = ("tests/bounding/test_caps.py",)
-_ACCOUNT = ("tests/planning/test_bundle.py",)
-_HEAVY = ("tests/planning/test_heavy_user.py",)
+_GROUPING = ("tests/cells/bounding/test_grouping.py",)
+_CAPS = ("tests/cells/bounding/test_caps.py",)
+_ACCOUNT = ("tests/cells/test_queries.py",)
+_HEAVY = ("tests/cells/test_heavy_user.py",)
 
 FAULTS = (
     Fault(
         "widths that the selection cannot find are rewarded",
         "G-TYPICAL",
-        "mechanisms/mean/adaptive.py",
+        "cells/mechanisms/adaptive.py",
         "part = min(most, _FIND)",
         "part = _FIND",
         _HEAVY,
@@ -21,7 +21,7 @@ FAULTS = (
     Fault(
         "the selection's part of the loss is chosen as if nobody were capped",
         "G-TYPICAL",
-        "mechanisms/mean/optimal.py",
+        "cells/mechanisms/optimal.py",
         "part = (np.minimum(cap, count) << PART) // count",
         "part = np.full(len(member), 1 << PART, dtype=np.int64)",
         _HEAVY,
@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "a statistic that adds up is half as sensitive",
         "G-ACCOUNTING",
-        "statistics/base.py",
+        "cells/statistics/base.py",
         "np.minimum(1.0, bounding.part * OUTWARD)",
         "np.minimum(1.0, bounding.part / 2)",
         _ACCOUNT,
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "a variance is accounted as if no mass were missing",
         "G-ACCOUNTING",
-        "statistics/variance.py",
+        "cells/statistics/variance.py",
         "variance.mass_sensitivity(bounding.part, bounding.kept)",
         "variance.mass_sensitivity(bounding.part, 1.0 - 0 * bounding.kept)",
         _ACCOUNT,
@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         "the bias of a variance is always that of missing mass",
         "G-BIAS",
-        "statistics/variance.py",
+        "cells/statistics/variance.py",
         "variance.mass_bias(bounding.missing, bounding.distance)",
         "variance.mass_bias(1.0 + 0 * bounding.missing, bounding.distance)",
         _ACCOUNT,
@@ -53,39 +53,39 @@ FAULTS = (
     Fault(
         "rounding to ticks moves a variance by half of its bound",
         "G-TICKS",
-        "statistics/variance.py",
+        "cells/statistics/variance.py",
         "return 4 * moved * (1 + moved)",
         "return 2 * moved * (1 + moved)",
-        ("tests/statistics/test_statistics.py",),
+        ("tests/cells/statistics/test_statistics.py",),
     ),
     Fault(
         "a share counts values at the threshold",
         "G-ENGINES",
-        "statistics/share.py",
+        "cells/statistics/share.py",
         "tick > float(edge)",
         "tick >= float(edge)",
-        ("tests/statistics/test_statistics.py",),
+        ("tests/cells/statistics/test_statistics.py",),
     ),
     Fault(
         "every statistic of a cell is given all of the cell's loss",
         "G-BUDGET",
-        "bounding/statistics.py",
+        "cells/bounding/statistics.py",
         "(epsilon_per_cell / max(1, len(statistics)),) * len(statistics)",
         "(epsilon_per_cell,) * len(statistics)",
-        ("tests/bounding/test_statistics.py",),
+        ("tests/cells/bounding/test_statistics.py",),
     ),
     Fault(
         "the bias is compared with the kept records alone",
         "G-BIAS",
-        "bounding/statistics.py",
+        "cells/bounding/statistics.py",
         "statistic.bias(totals - kept, totals)",
         "statistic.bias(totals - kept, totals + kept)",
-        ("tests/bounding/test_statistics.py",),
+        ("tests/cells/bounding/test_statistics.py",),
     ),
     Fault(
         "an array that is not full is kept",
         "G-REACH",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         "n_arrays = int(stop[-1]) // cap",
         "n_arrays = -(-int(stop[-1]) // cap)",
         _GROUPING,
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         "both pieces of a user are put into the first array",
         "G-REACH",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         "    array[rest] += 1\n",
         "",
         _GROUPING,
@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         "a user's second piece has the first one's records",
         "G-REACH",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         "records[rest] = (sizes - first)[pieces > 1]",
         "records[rest] = first[pieces > 1]",
         _GROUPING,
@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         "users of equal counts come in no stable order",
         "G-PURE",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         'order = np.argsort(-counts, kind="stable")',
         'order = np.argsort(counts, kind="stable")[::-1]',
         _GROUPING,
@@ -117,7 +117,7 @@ FAULTS = (
     Fault(
         "a cap of arrays is off by one",
         "G-REACH",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         "return order, np.minimum(counts[order], cap)",
         "return order, np.minimum(counts[order], cap + 1)",
         _GROUPING,
@@ -125,7 +125,7 @@ FAULTS = (
     Fault(
         "shares of arrays are of full arrays",
         "G-SENSITIVITY",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         "share = self.records / self.filled[self.array]",
         "share = self.records / self.cap",
         _GROUPING,
@@ -133,7 +133,7 @@ FAULTS = (
     Fault(
         "the sensitivity of array means is that of the lightest user",
         "G-SENSITIVITY",
-        "bounding/grouping.py",
+        "cells/bounding/grouping.py",
         "heaviest = self.weights(int(self.user.max()) + 1).max()",
         "heaviest = self.weights(int(self.user.max()) + 1).min()",
         _GROUPING,
@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         "the rank of the median cap is off by one",
         "G-BIAS",
-        "bounding/caps.py",
+        "cells/bounding/caps.py",
         "place = len(counts) // 2",
         "place = (len(counts) - 1) // 2",
         _CAPS,
@@ -149,7 +149,7 @@ FAULTS = (
     Fault(
         "of caps that are equally good the largest is taken",
         "G-PURE",
-        "bounding/caps.py",
+        "cells/bounding/caps.py",
         "key=lambda pair: exact(*pair)",
         "key=lambda pair: (exact(*pair), -pair[0])",
         _CAPS,
@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         "a cap above the largest count stays there",
         "G-REACH",
-        "bounding/caps.py",
+        "cells/bounding/caps.py",
         "return min(number, int(counts.max()))",
         "return number",
         _CAPS,
@@ -165,25 +165,25 @@ FAULTS = (
     Fault(
         "intervals of users are cut twice as far",
         "G-ERROR",
-        "bounding/intervals.py",
+        "cells/bounding/intervals.py",
         "cut = np.maximum(0, counts - most) / (2 * counts)",
         "cut = np.maximum(0, counts - most) / counts",
-        ("tests/bounding/test_intervals.py",),
+        ("tests/cells/bounding/test_intervals.py",),
     ),
     Fault(
         "suppressed users come back when counts are capped",
         "G-REACH",
-        "bounding/capping.py",
+        "cells/bounding/capping.py",
         "count=np.where(kept, np.minimum(count, cap[best][cell]), 0)",
         "count=np.minimum(count, cap[best][cell])",
-        ("tests/bounding/test_capping_step.py",),
+        ("tests/cells/bounding/test_capping_step.py",),
     ),
     Fault(
         "suppression stops at an error that was allowed",
         "G-ERROR",
-        "bounding/suppression.py",
+        "cells/bounding/suppression.py",
         "error[:certain] > limit",
         "error[:certain] >= limit",
-        ("tests/bounding/test_suppression.py",),
+        ("tests/cells/bounding/test_suppression.py",),
     ),
 )

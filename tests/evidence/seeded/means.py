@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_REACH = ("tests/mechanisms/test_reach.py",)
-_SELECTION = ("tests/mechanisms/test_selection.py",)
-_VECTORS = ("tests/mechanisms/test_vectors.py",)
-_MOMENTS = ("tests/mechanisms/test_moments.py",)
+_REACH = ("tests/cells/mechanisms/test_reach.py",)
+_SELECTION = ("tests/privacy/test_permute_and_flip.py",)
+_VECTORS = ("tests/cells/mechanisms/test_vectors.py",)
+_MOMENTS = ("tests/cells/test_moments.py",)
 
 FAULTS = (
     Fault(
         "a user's second array is forgotten in the reach",
         "G-REACH",
-        "mechanisms/mean/array_averaging.py",
+        "cells/mechanisms/array_averaging.py",
         "return replace(plain, reach=touched << SHARE, groups=groups)",
         "return replace(plain, reach=np.minimum(touched, 1) << SHARE, groups=groups)",
         _REACH,
@@ -21,7 +21,7 @@ FAULTS = (
     Fault(
         "levy's scores move by one array",
         "G-SELECTION",
-        "mechanisms/mean/levy.py",
+        "cells/mechanisms/levy.py",
         "return int((design.reach >> SHARE).max())",
         "return 1",
         _REACH,
@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "levy's scores move as for the user in the fewest arrays",
         "G-SELECTION",
-        "mechanisms/mean/levy.py",
+        "cells/mechanisms/levy.py",
         "return int((design.reach >> SHARE).max())",
         "return max(1, int((design.reach >> SHARE).min()))",
         _REACH,
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "scores of quantiles move by one array",
         "G-SELECTION",
-        "mechanisms/mean/quantile.py",
+        "cells/mechanisms/quantile.py",
         "return int((design.reach >> SHARE).max()) * UNIT",
         "return UNIT",
         _REACH,
@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         "scores of quantiles move as for the user in the fewest arrays",
         "G-SELECTION",
-        "mechanisms/mean/quantile.py",
+        "cells/mechanisms/quantile.py",
         "return int((design.reach >> SHARE).max()) * UNIT",
         "return max(1, int((design.reach >> SHARE).min())) * UNIT",
         _REACH,
@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         "a selection is charged once its score's sensitivity",
         "G-SELECTION",
-        "mechanisms/selection.py",
+        "privacy/permute_and_flip.py",
         "Fraction(2 * sensitivity) / Fraction(scale)",
         "Fraction(sensitivity) / Fraction(scale)",
         _SELECTION,
@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         "scores of middles count every array twice",
         "G-SELECTION",
-        "mechanisms/selection.py",
+        "privacy/permute_and_flip.py",
         "-np.maximum(upto - inside, len(values) - upto)",
         "-2 * np.maximum(upto - inside, len(values) - upto)",
         _SELECTION,
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         "ties of quantile scores go to the wrong side",
         "G-SELECTION",
-        "mechanisms/selection.py",
+        "privacy/permute_and_flip.py",
         'below = np.searchsorted(ordered, candidates, side="left")',
         'below = np.searchsorted(ordered, candidates, side="right")',
         _SELECTION,
@@ -77,7 +77,7 @@ FAULTS = (
     Fault(
         "the clip of sums is dropped",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "clipped = np.minimum(self.sums, chosen.high[design.number])",
         "clipped = self.sums",
         _REACH,
@@ -85,7 +85,7 @@ FAULTS = (
     Fault(
         "scores of clipped sums move by half a user",
         "G-SELECTION",
-        "mechanisms/mean/akmv.py",
+        "cells/mechanisms/akmv.py",
         "        return UNIT\n",
         "        return UNIT // 2\n",
         _REACH,
@@ -93,40 +93,40 @@ FAULTS = (
     Fault(
         "the span of clipped sums is one record",
         "G-ERROR",
-        "mechanisms/mean/akmv.py",
+        "cells/mechanisms/akmv.py",
         'return parameters["most"].astype(np.float64)',
         'return 1.0 + 0.0 * parameters["most"]',
         (
-            "tests/release/test_mean.py::test_the_threshold_of_sums_counts_as_noise",
-            "tests/planning/test_mechanisms.py",
+            "tests/cells/test_one_cell.py::test_the_threshold_of_sums_counts_as_noise",
+            "tests/cells/test_mechanisms.py",
         ),
     ),
     Fault(
         "the cap of a suppressed cell is not applied",
         "G-REACH",
-        "mechanisms/mean/clip_user.py",
+        "cells/mechanisms/clip_user.py",
         'weight = np.minimum(occupancy.count[member], parameters["cap"][number])',
         "weight = occupancy.count[member]",
         (
-            "tests/planning/test_optimum.py::test_plans_by_clip_user_stay_within_the_papers_account",
-            "tests/release/test_verify_statistics.py",
+            "tests/cells/test_lp_plan.py::test_plans_by_clip_user_stay_within_the_papers_account",
+            "tests/verification/cells/test_statistics.py",
         ),
     ),
     Fault(
         "suppressed users count",
         "G-REACH",
-        "mechanisms/mean/clip_user.py",
+        "cells/mechanisms/clip_user.py",
         'weight = np.where(parameters["kept"] > 0, weight, 0)',
         'weight = np.where(parameters["kept"] >= 0, weight, 0)',
         (
-            "tests/planning/test_optimum.py::test_plans_by_clip_user_stay_within_the_papers_account",
-            "tests/release/test_verify_statistics.py",
+            "tests/cells/test_lp_plan.py::test_plans_by_clip_user_stay_within_the_papers_account",
+            "tests/verification/cells/test_statistics.py",
         ),
     ),
     Fault(
         "the optimal threshold is off by one in the reach",
         "G-REACH",
-        "mechanisms/mean/worst_case_optimal.py",
+        "cells/mechanisms/worst_case_optimal.py",
         "return replace(plain, reach=near, interval=Interval(near, counts))",
         "return replace(plain, reach=near - 1, interval=Interval(near, counts))",
         _REACH,
@@ -134,7 +134,7 @@ FAULTS = (
     Fault(
         "means of users are clipped from above only",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "low, high = ends(design, chosen or self._whole)\n"
         "            return self._weighed(design.number, design.weight, "
         "np.clip(self.means, low, high))",
@@ -146,7 +146,7 @@ FAULTS = (
     Fault(
         "means of users are clipped to a selected range from below only",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "low, high = ends(design, chosen)\n"
         "            return self._weighed(design.number, design.weight, "
         "np.clip(self.means, low, high))",
@@ -158,7 +158,7 @@ FAULTS = (
     Fault(
         "means of arrays are clipped from above only",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "np.clip(self.group_means, chosen.low[number], chosen.high[number])",
         "np.minimum(self.group_means, chosen.high[number])",
         _REACH,
@@ -166,7 +166,7 @@ FAULTS = (
     Fault(
         "bounds of arrays are swapped",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "np.clip(self.group_means, chosen.low[number], chosen.high[number])",
         "np.clip(self.group_means, chosen.high[number], chosen.low[number])",
         _REACH,
@@ -174,7 +174,7 @@ FAULTS = (
     Fault(
         "widened intervals are twice as wide",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "design.heaviest[design.number]) // (2 * design.weight)",
         "design.heaviest[design.number]) // design.weight",
         _REACH,
@@ -182,7 +182,7 @@ FAULTS = (
     Fault(
         "own intervals are as wide as the range",
         "G-REACH",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "half = inside // (2 * design.interval.whole)",
         "half = chosen.span[design.number] // 2 + 0 * inside",
         _REACH,
@@ -190,7 +190,7 @@ FAULTS = (
     Fault(
         "the bias of a range looks at the nearer end",
         "G-BIAS",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "np.maximum(np.maximum(low, top - high), 0)",
         "np.maximum(np.minimum(low, top - high), 0)",
         _REACH,
@@ -198,7 +198,7 @@ FAULTS = (
     Fault(
         "what own intervals leave out is taken off the bias twice",
         "G-BIAS",
-        "mechanisms/mean/ranges.py",
+        "cells/mechanisms/ranges.py",
         "found - design.missing / 2",
         "found - design.missing",
         _REACH,
@@ -206,15 +206,15 @@ FAULTS = (
     Fault(
         "a part is the weight, not the reach",
         "G-REACH",
-        "mechanisms/mean/design.py",
+        "cells/mechanisms/contributions.py",
         "self.reach / self.total[self.number] * OUTWARD",
         "self.weight / self.total[self.number] * OUTWARD",
-        ("tests/planning/test_mechanisms.py", "tests/planning/test_bundle.py"),
+        ("tests/cells/test_mechanisms.py", "tests/cells/test_queries.py"),
     ),
     Fault(
         "the bias of weights is the smaller of both sides",
         "G-BIAS",
-        "mechanisms/mean/design.py",
+        "cells/mechanisms/contributions.py",
         "        short, over = self._apart\n        return np.asarray(np.maximum(short, over))",
         "        short, over = self._apart\n        return np.asarray(np.minimum(short, over) / 2)",
         _REACH,
@@ -222,7 +222,7 @@ FAULTS = (
     Fault(
         "the bias of own intervals is a quarter of what is missing",
         "G-BIAS",
-        "mechanisms/mean/design.py",
+        "cells/mechanisms/contributions.py",
         "return self.missing / 2",
         "return self.missing / 4",
         _REACH,
@@ -230,7 +230,7 @@ FAULTS = (
     Fault(
         "widened intervals are accounted as plain ones",
         "G-REACH",
-        "mechanisms/mean/adaptive.py",
+        "cells/mechanisms/adaptive.py",
         "return replace(made, widened=True, reach=made.heaviest[number])",
         "return replace(made, widened=True)",
         _REACH,
@@ -238,7 +238,7 @@ FAULTS = (
     Fault(
         "a user in two cells has two users' say",
         "G-SELECTION",
-        "mechanisms/mean/adaptive.py",
+        "cells/mechanisms/adaptive.py",
         "    share = part / np.maximum(1.0, of_user[design.user])\n"
         "    # Rounded downwards with a margin: the sum over a user's cells stays at most USER.\n"
         "    say = np.floor(share * USER * (1 - 2.0**-40)).astype(np.int64)\n"
@@ -251,7 +251,7 @@ FAULTS = (
     Fault(
         "scores of the adaptive range move by half a user",
         "G-SELECTION",
-        "mechanisms/mean/adaptive.py",
+        "cells/mechanisms/adaptive.py",
         "        return USER\n",
         "        return USER // 2\n",
         _REACH,
@@ -259,19 +259,19 @@ FAULTS = (
     Fault(
         "users in parts are clipped to the whole range",
         "G-REACH",
-        "mechanisms/mean/optimal.py",
+        "cells/mechanisms/optimal.py",
         "interval=Interval(part, np.array([1 << PART]))",
         "interval=Interval(0 * part + (1 << PART), np.array([1 << PART]))",
         (
-            "tests/planning/test_optimum.py::test_users_reach_their_part_of_a_selected_range",
-            "tests/planning/test_bundle.py",
+            "tests/cells/test_lp_plan.py::test_users_reach_their_part_of_a_selected_range",
+            "tests/cells/test_queries.py",
             *_MOMENTS,
         ),
     ),
     Fault(
         "missing mass is left out of the middle of a variance",
         "G-BIAS",
-        "mechanisms/moments.py",
+        "cells/moments.py",
         "number, most = moments + added * square, whole**2 * square",
         "number, most = moments + 0 * added, whole**2 * square",
         _MOMENTS,
@@ -279,15 +279,15 @@ FAULTS = (
     Fault(
         "lattice numbers are of a quarter of the noise",
         "G-ACCOUNTING",
-        "mechanisms/mean/draw.py",
+        "cells/mechanisms/draw.py",
         "numerator, denominator = (total << bits) * down, most * up",
         "numerator, denominator = (total << bits + 2) * down, most * up",
-        ("tests/mechanisms/test_exact_privacy.py",),
+        ("tests/cells/mechanisms/test_exact_privacy.py",),
     ),
     Fault(
         "vectors are accounted as numbers",
         "G-ACCOUNTING",
-        "mechanisms/mean/vectors.py",
+        "cells/mechanisms/vectors.py",
         "moved = Fraction(2 * min(count, self.threshold), self.records)",
         "moved = Fraction(min(count, self.threshold), self.records)",
         _VECTORS,
@@ -295,7 +295,7 @@ FAULTS = (
     Fault(
         "vectors get the noise of numbers",
         "G-BUDGET",
-        "mechanisms/mean/vectors.py",
+        "cells/mechanisms/vectors.py",
         "exact = Fraction(2 * min(threshold, int(counts.max()))",
         "exact = Fraction(min(threshold, int(counts.max()))",
         _VECTORS,
@@ -303,7 +303,7 @@ FAULTS = (
     Fault(
         "roundings of vectors cost nothing",
         "G-ACCOUNTING",
-        "mechanisms/mean/vectors.py",
+        "cells/mechanisms/vectors.py",
         "Fraction(self.relative_scale)) + self.dimension",
         "Fraction(self.relative_scale))",
         _VECTORS,
@@ -311,7 +311,7 @@ FAULTS = (
     Fault(
         "vectors are cut to twice their norm",
         "G-REACH",
-        "mechanisms/mean/vectors.py",
+        "cells/mechanisms/vectors.py",
         "np.where((norm > allowed)[:, None], scaled, whole)",
         "np.where((norm > 2 * allowed)[:, None], scaled, whole)",
         _VECTORS,

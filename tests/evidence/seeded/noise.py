@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_EXACT = ("tests/mechanisms/test_noise_exact.py",)
-_NOISE = ("tests/mechanisms/test_noise.py",)
+_EXACT = ("tests/privacy/test_noise_exact.py",)
+_NOISE = ("tests/privacy/test_noise.py",)
 
 FAULTS = (
     Fault(
         "exact noise has a scale that is 1% low",
         "G-ACCOUNTING",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "distance, 2.0**lattice_bits)",
         "distance, 0.99 * 2.0**lattice_bits)",
         _EXACT,
@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "noise of one chunk is used for all",
         "G-ACCOUNTING",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "return [number for part in pool.map(measurement, chunks) for number in part]",
         "first = [y - x for x, y in zip(chunks[0], measurement(chunks[0]), strict=True)]\n"
         "        return [x + z for part in chunks for x, z in zip(part, first)]",
@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "all numbers of a release get the same noise",
         "G-ACCOUNTING",
-        "mechanisms/mean/draw.py",
+        "cells/mechanisms/draw.py",
         "return Drawn(add(exact, self.bits), chosen)",
         "moved = add(exact[:1], self.bits)[0] - exact[0]\n"
         "        return Drawn([x + moved for x in exact], chosen)",
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "the second moment gets the noise of the mean",
         "G-ACCOUNTING",
-        "mechanisms/mean/draw.py",
+        "cells/mechanisms/draw.py",
         "return Drawn(add(exact, self.bits), chosen)",
         "size, noisy = self.design.n_numbers, add(exact, self.bits)\n"
         "        moved = [y - x for x, y in zip(exact, noisy, strict=True)]\n"
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "Laplace noise where Gaussian noise was planned",
         "G-ACCOUNTING",
-        "mechanisms/mean/draw.py",
+        "cells/mechanisms/draw.py",
         "add = noise.add_gaussian if self.gaussian else noise.add_laplace",
         "add = noise.add_laplace",
         _EXACT,
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         "a real release draws simulated noise",
         "G-REPLAY",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "        return OperatingSystem()\n    if not isinstance",
         "        return Simulated(0)\n    if not isinstance",
         _EXACT,
@@ -63,7 +63,7 @@ FAULTS = (
     Fault(
         "fair bits come from a seeded generator",
         "G-EXACT",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "np.frombuffer(os.urandom(part.nbytes), dtype=np.uint64)",
         "np.random.default_rng(0).integers(2**64, size=len(part), dtype=np.uint64)",
         _EXACT,
@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "fair bits repeat after a million words",
         "G-EXACT",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "            part[:] = np.frombuffer(os.urandom(part.nbytes), dtype=np.uint64)",
         "            part[:] = (\n"
         "                words[: len(part)]\n"
@@ -83,7 +83,7 @@ FAULTS = (
     Fault(
         "selections have half the noise",
         "G-SELECTION",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "dp.max_divergence(), scale=scale)",
         "dp.max_divergence(), scale=scale / 2)",
         _EXACT,
@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         "selections have a scale that is 1% low",
         "G-SELECTION",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "dp.max_divergence(), scale=scale)",
         "dp.max_divergence(), scale=0.99 * scale)",
         _EXACT,
@@ -99,7 +99,7 @@ FAULTS = (
     Fault(
         "numbers off the lattice are refused instead of clamped",
         "G-REPLAY",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "return [min(max(number, 0), LARGEST_STEPS) for number in steps]",
         "return steps",
         _NOISE,
@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         "simulated Gaussian noise keeps too many far draws",
         "G-SIMULATED",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "kept = 2 * rng.exponential(size=2 * size)",
         "kept = 3 * rng.exponential(size=2 * size)",
         _NOISE,
@@ -115,7 +115,7 @@ FAULTS = (
     Fault(
         "a simulation may be recorded in a ledger",
         "G-SIMULATION",
-        "mechanisms/noise.py",
+        "privacy/noise.py",
         "    if recorded:\n",
         "    if recorded and noise.seed < 0:\n",
         _EXACT,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_CELLS = ("tests/release/test_verify.py",)
-_MECHANISMS = ("tests/release/test_verify_mechanisms.py",)
-_SCALES = ("tests/release/test_verify_scales.py",)
-_SIZE = ("tests/release/test_verify_size.py",)
-_STATISTICS = ("tests/release/test_verify_statistics.py",)
-_TRIALS = ("tests/trials/test_verify.py",)
-_UNBIASED = ("tests/unbiased/test_verify.py",)
+_CELLS = ("tests/verification/cells/test_verify.py",)
+_MECHANISMS = ("tests/verification/cells/test_mechanisms.py",)
+_SCALES = ("tests/verification/cells/test_scales.py",)
+_SIZE = ("tests/verification/cells/test_size.py",)
+_STATISTICS = ("tests/verification/cells/test_statistics.py",)
+_TRIALS = ("tests/verification/trials/test_verify.py",)
+_UNBIASED = ("tests/verification/means/test_verify.py",)
 
 FAULTS = (
     Fault(
         "targets may be any multiple of what they are",
         "G-VERIFY",
-        "release/verify_gaps.py",
+        "verification/cells/gaps.py",
         "abs(float(same.max()) - 1) > TOLERANCE",
         "abs(float(same.max()) - 1) > 1e9",
         _STATISTICS,
@@ -24,7 +24,7 @@ FAULTS = (
     Fault(
         "clusters of a trial may be in any order",
         "G-VERIFY",
-        "trials/verify_facts.py",
+        "verification/trials/facts.py",
         "rising = all(_steps(places)) and all(_steps(order[1:]))",
         "rising = all(_steps(order[1:]))",
         _TRIALS,
@@ -32,7 +32,7 @@ FAULTS = (
     Fault(
         "a stated loss may be below the true one",
         "G-VERIFY",
-        "release/verify_losses.py",
+        "verification/cells/losses.py",
         "return least <= stated <= least * (1 + _PLACES) + room,",
         "return stated <= least * (1 + _PLACES) + room,",
         _CELLS,
@@ -40,7 +40,7 @@ FAULTS = (
     Fault(
         "selections cost the second opinion nothing",
         "G-VERIFY",
-        "release/verify_losses.py",
+        "verification/cells/losses.py",
         "most = _largest_sum(cost, kind, facts.member_user) + self.once()",
         "most = _largest_sum(cost, kind, facts.member_user)",
         _MECHANISMS,
@@ -48,7 +48,7 @@ FAULTS = (
     Fault(
         "losses of a user are added up without carries",
         "G-VERIFY",
-        "release/verify_losses.py",
+        "verification/cells/losses.py",
         "carried = total >> _DIGIT",
         "carried = 0 * total",
         _SIZE,
@@ -56,7 +56,7 @@ FAULTS = (
     Fault(
         "a user in two arrays pays for one",
         "G-VERIFY",
-        "release/verify_losses.py",
+        "verification/cells/losses.py",
         "touched = self.design.touched",
         "touched = min(1, self.design.touched)",
         _MECHANISMS,
@@ -64,7 +64,7 @@ FAULTS = (
     Fault(
         "equalised noise may differ from cell to cell",
         "G-VERIFY",
-        "release/verify_scales.py",
+        "verification/cells/scales.py",
         'if method == "equalised" and not _alike(scales.sums):',
         'if method == "equalised" and not scales.sums.all():',
         _SCALES,
@@ -72,7 +72,7 @@ FAULTS = (
     Fault(
         "uniform noise need not be for the heaviest user of each cell",
         "G-VERIFY",
-        "release/verify_scales.py",
+        "verification/cells/scales.py",
         'if method == "uniform" and not _alike(scales.heaviest):',
         'if method == "uniform" and not scales.heaviest.all():',
         _SCALES,
@@ -80,7 +80,7 @@ FAULTS = (
     Fault(
         "noise of Clip-User is for all cells of a user, kept or not",
         "G-VERIFY",
-        "release/verify_scales.py",
+        "verification/cells/scales.py",
         "kept = facts.member_user[design.weight > 0]",
         "kept = facts.member_user[design.weight >= 0]",
         _SCALES,
@@ -88,7 +88,7 @@ FAULTS = (
     Fault(
         "noise may be more than was asked for",
         "G-VERIFY",
-        "release/verify_scales.py",
+        "verification/cells/scales.py",
         "return spent >= asked * (1 - Fraction(_LEVEL))",
         "return spent > 0 * asked * (1 - Fraction(_LEVEL))",
         _SCALES,
@@ -96,7 +96,7 @@ FAULTS = (
     Fault(
         "a plan may spend more than was asked for",
         "G-VERIFY",
-        "release/verify.py",
+        "verification/cells/verify.py",
         "return stated <= asked, f",
         "return stated <= 2 * asked, f",
         _CELLS,
@@ -104,7 +104,7 @@ FAULTS = (
     Fault(
         "a simulation is taken for a release",
         "G-SIMULATION",
-        "release/verify.py",
+        "verification/cells/verify.py",
         'genuine = manifest["simulation"] is False',
         'genuine = manifest["simulation"] in (False, True)',
         _CELLS,
@@ -112,7 +112,7 @@ FAULTS = (
     Fault(
         "counts need not fit their fingerprint",
         "G-VERIFY",
-        "release/verify.py",
+        "verification/cells/verify.py",
         'return state.hexdigest() == occupancy["fingerprint"], state',
         'return len(state.hexdigest()) == len(occupancy["fingerprint"]), state',
         _CELLS,
@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "a request need not be that of the plan",
         "G-VERIFY",
-        "release/verify.py",
+        "verification/cells/verify.py",
         'key == manifest["request"], key[:16]',
         'len(key) == len(manifest["request"]), key[:16]',
         _CELLS,
@@ -128,7 +128,7 @@ FAULTS = (
     Fault(
         "results need not follow from their lattice numbers",
         "G-VERIFY",
-        "release/verify_results.py",
+        "verification/cells/results.py",
         "        if not rows.follows(place):",
         "        if not rows.follows(0):",
         _CELLS,
@@ -136,7 +136,7 @@ FAULTS = (
     Fault(
         "the loss of a trial may be understated",
         "G-VERIFY",
-        "trials/verify_privacy.py",
+        "verification/trials/privacy.py",
         "return true <= stated <= true * _ROOM, found",
         "return stated <= true * _ROOM, found",
         _TRIALS,
@@ -144,7 +144,7 @@ FAULTS = (
     Fault(
         "the loss of noisy clusters may be understated",
         "G-VERIFY",
-        "trials/verify_aggregates.py",
+        "verification/trials/aggregates.py",
         "return true == stated, f",
         "return true >= stated, f",
         _TRIALS,
@@ -152,7 +152,7 @@ FAULTS = (
     Fault(
         "a simulated trial is taken for a release",
         "G-SIMULATION",
-        "trials/verify.py",
+        "verification/trials/verify.py",
         'genuine = manifest["simulation"] is False',
         'genuine = manifest["simulation"] in (False, True)',
         _TRIALS,
@@ -160,7 +160,7 @@ FAULTS = (
     Fault(
         "priors below the floor pass",
         "G-VERIFY",
-        "trials/verify_responses.py",
+        "verification/trials/responses.py",
         "and int(self.prior.min()) >= self.floor",
         "and int(self.prior.min()) >= 0",
         _TRIALS,
@@ -168,7 +168,7 @@ FAULTS = (
     Fault(
         "the loss of an unbiased mean may be understated",
         "G-VERIFY",
-        "unbiased/verify.py",
+        "verification/means/verify.py",
         "holds = epsilon <= stated <= epsilon * _LAST_DIGITS and delta",
         "holds = stated <= epsilon * _LAST_DIGITS and delta",
         _UNBIASED,
@@ -176,7 +176,7 @@ FAULTS = (
     Fault(
         "delta of an unbiased mean may be understated",
         "G-VERIFY",
-        "unbiased/verify.py",
+        "verification/means/verify.py",
         'and delta == rational(claims["delta"])\n    return holds, f"epsilon {float(epsilon)',
         'and delta <= 1\n    return holds, f"epsilon {float(epsilon)',
         _UNBIASED,
@@ -184,7 +184,7 @@ FAULTS = (
     Fault(
         "steps that share their users cost the second opinion the larger",
         "G-VERIFY",
-        "unbiased/verify_losses.py",
+        "verification/means/losses.py",
         "return first[0] + second[0], first[1] + second[1]",
         "return max(first[0], second[0]), max(first[1], second[1])",
         _UNBIASED,
@@ -192,7 +192,7 @@ FAULTS = (
     Fault(
         "the second opinion forgets the second window",
         "G-VERIFY",
-        "unbiased/verify_losses.py",
+        "verification/means/losses.py",
         'alone = numbers["coarse_windows"] * _alone(facts)',
         "alone = _alone(facts)",
         _UNBIASED,

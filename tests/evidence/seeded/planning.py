@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_BUNDLE = ("tests/planning/test_bundle.py",)
-_LOSSES = ("tests/planning/test_losses.py",)
-_EXACT = ("tests/mechanisms/test_exact_privacy.py",)
-_MECHANISMS = ("tests/planning/test_mechanisms.py::test_the_stated_loss_is_the_loss",)
-_METHODS = ("tests/planning/test_methods.py",)
-_OPTIMAL = ("tests/planning/test_optimal.py", "tests/planning/test_optimal_properties.py")
+_BUNDLE = ("tests/cells/test_queries.py",)
+_LOSSES = ("tests/cells/test_privacy_loss.py",)
+_EXACT = ("tests/cells/mechanisms/test_exact_privacy.py",)
+_MECHANISMS = ("tests/cells/test_mechanisms.py::test_the_stated_loss_is_the_loss",)
+_METHODS = ("tests/cells/allocation/test_allocation.py",)
+_OPTIMAL = ("tests/cells/lp/test_lp.py", "tests/cells/lp/test_lp_properties.py")
 
 FAULTS = (
     Fault(
         "mean and variance together cost nothing beside the others",
         "G-ACCOUNTING",
-        "planning/bundle.py",
+        "cells/queries.py",
         "found.append(np.where(steps > 0, steps + (2 if self.gaussian else 1), 0))",
         "found = found or [steps]",
         _BUNDLE,
@@ -23,7 +23,7 @@ FAULTS = (
     Fault(
         "rounding two moments to the lattice costs nothing",
         "G-ACCOUNTING",
-        "planning/bundle.py",
+        "cells/queries.py",
         "steps + (2 if self.gaussian else 1), 0)",
         "steps, 0)",
         _BUNDLE,
@@ -31,7 +31,7 @@ FAULTS = (
     Fault(
         "only the first statistic is charged",
         "G-ACCOUNTING",
-        "planning/bundle.py",
+        "cells/queries.py",
         "            for at in self.alone\n        ]",
         "            for at in self.alone[:1]\n        ]",
         _BUNDLE,
@@ -39,7 +39,7 @@ FAULTS = (
     Fault(
         "noise of second moments is taken over the wrong range",
         "G-ACCOUNTING",
-        "planning/bundle.py",
+        "cells/queries.py",
         "_rate(rows[first], rows[second] / 4, gaussian_noise",
         "_rate(rows[first], rows[second], gaussian_noise",
         _BUNDLE,
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "two moments have no margin for rounded means",
         "G-ACCOUNTING",
-        "planning/bundle.py",
+        "cells/queries.py",
         "return rate * sensitivity.ROUNDED_MEANS",
         "return rate",
         _BUNDLE,
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         "selections of cells are free",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "steps = steps + self._selections()[design.number]",
         "steps = steps + 0 * self._selections()[design.number]",
         _MECHANISMS,
@@ -63,7 +63,7 @@ FAULTS = (
     Fault(
         "the selection for all cells is free",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "lost = lost + present",
         "lost = lost + 0 * present",
         _MECHANISMS,
@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "of two selections one is charged",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "math.ceil(mechanism.rounds * selection.loss(",
         "math.ceil(selection.loss(",
         _MECHANISMS,
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "losses of selections are rounded downwards",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "math.ceil(mechanism.rounds",
         "math.floor(mechanism.rounds",
         _MECHANISMS,
@@ -87,7 +87,7 @@ FAULTS = (
     Fault(
         "a plan states the loss of the user who loses least",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "Fraction(int(self._steps(scale).max()), 2**self.bits)",
         "Fraction(int(self._steps(scale).min()), 2**self.bits)",
         _MECHANISMS,
@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         "a user's losses in several cells are not added up",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "lost = add_by(design.user, steps, design.occupancy.n_users)",
         "lost = np.zeros(design.occupancy.n_users, dtype=np.int64)\n"
         "        np.maximum.at(lost, design.user, steps)",
@@ -104,7 +104,7 @@ FAULTS = (
     Fault(
         "squares of Gaussian steps are the largest, not their sum",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "            squares += term.astype(np.float64) ** 2",
         "            squares = np.maximum(squares, term.astype(np.float64) ** 2)",
         _BUNDLE,
@@ -112,7 +112,7 @@ FAULTS = (
     Fault(
         "sums of squares are rounded to the nearest",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "np.asarray(found * _SQUARES_OUTWARD, dtype=np.float64)",
         "np.asarray(found, dtype=np.float64)",
         _LOSSES,
@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "zero-concentrated losses are half of what they are",
         "G-ACCOUNTING",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "self._squares(scale) / (2.0 * 4.0**self.bits)",
         "self._squares(scale) / (4.0 * 4.0**self.bits)",
         _BUNDLE,
@@ -128,7 +128,7 @@ FAULTS = (
     Fault(
         "the lattice's delta is that of one statistic",
         "G-CONVERSION",
-        "planning/losses.py",
+        "cells/privacy_loss.py",
         "return cells * len(self.bundle.statistics)",
         "return cells",
         _LOSSES,
@@ -136,7 +136,7 @@ FAULTS = (
     Fault(
         "a plan may spend 1% more than asked for",
         "G-BUDGET",
-        "planning/fit.py",
+        "privacy/noise_lattice.py",
         "if spent <= allowed:",
         "if float(spent) <= 1.01 * float(allowed):",
         _MECHANISMS,
@@ -144,7 +144,7 @@ FAULTS = (
     Fault(
         "noise is 1% below what fits",
         "G-BUDGET",
-        "planning/fit.py",
+        "privacy/noise_lattice.py",
         "        raise _unfit(bits)\n    return scale\n",
         "        raise _unfit(bits)\n    return round_scale(0.99 * scale)\n",
         _MECHANISMS,
@@ -152,23 +152,23 @@ FAULTS = (
     Fault(
         "selections are given twice their part of epsilon",
         "G-BUDGET",
-        "planning/bounded.py",
+        "cells/contribution_plan.py",
         "round_scale(mechanism.rounds * 2 * mechanism.score_sensitivity(design) / spent)",
         "round_scale(mechanism.rounds * mechanism.score_sensitivity(design) / spent)",
-        ("tests/planning/test_mechanisms.py",),
+        ("tests/cells/test_mechanisms.py",),
     ),
     Fault(
         "room on the lattice is for the whole range",
         "G-ACCOUNTING",
-        "planning/facts.py",
+        "cells/plan_facts.py",
         "finest /= self.mechanism.most_spans(self.parameters)",
         "finest /= 1 + 0 * self.mechanism.most_spans(self.parameters)",
-        ("tests/planning/test_rules.py",),
+        ("tests/cells/test_rules.py",),
     ),
     Fault(
         "Gaussian plans state no delta",
         "G-CONVERSION",
-        "planning/facts.py",
+        "cells/plan_facts.py",
         "return self.request.delta if self.gaussian else Fraction(0)",
         "return Fraction(0)",
         _LOSSES,
@@ -176,15 +176,15 @@ FAULTS = (
     Fault(
         "worst-case errors leave the bias out",
         "G-ERROR",
-        "planning/facts.py",
+        "cells/plan_facts.py",
         "return self.bias_bound + self.mean_noise * self.extent",
         "return self.mean_noise * self.extent",
-        ("tests/planning/test_mechanisms.py", "tests/release/test_verify_statistics.py"),
+        ("tests/cells/test_mechanisms.py", "tests/verification/cells/test_statistics.py"),
     ),
     Fault(
         "errors of joint variances leave the mean's noise out",
         "G-ERROR",
-        "planning/facts.py",
+        "cells/plan_facts.py",
         "rows[second] += 4 * rows[first] + 4 * square * b1**2",
         "rows[second] += 4 * square * b1**2",
         _BUNDLE,
@@ -192,31 +192,31 @@ FAULTS = (
     Fault(
         "rounding to ticks is left out of the bias",
         "G-BIAS",
-        "planning/facts.py",
+        "cells/plan_facts.py",
         "return np.repeat(ticks, len(self.released)) + steps",
         "return 0 * np.repeat(ticks, len(self.released)) + steps",
-        ("tests/release/test_mean.py", "tests/release/test_verify.py"),
+        ("tests/cells/test_one_cell.py", "tests/verification/cells/test_verify.py"),
     ),
     Fault(
         "cells with as many users as asked for are left out",
         "G-WORTHLESS",
-        "planning/rules.py",
+        "cells/rules.py",
         "occupancy.users_per_cell < request.min_users",
         "occupancy.users_per_cell <= request.min_users",
-        ("tests/planning/test_rules.py",),
+        ("tests/cells/test_rules.py",),
     ),
     Fault(
         "cells with too few records are released",
         "G-WORTHLESS",
-        "planning/rules.py",
+        "cells/rules.py",
         "occupancy.totals < request.min_records",
         "occupancy.totals < request.min_records - 1",
-        ("tests/planning/test_rules.py",),
+        ("tests/cells/test_rules.py",),
     ),
     Fault(
         "the gap of balanced plans forgets epsilon",
         "G-GAP",
-        "planning/methods/balanced.py",
+        "cells/allocation/balanced.py",
         "math.log(epsilon * float(prices.sum()) / total)",
         "math.log(float(prices.sum()) / total)",
         _METHODS,
@@ -224,15 +224,15 @@ FAULTS = (
     Fault(
         "prices of nothing prove everything",
         "G-GAP",
-        "planning/methods/balanced.py",
+        "cells/allocation/balanced.py",
         "        return math.inf\n",
         "        return 0.0\n",
-        ("tests/planning/test_document.py", *_METHODS),
+        ("tests/cells/test_document.py", *_METHODS),
     ),
     Fault(
         "the dual bound of optimal plans is 0.1% high",
         "G-GAP",
-        "planning/optimal/bound.py",
+        "cells/lp/dual_bound.py",
         "return 2 * float(half.sum()) / total",
         "return 2.002 * float(half.sum()) / total",
         _OPTIMAL,
@@ -240,7 +240,7 @@ FAULTS = (
     Fault(
         "what users pay at most is rounded to the nearest",
         "G-GAP",
-        "planning/optimal/bound.py",
+        "cells/lp/dual_bound.py",
         "np.where(paid + slack * tau <= tau * need, tau, 0.0)",
         "np.where(paid <= tau * (need + 1e-9), tau * (1 + 1e-12), 0.0)",
         _OPTIMAL,
@@ -248,7 +248,7 @@ FAULTS = (
     Fault(
         "users of optimal plans lose what they lose on average",
         "G-OPTIMAL",
-        "planning/optimal/solution.py",
+        "cells/lp/solution.py",
         "return float((spent * (1 + (size + 4) * _ULP)).max())",
         "return float((spent * (1 + (size + 4) * _ULP)).mean())",
         _OPTIMAL,
@@ -256,7 +256,7 @@ FAULTS = (
     Fault(
         "noise of optimal plans leaves half of the bias out",
         "G-OPTIMAL",
-        "planning/optimal/solution.py",
+        "cells/lp/solution.py",
         "np.asarray(problem.target - (1 - surely) / 2 - 4 * _ULP)",
         "np.asarray(problem.target - (1 - surely) / 4 - 4 * _ULP)",
         _OPTIMAL,
@@ -264,17 +264,17 @@ FAULTS = (
     Fault(
         "epsilon of a loaded plan may be above what was asked for",
         "G-TAMPER",
-        "planning/rules.py",
+        "cells/rules.py",
         "facts.exact_epsilon <= request.epsilon)",
         "facts.exact_epsilon <= 2 * request.epsilon)",
-        ("tests/planning/test_kept.py",),
+        ("tests/cells/test_kept.py",),
     ),
     Fault(
         "a plan's claims are not compared when it is loaded",
         "G-TAMPER",
-        "planning/document.py",
+        "cells/document.py",
         "        if not _close(mine[name], theirs[name]):",
         "        if name in theirs and not _close(mine[name], mine[name]):",
-        ("tests/planning/test_document.py",),
+        ("tests/cells/test_document.py",),
     ),
 )

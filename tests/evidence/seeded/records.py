@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_ENGINES = "tests/records/test_engines.py"
+_ENGINES = "tests/data/test_engines.py"
 _INTEGERS = (f"{_ENGINES}::test_the_integers_are_those_of_the_lattice",)
 _ROWS = (f"{_ENGINES}::test_every_engine_drops_the_same_rows[to_parquet]",)
 _LARGE = (f"{_ENGINES}::test_sums_beyond_floating_point_stay_exact",)
-_SIZES = ("tests/records/test_bad_records.py::test_sums_that_may_not_fit_64_bits_are_refused",)
-_LATTICE = ("tests/records/test_lattice.py",)
-_BAD = ("tests/records/test_bad_records.py",)
-_OCCUPANCY = ("tests/records/test_occupancy.py",)
-_RELEASE = ("tests/release/test_release.py",)
-_CELLWISE = ("tests/records/test_csv_file.py",)
-_FRAMES = ("tests/records/test_frames.py",)
+_SIZES = ("tests/data/test_bad_records.py::test_sums_that_may_not_fit_64_bits_are_refused",)
+_LATTICE = ("tests/data/test_value_lattice.py",)
+_BAD = ("tests/data/test_bad_records.py",)
+_OCCUPANCY = ("tests/data/test_occupancy.py",)
+_RELEASE = ("tests/cells/test_release.py",)
+_CELLWISE = ("tests/data/test_csv_file.py",)
+_FRAMES = ("tests/data/test_frames.py",)
 
 FAULTS = (
     Fault(
         "the cells of a file may have two spellings",
         "G-TAMPER",
-        "records/keys.py",
+        "data/keys.py",
         "same = canonical_bytes(to_document(found)) == canonical_bytes(document)",
         "same = len(to_document(found)) == len(document)",
         _OCCUPANCY,
@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "the engine guesses the types of a CSV file from some of its rows",
         "G-CELLWISE",
-        "records/csv_file.py",
+        "data/csv_file.py",
         'columns={f"column_{at}": "VARCHAR" for at in range(len(known))},\n'
         "            auto_detect=False,",
         'names=[f"column_{at}" for at in range(len(known))],',
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "a column with one whole number is read as whole numbers",
         "G-CELLWISE",
-        "records/csv_file.py",
+        "data/csv_file.py",
         "return (text.isnull() | reduce(and_, holds)).all()",
         "return (text.isnull() | reduce(and_, holds)).any()",
         _CELLWISE,
@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         "private numbers of a CSV file are whole ones",
         "G-CELLWISE",
-        "records/csv_file.py",
+        "data/csv_file.py",
         'number = text.try_cast("float64")',
         'number = text.try_cast("int64").cast("float64")',
         _CELLWISE,
@@ -53,15 +53,15 @@ FAULTS = (
     Fault(
         "decimals take the digits of the longest",
         "G-CELLWISE",
-        "floats.py",
+        "checks/floats.py",
         "column = column.cast(pa.string())",
         "pass",
-        ("tests/floats/test_floats.py",),
+        ("tests/checks/test_floats.py",),
     ),
     Fault(
         "engines clip values from above only",
         "G-REACH",
-        "records/passing.py",
+        "data/one_pass.py",
         "ibis.greatest(ibis.least(value, hi), lo)",
         "ibis.least(value, hi)",
         _INTEGERS,
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         "bounds of values are swapped",
         "G-REACH",
-        "records/passing.py",
+        "data/one_pass.py",
         'ibis.literal(side, "float64") for side in (lattice.bounds.lo, lattice.bounds.hi))',
         'ibis.literal(side, "float64") for side in (lattice.bounds.hi, lattice.bounds.lo))',
         _INTEGERS,
@@ -77,7 +77,7 @@ FAULTS = (
     Fault(
         "ticks are cut off instead of rounded",
         "G-TICKS",
-        "records/passing.py",
+        "data/one_pass.py",
         "(clipped - lo) * lattice.factor + 0.5",
         "(clipped - lo) * lattice.factor",
         _INTEGERS,
@@ -85,7 +85,7 @@ FAULTS = (
     Fault(
         "values that are not a number pass as numbers",
         "G-MISSING",
-        "records/passing.py",
+        "data/one_pass.py",
         "finite = value - value == 0.0",
         "finite = value.notnull()",
         (*_ROWS, *_BAD),
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         "missing values are not refused",
         "G-MISSING",
-        "records/passing.py",
+        "data/one_pass.py",
         'if (found.column("present").to_numpy() != counts).any():',
         'if (found.column("present").to_numpy() > counts).any():',
         _BAD,
@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         "rows without a user are not refused",
         "G-MISSING",
-        "records/passing.py",
+        "data/one_pass.py",
         '    for name in ("user", *(rule.name for rule in records.rules)):',
         "    for name in (rule.name for rule in records.rules):",
         _BAD,
@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         "large sums are added in floating point",
         "G-ENGINES",
-        "records/passing.py",
+        "data/one_pass.py",
         "if sums and largest > 2 ** (53 - 2 * (records.lattice.bits - 1)):",
         "if sums and largest > 2 ** (63 - 2 * (records.lattice.bits - 1)):",
         _LARGE,
@@ -117,7 +117,7 @@ FAULTS = (
     Fault(
         "sums that do not fit 64 bits are added",
         "G-ENGINES",
-        "records/passing.py",
+        "data/one_pass.py",
         "most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1",
         "most = 2 ** (64 - 2 * (lattice.bits - 1)) - 1",
         _SIZES,
@@ -125,7 +125,7 @@ FAULTS = (
     Fault(
         "rows with a missing cell are kept when missing is public",
         "G-MISSING",
-        "records/passing.py",
+        "data/one_pass.py",
         "rows = rows.filter(rows.tick.notnull(), *(rows[key].notnull() for key in keys))",
         "rows = rows.filter(rows.tick.notnull())",
         _ROWS,
@@ -133,7 +133,7 @@ FAULTS = (
     Fault(
         "the bound of rounding to ticks is halved",
         "G-TICKS",
-        "records/lattice.py",
+        "data/value_lattice.py",
         "return Fraction(1, 2 ** (self.bits + 1)) * (1 + Fraction(1, 2**10))",
         "return Fraction(1, 2 ** (self.bits + 2)) * (1 + Fraction(1, 2**10))",
         _LATTICE,
@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         "ticks of values outside of the bounds are outside of the lattice",
         "G-REACH",
-        "records/lattice.py",
+        "data/value_lattice.py",
         "clipped = np.clip(values, self.bounds.lo, self.bounds.hi)",
         "clipped = np.minimum(values, self.bounds.hi)",
         _LATTICE,
@@ -149,7 +149,7 @@ FAULTS = (
     Fault(
         "bounds the wrong way round are bounds",
         "G-REFUSE",
-        "records/lattice.py",
+        "data/value_lattice.py",
         "if not self.lo < self.hi or",
         "if self.lo == self.hi or",
         _LATTICE,
@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         "ticks finer than the numbers near the bounds are ticks",
         "G-REFUSE",
-        "records/lattice.py",
+        "data/value_lattice.py",
         "self.bounds.width / 2**self.bits < _SPACINGS * spacing",
         "self.bounds.width / 2**self.bits < 0 * spacing",
         _LATTICE,
@@ -165,7 +165,7 @@ FAULTS = (
     Fault(
         "the fingerprint of counts forgets who is where",
         "G-TAMPER",
-        "records/occupancy.py",
+        "data/occupancy.py",
         "for column in (self.user, self.cell, self.count):",
         "for column in (self.user, self.count):",
         _OCCUPANCY,
@@ -173,7 +173,7 @@ FAULTS = (
     Fault(
         "the fingerprint of a file is not checked",
         "G-TAMPER",
-        "records/occupancy.py",
+        "data/occupancy.py",
         "if occupancy.fingerprint != stated or",
         "if occupancy.fingerprint == stated + stated or",
         _OCCUPANCY,
@@ -181,7 +181,7 @@ FAULTS = (
     Fault(
         "a user who occurs twice in a cell is two memberships",
         "G-ACCOUNTING",
-        "records/occupancy.py",
+        "data/occupancy.py",
         "if matrix.nnz != len(who):",
         "if matrix.nnz > len(who):",
         _OCCUPANCY,
@@ -189,7 +189,7 @@ FAULTS = (
     Fault(
         "a private column may be a public one",
         "G-ROLES",
-        "records/records.py",
+        "data/records.py",
         '    check_columns({"value": value}, {"user": user, "cell": read})\n',
         '    check_columns({"value": value}, {"user": user})\n',
         (*_BAD, "tests/roles"),
@@ -197,7 +197,7 @@ FAULTS = (
     Fault(
         "records of other counts than the plan's are released",
         "G-REFUSE",
-        "release/release.py",
+        "cells/release.py",
         "occupancy.fingerprint != plan.occupancy.fingerprint",
         "occupancy.n_cells != plan.occupancy.n_cells",
         _RELEASE,
@@ -205,7 +205,7 @@ FAULTS = (
     Fault(
         "records of other bounds than the plan's are released",
         "G-REFUSE",
-        "release/release.py",
+        "cells/release.py",
         "if records.lattice != plan.lattice:",
         "if records.lattice.bits != plan.lattice.bits:",
         _RELEASE,
@@ -213,7 +213,7 @@ FAULTS = (
     Fault(
         "a real release needs no ledger",
         "G-LEDGER",
-        "release/release.py",
+        "cells/release.py",
         "if ledger is None and not source.simulated:",
         "if ledger is None and source.simulated and name:",
         _RELEASE,
@@ -221,55 +221,55 @@ FAULTS = (
     Fault(
         "delta of a release is not charged",
         "G-LEDGER",
-        "release/release.py",
+        "cells/release.py",
         "Budget(plan.exact_epsilon, plan.exact_delta)",
         "Budget(plan.exact_epsilon)",
-        ("tests/release/test_release.py::test_delta_of_gaussian_noise_is_charged",),
+        ("tests/cells/test_release.py::test_delta_of_gaussian_noise_is_charged",),
     ),
     Fault(
         "intervals are for the other confidence",
         "G-COVERAGE",
-        "release/numbers.py",
+        "cells/estimates.py",
         "return self.bias_bound + self.noise_scale * self._quantile(1 - confidence)",
         "return self.bias_bound + self.noise_scale * self._quantile(confidence)",
-        (*_RELEASE, "tests/release/test_mean.py"),
+        (*_RELEASE, "tests/cells/test_one_cell.py"),
     ),
     Fault(
         "intervals leave the bias out",
         "G-COVERAGE",
-        "release/numbers.py",
+        "cells/estimates.py",
         "return self.bias_bound + self.noise_scale * self._quantile(1 - confidence)",
         "return self.noise_scale * self._quantile(1 - confidence)",
-        ("tests/release/test_mean.py", "tests/release/test_verify_mechanisms.py"),
+        ("tests/cells/test_one_cell.py", "tests/verification/cells/test_mechanisms.py"),
     ),
     Fault(
         "each of two noises may miss as often as both",
         "G-COVERAGE",
-        "release/numbers.py",
+        "cells/estimates.py",
         "miss = self._quantile((1 - confidence) / 2)",
         "miss = self._quantile(1 - confidence)",
-        ("tests/release/test_variance_release.py", "tests/release/test_verify_statistics.py"),
+        ("tests/cells/test_variance_release.py", "tests/verification/cells/test_statistics.py"),
     ),
     Fault(
         "the noise of the mean is not taken off the variance",
         "G-JOINT",
-        "release/jointly.py",
+        "cells/joint_moments.py",
         "estimate = second - 4 * centre**2 + 4 * square * scale**2 + middle(plan)",
         "estimate = second - 4 * centre**2 + middle(plan) + 0 * square * scale",
-        ("tests/release/test_variance_release.py",),
+        ("tests/cells/test_variance_release.py",),
     ),
     Fault(
         "every number of a box is given all of epsilon",
         "G-BUDGET",
-        "release/mean_vector.py",
+        "cells/one_cell_vectors.py",
         "each = check_epsilon(epsilon) / size",
         "each = check_epsilon(epsilon)",
-        ("tests/release/test_mean.py::test_vectors_in_a_box_are_numbers_one_by_one",),
+        ("tests/cells/test_one_cell.py::test_vectors_in_a_box_are_numbers_one_by_one",),
     ),
     Fault(
         "private columns of Python objects are read",
         "G-CELLWISE",
-        "records/opening.py",
+        "data/columns.py",
         "    check_typed(source, private)\n",
         "",
         _FRAMES,
@@ -277,7 +277,7 @@ FAULTS = (
     Fault(
         "expressions over frames of objects are read",
         "G-CELLWISE",
-        "records/opening.py",
+        "data/columns.py",
         "    check_guessed(table)\n",
         "",
         _FRAMES,
@@ -285,7 +285,7 @@ FAULTS = (
     Fault(
         "categories of objects are read",
         "G-CELLWISE",
-        "untyped.py",
+        "checks/python_objects.py",
         'return "object" in str(inner).lower()',
         'return "object" in str(kind).lower()',
         _FRAMES,
@@ -293,7 +293,7 @@ FAULTS = (
     Fault(
         "outcomes that are objects are read",
         "G-CELLWISE",
-        "trials/space.py",
+        "data/outcome_space.py",
         "        if untyped(outcomes) and self.labels is None:\n",
         "        if untyped(outcomes) and not self.levels:\n",
         ("tests/trials/test_objects.py",),
@@ -301,7 +301,7 @@ FAULTS = (
     Fault(
         "labels that are objects have the type that suits all",
         "G-CELLWISE",
-        "trials/space.py",
+        "data/outcome_space.py",
         "array = _in_arrow(outcomes, texts=plain or untyped(outcomes))",
         "array = _in_arrow(outcomes, texts=plain)",
         ("tests/trials/test_objects.py",),
@@ -309,7 +309,7 @@ FAULTS = (
     Fault(
         "lists of outcomes have the type that suits all",
         "G-CELLWISE",
-        "trials/space.py",
+        "data/outcome_space.py",
         "            if plain and self.labels is None:\n",
         "            if plain and not self.levels:\n",
         ("tests/trials/test_objects.py",),
@@ -317,7 +317,7 @@ FAULTS = (
     Fault(
         "lists of values have the type that suits all",
         "G-CELLWISE",
-        "floats.py",
+        "checks/floats.py",
         "    if not listed(values):\n",
         "    if True:\n",
         ("tests/trials/test_objects.py",),
@@ -325,23 +325,23 @@ FAULTS = (
     Fault(
         "keys that are objects may be of several kinds",
         "G-FUZZ",
-        "records/keys.py",
+        "data/keys.py",
         "return len(families) <= 1 or families == {str, float}",
         "return datetime not in families or len(families) <= 2",
-        ("tests/records/test_keys.py",),
+        ("tests/data/test_keys.py",),
     ),
     Fault(
         "PySpark's log of failed queries of methods goes on",
         "G-CANARY",
-        "records/query_logs.py",
+        "data/query_logs.py",
         'QUERY_LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")',
         'QUERY_LOGS = ("SQLQueryContextLogger",)',
-        ("tests/records/test_sessions.py",),
+        ("tests/data/test_sessions.py",),
     ),
     Fault(
         "long CSV files are read in parts",
         "G-CELLWISE",
-        "records/csv_file.py",
+        "data/csv_file.py",
         "            parallel=False,\n",
         "",
         _CELLWISE,
@@ -349,17 +349,17 @@ FAULTS = (
     Fault(
         "decimals of any number of digits are read",
         "G-CELLWISE",
-        "records/opening.py",
+        "data/columns.py",
         "    check_digits(source, table, private)\n",
         "",
-        ("tests/records/test_decimals.py",),
+        ("tests/data/test_decimals.py",),
     ),
     Fault(
         "texts that SQLite's collation calls equal are one key",
         "G-ROWS",
-        "records/collation.py",
+        "data/collation.py",
         '        return key.cast("binary")',
         "        return key",
-        ("tests/records/test_collation.py",),
+        ("tests/data/test_collation.py",),
     ),
 )

@@ -85,7 +85,7 @@ FAULTS = (
         "theory/variance.py",
         "small, large) * _ROUNDED",
         "small, large)",
-        (*_VARIANCE, "tests/planning/test_bundle.py"),
+        (*_VARIANCE, "tests/cells/test_queries.py"),
     ),
     Fault(
         "the others' mass is forgotten in a weighted variance",
@@ -290,7 +290,7 @@ FAULTS = (
     Fault(
         "the rank in the lower bound of a mean is off by one",
         "G-LOWER",
-        "theory/limits.py",
+        "theory/minimax.py",
         "rank[enough].astype(np.int64) - 1]",
         "rank[enough].astype(np.int64) - 2]",
         ("tests/theory/test_limits.py",),

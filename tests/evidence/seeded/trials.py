@@ -181,10 +181,10 @@ FAULTS = (
     Fault(
         "levels that are not evenly spaced are rounded as if they were",
         "G-ROUNDING",
-        "trials/space.py",
+        "data/outcome_space.py",
         "(value - used[below]) / np.diff(used)[below]",
         "(value - used[below]) / np.diff(used).mean()",
-        ("tests/trials/test_space.py",),
+        ("tests/data/test_outcome_space.py",),
     ),
     Fault(
         "what private clusters cost is not charged",

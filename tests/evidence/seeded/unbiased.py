@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_COARSE = ("tests/mechanisms/unbiased/test_coarse_exact.py",)
-_SYMMETRIC = ("tests/mechanisms/unbiased/test_coarse.py",)
-_GRID = ("tests/mechanisms/unbiased/test_grid.py",)
-_MIDDLE = ("tests/mechanisms/unbiased/test_middle.py",)
-_LOSSES = ("tests/unbiased/test_public.py",)
-_ATTACK = ("tests/unbiased/test_attack.py",)
-_DOUBT = ("tests/mechanisms/unbiased/test_doubt.py",)
-_UNBIASED = ("tests/mechanisms/unbiased/test_unbiased.py",)
+_COARSE = ("tests/means/estimators/test_coarse_exact.py",)
+_SYMMETRIC = ("tests/means/estimators/test_coarse.py",)
+_GRID = ("tests/means/estimators/test_grid.py",)
+_MIDDLE = ("tests/means/estimators/test_middle.py",)
+_LOSSES = ("tests/means/test_public.py",)
+_ATTACK = ("tests/means/test_attack.py",)
+_DOUBT = ("tests/means/estimators/test_doubt.py",)
+_UNBIASED = ("tests/means/estimators/test_unbiased.py",)
 _SUMS = (
-    "tests/mechanisms/unbiased/test_unbiased.py::test_losses_of_a_symmetric_mean_add_up_user_by_user",
+    "tests/means/estimators/test_unbiased.py::test_losses_of_a_symmetric_mean_add_up_user_by_user",
 )
 _SLIP = (
-    "tests/mechanisms/unbiased/test_unbiased.py::test_a_slip_below_the_coarse_steps_own_is_refused",
+    "tests/means/estimators/test_unbiased.py::test_a_slip_below_the_coarse_steps_own_is_refused",
 )
 
 FAULTS = (
     Fault(
         "bad guesses are half as many as their union bound",
         "G-ERROR",
-        "mechanisms/unbiased/doubt.py",
+        "means/estimators/failure_probability.py",
         "astray = min(astray, n * (wins + many))",
         "astray = min(astray, n * (wins + many) / 2)",
         _DOUBT,
@@ -31,7 +31,7 @@ FAULTS = (
     Fault(
         "a bad guess is in one of the two windows",
         "G-ERROR",
-        "mechanisms/unbiased/doubt.py",
+        "means/estimators/failure_probability.py",
         "wins = coarse.windows * coarse.overtakes(",
         "wins = coarse.overtakes(",
         _DOUBT,
@@ -39,7 +39,7 @@ FAULTS = (
     Fault(
         "no guess is never for far users",
         "G-ERROR",
-        "mechanisms/unbiased/doubt.py",
+        "means/estimators/failure_probability.py",
         "fail = min(fail, coarse.at_least(1 - low) + many)",
         "fail = min(fail, coarse.at_least(1 - low))",
         _DOUBT,
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "means of clipped values are never too low",
         "G-ERROR",
-        "mechanisms/unbiased/middle_doubt.py",
+        "means/estimators/middle_failure.py",
         "mean = _bernstein(n, sd, t, both)",
         "mean = _bernstein(n, sd, t, log)",
         _DOUBT,
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         "one rare case of the values instead of two",
         "G-ERROR",
-        "mechanisms/unbiased/middle_doubt.py",
+        "means/estimators/middle_failure.py",
         "values = 2 * (most +",
         "values = 1 * (most +",
         _DOUBT,
@@ -63,7 +63,7 @@ FAULTS = (
     Fault(
         "a user moves one bin of the coarse histogram",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "Fraction(2 * self.per_user, 2**self.bits) + (",
         "Fraction(self.per_user, 2**self.bits) + (",
         _COARSE,
@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "delta of sliding windows is that of one window",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "return self.windows * self.at_least(self.threshold - self.per_user)",
         "return self.at_least(self.threshold - self.per_user)",
         _COARSE,
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "sliding windows cost no more epsilon than bins",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         " + (self.windows - 1) * Fraction(self.slip)",
         "",
         _COARSE,
@@ -87,7 +87,7 @@ FAULTS = (
     Fault(
         "the threshold of the coarse step is a user too low",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "failed = best < self.threshold",
         "failed = best < self.threshold - self.per_user",
         _COARSE,
@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         "the threshold of the coarse step is dropped",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "failed = best < self.threshold",
         "failed = best < 0 * self.threshold",
         _COARSE,
@@ -103,7 +103,7 @@ FAULTS = (
     Fault(
         "a score at the threshold fails",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "failed = best < self.threshold",
         "failed = best <= self.threshold",
         _COARSE,
@@ -111,7 +111,7 @@ FAULTS = (
     Fault(
         "the coarse step's noise has half of its scale",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "source.add_laplace([x + middle for x in flat], self.bits, _NOISE)",
         "source.add_laplace([x + middle for x in flat], self.bits - 1, _NOISE)",
         (*_COARSE, *_SYMMETRIC),
@@ -119,7 +119,7 @@ FAULTS = (
     Fault(
         "the tail of the coarse step's noise is off by one",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "return max(_LEAST, math.exp(-steps / scale + rounded)",
         "return max(_LEAST, math.exp(-(steps + 1) / scale + rounded)",
         (*_COARSE, *_SYMMETRIC),
@@ -127,7 +127,7 @@ FAULTS = (
     Fault(
         "of bins with the same score the lowest wins",
         "G-SYMMETRIC",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "at = np.where(coin, tied.argmax(axis=1), last)",
         "at = np.where(coin | ~coin, tied.argmax(axis=1), last)",
         _SYMMETRIC,
@@ -135,7 +135,7 @@ FAULTS = (
     Fault(
         "a value at the edge of a bin is in the one above",
         "G-SYMMETRIC",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "(places.rest > offset)",
         "(places.rest >= offset)",
         _SYMMETRIC,
@@ -143,7 +143,7 @@ FAULTS = (
     Fault(
         "a hand-made threshold is not checked",
         "G-COARSE",
-        "mechanisms/unbiased/coarse.py",
+        "means/estimators/coarse.py",
         "if not sound or self.slip * (1 + _OUT) >",
         "if not sound or 0 * self.slip * (1 + _OUT) >",
         _COARSE,
@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         "values are rounded without being clipped",
         "G-REACH",
-        "mechanisms/unbiased/grid.py",
+        "means/estimators/grid.py",
         "places = np.ldexp(self.clip(values), -self.exponent)",
         "places = np.ldexp(values, -self.exponent)",
         _GRID,
@@ -159,7 +159,7 @@ FAULTS = (
     Fault(
         "values are clipped from above only",
         "G-REACH",
-        "mechanisms/unbiased/grid.py",
+        "means/estimators/grid.py",
         "return np.clip(values, *self.edges)",
         "return np.minimum(values, self.edges[1])",
         _GRID,
@@ -167,7 +167,7 @@ FAULTS = (
     Fault(
         "random rounding is to the nearest",
         "G-UNBIASED",
-        "mechanisms/unbiased/grid.py",
+        "means/estimators/grid.py",
         "away = words < (rest * 2.0**64).astype(np.uint64)",
         "away = (rest >= 0.5) & (words >= 0)",
         _GRID,
@@ -175,7 +175,7 @@ FAULTS = (
     Fault(
         "noise on sums has half of its scale",
         "G-ACCOUNTING",
-        "mechanisms/unbiased/noisy_sum.py",
+        "means/estimators/noisy_sum.py",
         "for x in sums], self.bits, draw)",
         "for x in sums], self.bits - 1, draw)",
         _GRID,
@@ -183,7 +183,7 @@ FAULTS = (
     Fault(
         "noise on sums is a hair too small for its epsilon",
         "G-BUDGET",
-        "mechanisms/unbiased/noisy_sum.py",
+        "means/estimators/noisy_sum.py",
         "per_unit = min(int(2**bits / ratio), 2**_ROOM // most)",
         "per_unit = min(int(2**bits / ratio) + 1, 2**_ROOM // most)",
         _GRID,
@@ -191,7 +191,7 @@ FAULTS = (
     Fault(
         "steps that share their users cost the larger of both",
         "G-ACCOUNTING",
-        "mechanisms/unbiased/symmetric.py",
+        "means/estimators/symmetric.py",
         "            return first + second\n",
         "            return max(first, second, key=lambda loss: loss.epsilon)\n",
         _SUMS,
@@ -199,7 +199,7 @@ FAULTS = (
     Fault(
         "delta of the last step is forgotten",
         "G-ACCOUNTING",
-        "mechanisms/unbiased/symmetric.py",
+        "means/estimators/symmetric.py",
         "max(first.delta, second.delta)",
         "first.delta",
         _SUMS,
@@ -207,7 +207,7 @@ FAULTS = (
     Fault(
         "the middle step is free",
         "G-ACCOUNTING",
-        "mechanisms/unbiased/symmetric.py",
+        "means/estimators/symmetric.py",
         "first = Budget(self.coarse.loss + middle, self.slip)",
         "first = Budget(self.coarse.loss + 0 * middle, self.slip)",
         _SUMS,
@@ -215,7 +215,7 @@ FAULTS = (
     Fault(
         "users are dealt to parts in the order of their rows",
         "G-MIX",
-        "mechanisms/unbiased/symmetric.py",
+        "means/estimators/symmetric.py",
         "values = values[self.weights.shuffled(source, _ORDER)]",
         "values = values[: self.weights.users]",
         _ATTACK,
@@ -223,7 +223,7 @@ FAULTS = (
     Fault(
         "users of other weights are mixed, too",
         "G-MIX",
-        "mechanisms/unbiased/weights.py",
+        "means/estimators/weights.py",
         "np.lexsort((words[: self.users], words[self.users :], self.number))",
         "np.lexsort((self.number, words[: self.users], words[self.users :]))",
         (*_ATTACK, *_GRID),
@@ -231,7 +231,7 @@ FAULTS = (
     Fault(
         "a stated slip may be below the coarse step's",
         "G-COARSE",
-        "mechanisms/unbiased/symmetric.py",
+        "means/estimators/symmetric.py",
         "self.coarse.slip <= self.slip < 1",
         "self.coarse.slip <= 2 * self.slip < 2",
         _SLIP,
@@ -239,7 +239,7 @@ FAULTS = (
     Fault(
         "ticks about a guess are not clipped",
         "G-REACH",
-        "mechanisms/unbiased/middle.py",
+        "means/estimators/middle.py",
         "np.asarray(np.clip(found, -half, half))",
         "np.asarray(np.clip(found, -half - 1, half + 1))",
         (*_MIDDLE, *_GRID),
@@ -247,7 +247,7 @@ FAULTS = (
     Fault(
         "ticks about a guess are clipped from above only",
         "G-REACH",
-        "mechanisms/unbiased/middle.py",
+        "means/estimators/middle.py",
         "np.asarray(np.clip(found, -half, half))",
         "np.asarray(np.minimum(found, half))",
         (*_MIDDLE, *_GRID),
@@ -255,7 +255,7 @@ FAULTS = (
     Fault(
         "values are sampled a little more often than delta",
         "G-BUDGET",
-        "mechanisms/unbiased/sampled.py",
+        "means/estimators/sampled.py",
         "return cls(int(delta * _WORD))",
         "return cls(int(delta * _WORD) + 1)",
         _GRID,
@@ -263,7 +263,7 @@ FAULTS = (
     Fault(
         "one word too many samples a value",
         "G-EXACT",
-        "mechanisms/unbiased/sampled.py",
+        "means/estimators/sampled.py",
         "words <= np.uint64(self.words - 1)",
         "words <= np.uint64(min(self.words, 2**64 - 1))",
         _GRID,
@@ -271,15 +271,15 @@ FAULTS = (
     Fault(
         "sampled residuals are free",
         "G-ACCOUNTING",
-        "mechanisms/unbiased/residual.py",
+        "means/estimators/residual.py",
         "return Budget(self.noise.loss, self.chance.exact)",
         "return Budget(self.noise.loss)",
-        (*_LOSSES, "tests/unbiased/test_verify.py"),
+        (*_LOSSES, "tests/verification/means/test_verify.py"),
     ),
     Fault(
         "the squares of weights are those of equal ones",
         "G-ERROR",
-        "mechanisms/unbiased/weights.py",
+        "means/estimators/weights.py",
         "return Fraction(int((self.number**2).sum()), self.total**2)",
         "return Fraction(1, self.users)",
         _UNBIASED,
@@ -287,9 +287,9 @@ FAULTS = (
     Fault(
         "Chebyshev's interval is for the other confidence",
         "G-COVERAGE",
-        "mechanisms/unbiased/base.py",
+        "means/estimators/base.py",
         "self.standard_error / math.sqrt(1 - confidence)",
         "self.standard_error / math.sqrt(confidence)",
-        ("tests/unbiased/test_public.py", "tests/unbiased/test_verify.py"),
+        ("tests/means/test_public.py", "tests/verification/means/test_verify.py"),
     ),
 )

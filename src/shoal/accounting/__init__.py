@@ -1,1 +1,0 @@
-"""What a release costs, and who keeps the books."""

@@ -1,0 +1,1 @@
+"""Statistics of many cells: plans from public counts, releases, certified and typical errors."""

@@ -1,0 +1,18 @@
+"""The paper's plan: the same privacy loss in every cell, charged as if one user led them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.cells.allocation_problem import Allocation
+
+if TYPE_CHECKING:
+    from shoal.cells.allocation_problem import Problem
+
+
+def solve(problem: Problem) -> Allocation:
+    """Loss 1/G_1 in every cell: b_g = G_1 max_l Delta_gl (paper 000, Corollary II.1).
+
+    The paper charges G_1 times the loss of a cell; the true loss, user by user, is lower.
+    """
+    return Allocation(noise_scale=problem.most_numbers * problem.largest)

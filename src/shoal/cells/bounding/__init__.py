@@ -1,0 +1,1 @@
+"""What a user may contribute: caps, arrays of records, suppressed users."""

@@ -1,0 +1,121 @@
+"""Plans by Clip-User: users suppressed where it raises no error, counts capped, uniform noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.allocation import balanced
+from shoal.cells.bounding.capping import cap_kept
+from shoal.cells.bounding.suppression import clip_user
+from shoal.cells.mechanisms.contributions import members
+from shoal.cells.noise_allocation import finish
+from shoal.cells.plan_facts import mechanism_of, weights_of
+from shoal.cells.queries import Bundle
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.bounding.statistics import Statistic
+    from shoal.cells.bounding.suppression import Suppression
+    from shoal.cells.mechanisms.base import Parameters
+    from shoal.cells.plan_facts import PlanFacts, Status
+    from shoal.cells.request import Request
+    from shoal.data.occupancy import Occupancy
+    from shoal.data.value_lattice import Lattice
+
+
+def solve(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    request: Request,
+    cells: NDArray[np.int64],
+    status: tuple[Status, ...],
+) -> PlanFacts:
+    """Clip-User at a loss of epsilon/K of each cell with K as small as is found.
+
+    Noise is the paper's, so the loss by our accounting is lower (Theory 2, sections 1 and 2),
+    unless it is balanced by the loss of each user.
+    """
+    assert request.epsilon is not None  # noqa: S101  an error goes with other methods
+    epsilon = float(request.epsilon)
+    parameters, most = _Search(occupancy, request, cells).run(epsilon)
+    design = mechanism_of(request, lattice).design(occupancy, cells, parameters)
+    bundle, prices = Bundle(design, request.statistics), None
+    scale = bundle.largest * len(request.statistics) * most / epsilon
+    if request.settings.get("noise") == "balanced":
+        shape = bundle.shape(least_sum=False)
+        weight = weights_of(occupancy, cells, request.weights)
+        allocation = balanced.solve(bundle.problem(weight, shape))
+        scale = bundle.per_statistic(shape) * allocation.noise_scale / epsilon
+        prices = allocation.prices
+    return finish(
+        bundle, lattice, request, status, request.epsilon, scale.ravel(), parameters=parameters,
+        prices=prices,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Suppression depends on the loss of a cell, and that on how many cells a user is left in."""
+
+    occupancy: Occupancy
+    request: Request
+    cells: NDArray[np.int64]
+
+    def run(self, epsilon: float) -> tuple[Parameters, int]:
+        """Who is kept and the caps, and K: most cells in which a user is left.
+
+        From epsilon over the most cells of any user, K falls as long as nobody is left in more.
+        """
+        most, least = int(np.bincount(self._user).max()), 1
+        found = self._clip(epsilon / most)
+        while least < most:
+            # Fewer cells a user allow more loss a cell, which may suppress less: then try between.
+            tried = max(least, min(found.most_cells, most - 1))
+            answer = self._clip(epsilon / tried)
+            if answer.most_cells <= tried:
+                found, most = answer, tried
+            else:
+                least = tried + 1
+        # Nobody may be left in as many cells as were allowed: then each cell may cost more.
+        most = found.most_cells
+        capped = cap_kept(
+            self._number, self._count, found.kept, len(self.cells), self._forms, epsilon / most
+        )
+        return {"cap": capped.cap, "kept": found.kept.astype(np.int64)}, most
+
+    def _clip(self, epsilon_per_cell: float) -> Suppression:
+        return clip_user(
+            self._user,
+            self._number,
+            self._count,
+            self.occupancy.n_users,
+            len(self.cells),
+            self._forms,
+            epsilon_per_cell,
+            spare_best=self.request.settings.get("spare") == "best",
+        )
+
+    @cached_property
+    def _members(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return members(self.occupancy, self.cells)
+
+    @property
+    def _user(self) -> NDArray[np.int64]:
+        return self.occupancy.user[self._members[0]]
+
+    @property
+    def _count(self) -> NDArray[np.int64]:
+        return self.occupancy.count[self._members[0]]
+
+    @property
+    def _number(self) -> NDArray[np.int64]:
+        return self._members[1]
+
+    @property
+    def _forms(self) -> list[Statistic]:
+        return [each.in_counts for each in self.request.statistics]

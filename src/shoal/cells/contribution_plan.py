@@ -1,0 +1,107 @@
+"""Plans of a mean mechanism in many cells: its parameters and its share of the loss, cell by cell.
+
+What a mechanism costs a user in a cell is linear in the loss epsilon_g that it may use there: the
+part for selections in full, the rest in proportion to the user's reach. So the losses of the cells
+are balanced like noise scales are (Theory 2, section 3). Parameters such as caps depend on
+epsilon_g, and epsilon_g on them: a few rounds settle that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.allocation import balanced
+from shoal.cells.mechanisms.baseline import Baseline
+from shoal.cells.plan_facts import PlanFacts, mechanism_of, weights_of
+from shoal.cells.privacy_loss import Losses
+from shoal.cells.queries import Bundle
+from shoal.privacy.noise_lattice import fit, lattice_bits, round_scale
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
+    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.plan_facts import Status
+    from shoal.cells.request import Request
+    from shoal.data.occupancy import Occupancy
+    from shoal.data.value_lattice import Lattice
+
+_ROUNDS = 3
+
+
+def solve(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    request: Request,
+    cells: NDArray[np.int64],
+    status: tuple[Status, ...],
+) -> PlanFacts:
+    """The plan of the request's mechanism for the given cells."""
+    mechanism, limit = mechanism_of(request, lattice), request.epsilon
+    assert limit is not None  # noqa: S101  an error goes with methods of sharing only
+    epsilon = float(limit)
+    plain = Baseline(lattice).design(occupancy, cells, {})
+    of_cell = _balance(plain, request, 0.0, epsilon)
+    parameters: Parameters = {}
+    for turn in range(_ROUNDS):
+        before, parameters = parameters, mechanism.parameters(occupancy, cells, of_cell)
+        if turn and _same(before, parameters):
+            break
+        design = mechanism.design(occupancy, cells, parameters)
+        selecting = mechanism.selecting(design, epsilon)
+        each = selecting if mechanism.selects == "per cell" else 0.0
+        noise_only = 1.0 - selecting if mechanism.selects == "for all" else 1.0
+        of_cell = _balance(design, request, each, noise_only * epsilon)
+    relative = design.largest / ((1 - each) * of_cell)
+    most_numbers = int(np.bincount(design.user).max())
+    bits = lattice_bits(most_numbers, epsilon)
+    sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon, bits)
+    bundle = Bundle(design, request.statistics)
+    relative = fit(relative, bits, limit, Losses(mechanism, bundle, sharp, bits))
+    facts = PlanFacts(
+        occupancy=occupancy,
+        lattice=lattice,
+        request=request,
+        status=status,
+        relative_scale=relative,
+        lattice_bits=bits,
+        parameters=mechanism.tune(design, parameters, epsilon, relative, selecting),
+        selection_scale=sharp,
+    )
+    vars(facts).update(design=design, bundle=bundle)
+    return facts
+
+
+def _same(one: Parameters, other: Parameters) -> bool:
+    return all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def _balance(
+    design: Design, request: Request, selecting: float, epsilon: float
+) -> NDArray[np.float64]:
+    """Loss of each cell, balanced: each user pays for selections and for its part of the noise."""
+    weight = weights_of(design.occupancy, design.cells, request.weights)
+    problem = Bundle(design, request.statistics).problem(weight, np.ones(len(weight)))
+    part = design.part / design.largest[design.number]
+    rate = selecting + (1 - selecting) * part
+    return np.asarray(epsilon / balanced.solve(replace(problem, sensitivity=rate)).noise_scale)
+
+
+def _selection_scale(
+    mechanism: MeanMechanism,
+    design: Design,
+    selecting: float,
+    of_cell: NDArray[np.float64],
+    epsilon: float,
+    bits: int,
+) -> NDArray[np.float64]:
+    if mechanism.selects == "nothing":
+        return np.zeros(0)
+    spent = selecting * (of_cell if mechanism.selects == "per cell" else np.array([epsilon]))
+    # Each selection's loss is rounded up to a step: a user may pay for selections alone.
+    spent = np.maximum(spent - 2.0**-bits, spent / 2)
+    return round_scale(mechanism.rounds * 2 * mechanism.score_sensitivity(design) / spent)

@@ -1,0 +1,104 @@
+"""Whether a plan from a file is the one that its request and counts lead to.
+
+What decides the loss is accounted anew whenever a plan is loaded. Ranks, rewards, caps and left out
+cells decide what is released, too, without costing more: they are chosen again, and others are
+refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells import lp_plan as optimum
+from shoal.cells.planner import decide, order_of_leaving
+from shoal.cells.rules import keeps, public_status
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+
+# Another machine's logarithms: of scales, and of rewards, which are rounded products of them.
+_CLOSE, _OF_OPTIMAL = 1e-8, 1e-6
+_ROUNDED = 1
+
+
+def follows(facts: PlanFacts) -> bool:
+    """Whether cells, parameters, selections and noise are those that the planner chooses.
+
+    Weights of optimal plans come from linear programs and are proved by prices; all else of such a
+    plan follows from them, but for how many cells are left out as worthless.
+
+    Args:
+        facts: As read from a file.
+
+    Raises:
+        InputError: The request gives no plan at all.
+
+    Example:
+        >>> import shoal
+        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+        >>> follows(shoal.plan(counts, bounds=(0, 10), epsilon=8, method="akmv"))
+        True
+    """
+    if not keeps(facts):
+        return False
+    if facts.method == "optimal":
+        return _optimal_follows(facts)
+    own = decide(facts.occupancy, facts.lattice, facts.request)
+    return (
+        own.status == tuple(facts.status)
+        and own.parameters.keys() == facts.parameters.keys()
+        and all(
+            np.array_equal(own.parameters[name], facts.parameters[name]) for name in own.parameters
+        )
+        and _same_noise(own, facts, _CLOSE)
+    )
+
+
+def _optimal_follows(facts: PlanFacts) -> bool:
+    own = optimum.again(facts)
+    rewards = own.parameters.keys() == facts.parameters.keys() and all(
+        values.shape == facts.parameters[name].shape
+        and bool((np.abs(values - facts.parameters[name]) <= _ROUNDED).all())
+        for name, values in own.parameters.items()
+    )
+    return (
+        rewards
+        and own.targets is not None
+        and facts.targets is not None
+        and _close(own.targets, facts.targets, _OF_OPTIMAL)
+        and _same_noise(own, facts, _OF_OPTIMAL)
+        and _first_ones_leave(facts)
+    )
+
+
+def _first_ones_leave(facts: PlanFacts) -> bool:
+    """Where all cells err alike, those left out are the first in the order of leaving."""
+    if facts.request.settings.get("targets") == "balanced":
+        return True
+    status = public_status(facts.occupancy, facts.request)
+    allowed = np.flatnonzero(status == "released")
+    left = len(allowed) - len(facts.released)
+    if not left:
+        return True
+    order = order_of_leaving(facts.occupancy, facts.lattice, facts.request, status)
+    kept = np.delete(allowed, order[:left])
+    return bool(np.array_equal(kept, facts.released))
+
+
+def _same_noise(own: PlanFacts, facts: PlanFacts, close: float) -> bool:
+    return (
+        (own.lattice_bits, own.joint, own.gaussian)
+        == (facts.lattice_bits, facts.joint, facts.gaussian)
+        and (own.prices is None) == (facts.prices is None)
+        and _close(own.selection_scale, facts.selection_scale, close)
+        and _close(own.relative_scale, facts.relative_scale, close)
+    )
+
+
+def _close(mine: NDArray[np.float64], theirs: NDArray[np.float64], close: float) -> bool:
+    """Equal but for what the arithmetic of another machine may differ by."""
+    return mine.shape == theirs.shape and bool(np.allclose(mine, theirs, rtol=close, atol=0))

@@ -1,0 +1,262 @@
+"""Plans as versioned JSON documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import documents
+from shoal.cells.derived import follows
+from shoal.cells.plan_facts import mechanism_of, weights_of
+from shoal.cells.queries import PAIR
+from shoal.cells.request import make_request
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import DocumentError, InputError, raise_alone
+from shoal.privacy.noise import MOST_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.request import Request
+    from shoal.privacy.privacy_unit import PrivacyUnit
+
+SCHEMA = "shoal.plan/3"
+_NOISE = ("discrete laplace", "discrete gaussian")
+# Of a parameter: products with ticks and weights stay whole 64-bit numbers.
+_LARGEST = 2**53
+
+
+def to_document(plan: PlanFacts) -> documents.Document:
+    """Everything public about a plan, with what it claims, as one JSON object."""
+    return {
+        "schema": SCHEMA,
+        "neighbours": "values",
+        "bounds": [plan.bounds.lo, plan.bounds.hi],
+        "tick_bits": plan.lattice.bits,
+        "request": _request_document(plan.request),
+        "source": dict(plan.source) if plan.source else None,
+        "occupancy": plan.occupancy.to_document(),
+        "status": list(plan.status),
+        "numbers": {
+            "statistics": [each.name for each in plan.statistics],
+            "joint": plan.joint,
+            "noise": "discrete gaussian" if plan.gaussian else "discrete laplace",
+            "lattice_bits": plan.lattice_bits,
+            "cell": plan.released.tolist(),
+            "weight": weights_of(plan.occupancy, plan.released, plan.request.weights).tolist(),
+            "relative_scale": plan.relative_scale.tolist(),
+        },
+        "mechanism": {
+            "name": plan.mechanism.name,
+            "parameters": {
+                name: documents.pack_integers(value)
+                if name in plan.mechanism.per_member
+                else value.tolist()
+                for name, value in plan.parameters.items()
+            },
+            "selection_scale": plan.selection_scale.tolist(),
+        },
+        "prices": None if plan.prices is None else _sparse(plan),
+        "targets": None if plan.targets is None else plan.targets.tolist(),
+        "claims": {
+            "epsilon": str(plan.exact_epsilon),
+            "delta": str(plan.exact_delta),
+            "gap": plan.gap,
+            "bias_bound": plan.bias_bound.tolist(),
+            "worst_case_error": plan.worst_case_error.tolist(),
+            "lower_bound": None if plan.gaussian else plan.lower_bound.tolist(),
+        },
+    }
+
+
+def parts(document: documents.Document) -> dict[str, Any]:
+    """The fields of a plan from its document; claims are left for the caller to compare.
+
+    Raises:
+        DocumentError: A part is missing or damaged.
+    """
+    try:
+        numbers = document["numbers"]
+        occupancy = Occupancy.from_document(document["occupancy"])
+        status = tuple(str(each) for each in document["status"])
+        scale = np.array(numbers["relative_scale"], dtype=np.float64)
+        released = [at for at, each in enumerate(status) if each == "released"]
+        request = _request(document["request"])
+        kinds = [each.name for each in request.statistics]
+        sound = (
+            len(status) == occupancy.n_cells
+            and numbers["cell"] == released
+            and numbers["statistics"] == kinds
+            and scale.shape == (len(kinds) * len(released),)
+            and type(numbers["joint"]) is bool
+            and (not numbers["joint"] or set(PAIR) <= set(request.statistics))
+            and numbers["noise"] in _NOISE[: 2 if request.delta else 1]
+            and bool(np.isfinite(scale).all() and (scale > 0).all())
+            and 1 <= int(numbers["lattice_bits"]) < MOST_BITS
+            and document["neighbours"] == "values"
+        )
+        if not sound:
+            raise damaged()
+        return {
+            "occupancy": occupancy,
+            "lattice": Lattice(Bounds(*document["bounds"]), document["tick_bits"]),
+            "request": request,
+            "status": status,
+            "relative_scale": scale,
+            "lattice_bits": int(numbers["lattice_bits"]),
+            "prices": _dense(document["prices"], occupancy.n_users),
+            "targets": _targets(document["targets"], request, len(released)),
+            "source": _source(document["source"]),
+            "joint": numbers["joint"],
+            "gaussian": numbers["noise"] == _NOISE[1],
+            **_mechanism(document, request, occupancy, np.array(released, dtype=np.int64)),
+        }
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, InputError):
+        raise_alone(damaged())
+
+
+def check_claims(plan: PlanFacts, document: documents.Document) -> None:
+    """Compare what a document claims with what its plan really costs and promises.
+
+    Raises:
+        DocumentError: They differ by more than the arithmetic of another machine could.
+    """
+    own = to_document(plan)
+    if {**own, "claims": None} != {**document, "claims": None}:
+        raise damaged()
+    mine, theirs = own["claims"], document.get("claims")
+    if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
+        raise damaged()
+    if mine["epsilon"] != theirs["epsilon"] or mine["delta"] != theirs["delta"]:
+        raise damaged()
+    for name in ("bias_bound", "worst_case_error", "lower_bound", "gap"):
+        if not _close(mine[name], theirs[name]):
+            raise damaged()
+    if not follows(plan):
+        raise damaged()
+
+
+def _close(mine: object, theirs: object) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    try:
+        one, other = np.asarray(mine, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
+
+
+def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: PrivacyUnit) -> str:
+    """What a ledger knows a release by, besides its name: plan without claims, records, unit."""
+    contents = to_document(plan)
+    del contents["claims"], contents["prices"]
+    return documents.digest(
+        {"plan": contents, "records": dict(records), "unit": unit.to_document()}
+    )
+
+
+def damaged() -> DocumentError:
+    """The error for a plan that does not hold together."""
+    return DocumentError(
+        "the plan is damaged or was changed by hand",
+        "a document written by shoal whose claims follow from its contents",
+        "make the plan again with `shoal plan`",
+    )
+
+
+def _request_document(request: Request) -> documents.Document:
+    return {
+        "method": request.method,
+        "epsilon": None if request.epsilon is None else str(request.epsilon),
+        "error": request.error,
+        "statistics": [each.name for each in request.statistics],
+        "delta": str(request.delta),
+        "worthless": request.worthless,
+        "min_users": request.min_users,
+        "min_records": request.min_records,
+        "weights": dict(request.weights),
+        "settings": dict(request.settings),
+    }
+
+
+def _request(document: documents.Document) -> Request:
+    return make_request(**document)
+
+
+def _mechanism(
+    document: documents.Document,
+    request: Request,
+    occupancy: Occupancy,
+    released: NDArray[np.int64],
+) -> dict[str, Any]:
+    lattice = Lattice(Bounds(*document["bounds"]), document["tick_bits"])
+    mechanism = mechanism_of(request, lattice)
+    stated = document["mechanism"]
+    parameters = {
+        name: _parameter(values, packed=name in mechanism.per_member)
+        for name, values in stated["parameters"].items()
+    }
+    scale = np.array(stated["selection_scale"], dtype=np.float64)
+    selections = {"nothing": 0, "per cell": len(released), "for all": 1}[mechanism.selects]
+    sound = (
+        stated["name"] == mechanism.name
+        and mechanism.check(parameters, occupancy, released)
+        and scale.shape == (selections,)
+        and bool((np.isfinite(scale) & (scale > 0)).all())
+    )
+    if not sound:
+        raise damaged()
+    return {"parameters": parameters, "selection_scale": scale}
+
+
+def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] | None:  # noqa: ANN401  JSON
+    if numbers is None or request.method != "optimal":
+        if numbers is not None or request.method == "optimal":
+            raise damaged()
+        return None
+    found = np.array(numbers, dtype=np.float64)
+    if found.shape != (cells,) or not (np.isfinite(found) & (found > 0)).all():
+        raise damaged()
+    return found
+
+
+def _parameter(values: Any, *, packed: bool) -> NDArray[np.int64]:  # noqa: ANN401  JSON
+    if packed:
+        found = documents.unpack_integers(values, "parameters")
+        if len(found) and int(found.max()) >= _LARGEST:
+            raise damaged()
+        return found
+    if not all(type(value) is int and 0 <= value < _LARGEST for value in values):
+        raise damaged()
+    return np.array(values, dtype=np.int64)
+
+
+def _source(source: object) -> dict[str, Any] | None:
+    if source is None:
+        return None
+    if not isinstance(source, dict):
+        raise damaged()
+    return source
+
+
+def _sparse(plan: PlanFacts) -> documents.Document:
+    prices = np.zeros(0) if plan.prices is None else plan.prices
+    users = np.flatnonzero(prices)
+    return {"user": documents.pack_integers(users), "price": prices[users].tolist()}
+
+
+def _dense(document: documents.Document | None, n_users: int) -> np.ndarray | None:
+    if document is None:
+        return None
+    prices, users = np.zeros(n_users), documents.unpack_integers(document["user"], "prices")
+    if int(users.max(initial=0)) >= n_users or len(document["price"]) != len(users):
+        raise damaged()
+    prices[users] = document["price"]
+    if not (np.isfinite(prices).all() and (prices >= 0).all()):
+        raise damaged()
+    return prices

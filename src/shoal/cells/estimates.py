@@ -1,0 +1,261 @@
+"""What the noisy lattice numbers of a release stand for: values, ranges and their error bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells import joint_moments as jointly
+from shoal.cells.mechanisms import draw
+from shoal.cells.mechanisms.contributions import FINE
+from shoal.cells.mechanisms.ranges import Range, ends, range_bias
+from shoal.cells.statistics.mean import Mean
+from shoal.checks import check_confidence
+from shoal.theory import gaussian, laplace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+
+Ends = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The released numbers of a plan, in the unit of each statistic.
+
+    Arrays have a number for each statistic of each released cell: statistic by statistic, each in
+    the order of the cells.
+
+    Attributes:
+        plan: What was carried out.
+        steps: Noisy lattice number of each.
+        chosen: The selected ranges, or None.
+    """
+
+    plan: PlanFacts
+    steps: list[int]
+    chosen: Range | None
+
+    @cached_property
+    def drawn(self) -> NDArray[np.float64]:
+        """What the lattice numbers stand for; of a joint variance, the second moment."""
+        plan, cells = self.plan, len(self.plan.released)
+        extents = [each.extent(plan.bounds) for each in plan.statistics]
+        return np.array(
+            [
+                draw.value(extents[at // cells], x, scale, plan.lattice_bits, span)
+                for at, (x, scale, span) in enumerate(
+                    zip(self.steps, plan.relative_scale.tolist(), self._spans, strict=True)
+                )
+            ]
+        )
+
+    @cached_property
+    def unclamped(self) -> NDArray[np.float64]:
+        """The estimates before they are moved into their ranges."""
+        return jointly.variances(self.plan, self.drawn) if self.plan.joint else self.drawn
+
+    @cached_property
+    def value(self) -> NDArray[np.float64]:
+        """The estimates: within what the bounds allow, means within the range that was selected."""
+        low, high = self.range
+        return np.clip(self.unclamped, low, high)
+
+    @cached_property
+    def range(self) -> Ends:
+        """Where the values of each statistic lie: as the bounds allow, or as was selected."""
+        plan = self.plan
+        if self.chosen is None or plan.design.sums:
+            each = [one.extent(plan.bounds) for one in plan.statistics]
+            low = [float(start) for start, _ in each]
+            high = [float(start + length) for start, length in each]
+        else:
+            place = plan.lattice.value
+            low = [place(int(a), self._top) for a in self.chosen.low]
+            high = [place(int(b), self._top) for b in self.chosen.high]
+        times = len(self.steps) // len(low)
+        return np.repeat(low, times), np.repeat(high, times)
+
+    def clipped_to(self, at: int) -> tuple[float, float] | None:
+        """Where the means (of akmv, the sums above lo) of one number were clipped, if selected."""
+        if self.chosen is None:
+            return None
+        low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
+        if self.plan.design.sums:
+            return 0.0, high / self._top * self.plan.width
+        place = self.plan.lattice.value
+        return place(low, self._top), place(high, self._top)
+
+    @cached_property
+    def noise_scale(self) -> NDArray[np.float64]:
+        """Noise scale of each number, now that the ranges are known."""
+        return self.plan.relative_scale * self._span_of_width * self.plan.extent
+
+    @cached_property
+    def bias_bound(self) -> NDArray[np.float64]:
+        """Most that the estimate without noise is off in any data set with these ranges."""
+        if self.chosen is None:
+            return self.plan.bias_bound
+        plan = self.plan
+        bias = plan.design.bias + range_bias(plan.design, self.chosen, self._top)
+        return np.minimum(self._rounding + bias, 1.0) * plan.width
+
+    def half_widths(self, confidence: float) -> NDArray[np.float64]:
+        """Bias bound plus the noise's quantile of each number.
+
+        The noise exceeds the quantile with probability at most 1 - confidence, so the interval
+        covers the statistic of the cell's records (clipped to the bounds) at least that often, in
+        every data set. Of numbers released directly.
+
+        Raises:
+            InputError: confidence is not a probability strictly between 0 and 1.
+        """
+        confidence = check_confidence(confidence)
+        return self.bias_bound + self.noise_scale * self._quantile(1 - confidence)
+
+    def intervals(self, confidence: float) -> Ends:
+        """Lower and upper ends around unclamped values, cut to what the bounds allow.
+
+        Where nothing of the interval lies within that range the noise was exceptional; then the
+        whole range is given, which covers in any case.
+
+        Raises:
+            InputError: confidence is not a probability strictly between 0 and 1.
+        """
+        half, plan = self.half_widths(confidence), self.plan
+        low, high = self.unclamped - half, self.unclamped + half
+        if plan.joint:
+            rows = slice(*jointly.rows(plan))
+            miss = self._quantile((1 - confidence) / 2)
+            low[rows], high[rows] = jointly.intervals(plan, self.drawn, miss)
+        least, most = self._limits
+        outside = (low > most) | (high < least)
+        low = np.where(outside, least, np.maximum(low, least))
+        high = np.where(outside, most, np.minimum(high, most))
+        # A value moved into its range stays inside its interval.
+        return np.minimum(low, self.value), np.maximum(high, self.value)
+
+    def typical_intervals(self, confidence: float) -> Ends:
+        """Intervals of means under an assumption: users are exchangeable within the range.
+
+        If who is heavy says nothing of its values, and what the range cuts off balances, the
+        deviation sum (w_l - v_l) mean_l has a standard deviation of at most
+        sqrt(sum (w_l - v_l)^2 r_l^2 L/(L-1)), r_l half the user's range. The normal quantile of
+        that and the noise's quantile share the chance of a miss. Where users count in parts of a
+        selected range, the assumption is that the range holds their means: then the estimate is
+        off by at most half of what is missing. Never wider than `intervals`; the same for other
+        statistics.
+
+        Raises:
+            InputError: confidence is not a probability strictly between 0 and 1.
+        """
+        low, high = self.intervals(confidence)
+        if self._exchanged is not None:
+            miss = (1 - confidence) / 2
+            # A miss that is lost in rounding leaves no finite interval but the certified one.
+            normal = NormalDist().inv_cdf(1 - miss / 2) if 1 - miss / 2 < 1 else np.inf
+            off = normal * self._exchanged
+        elif self.chosen is not None and self.plan.design.interval is not None:
+            miss, off = 1 - confidence, self._left_out
+        else:
+            return low, high
+        bounds, noise = self.plan.bounds, self.noise_scale * self._quantile(miss)
+        half = noise + (off + self._rounding) * self.plan.width
+        near = np.clip(self.unclamped, bounds.lo, bounds.hi)
+        return (
+            np.minimum(np.maximum(low, self.unclamped - half), near),
+            np.maximum(np.minimum(high, self.unclamped + half), near),
+        )
+
+    def unshrunk(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Means without the missing mass in the middle: estimates, noise scales, deviations.
+
+        (estimate - d middle)/(1 - d) with noise b/(1 - d); the deviation is what exchangeable
+        users leave, a standard deviation. Where everything is missing, noise of ten widths.
+        """
+        design, plan, cells = self.plan.design, self.plan, len(self.plan.released)
+        first = plan.statistics.index(Mean()) * cells
+        rows = slice(first, first + cells)
+        kept = np.maximum(1 - design.missing, 1e-9)
+        low, high = (ends[rows] for ends in self.range)
+        estimate = (self.unclamped[rows] - design.missing * (low + high) / 2) / kept
+        empty = design.missing >= 1
+        scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
+        weight = design.weight if design.interval is None else design.reach
+        part = weight / (design.total * kept)[design.number]
+        # Clipped sums are of whole records: nobody is weighed.
+        spread = np.zeros(cells) if design.sums else self._spread(part)
+        return np.where(empty, (low + high) / 2, estimate), scale, spread * plan.width
+
+    def _quantile(self, miss: float) -> float:
+        """Noise, in noise scales, that is exceeded with at most this probability."""
+        bits, kind = self.plan.lattice_bits, gaussian if self.plan.gaussian else laplace
+        return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
+
+    @cached_property
+    def _limits(self) -> Ends:
+        """What the bounds allow, whatever range was selected."""
+        each = [one.extent(self.plan.bounds) for one in self.plan.statistics]
+        cells = len(self.plan.released)
+        return (
+            np.repeat([float(start) for start, _ in each], cells),
+            np.repeat([float(start + length) for start, length in each], cells),
+        )
+
+    @property
+    def _rounding(self) -> NDArray[np.float64]:
+        """Most that ticks, means of users and lattice steps move each mean, over the width."""
+        plan = self.plan
+        steps = plan.relative_scale * self._span_of_width * 2.0 ** -(plan.lattice_bits + 1)
+        return float(plan.lattice.rounding) + 2.0 ** -(plan.lattice.bits + FINE) + steps
+
+    @property
+    def _left_out(self) -> NDArray[np.float64]:
+        """Half of the missing mass times the span of the selected range, over the width."""
+        return np.asarray(self.plan.design.missing * self._span_of_width / 2)
+
+    @cached_property
+    def _exchanged(self) -> NDArray[np.float64] | None:
+        """Standard deviation that exchangeable users leave in each mean, over the width."""
+        design = self.plan.design
+        if self.plan.statistics != (Mean(),) or design.sums or design.interval is not None:
+            return None
+        return self._spread(design.weight / design.total[design.number])
+
+    def _spread(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for the weights w of the members: sqrt(sum (w - v)^2 r^2 L/(L-1))."""
+        design = self.plan.design
+        half = np.full(len(design.member), 0.5)
+        if self.chosen is not None and design.interval is None:
+            low, high = ends(design, self.chosen)
+            half = np.minimum((high - low) / (2 * self._top), 0.5)
+        elif self.chosen is not None:
+            half = (self.chosen.span / (2 * self._top))[design.number]
+        apart = (part - design.share) * half
+        users = np.bincount(design.number, minlength=design.n_numbers)
+        variance = np.bincount(design.number, apart**2, minlength=design.n_numbers)
+        return np.asarray(np.sqrt(variance * users / np.maximum(users - 1, 1)))
+
+    @property
+    def _top(self) -> int:
+        return 1 << (self.plan.lattice.bits + FINE)
+
+    @cached_property
+    def _spans(self) -> list[Fraction]:
+        if self.chosen is None:
+            return [Fraction(1)] * len(self.steps)
+        return [
+            Fraction(span, self._top)
+            for span in draw.spans(self.plan.design, self.chosen, self._top)
+        ]
+
+    @property
+    def _span_of_width(self) -> NDArray[np.float64]:
+        return np.array([float(span) for span in self._spans])

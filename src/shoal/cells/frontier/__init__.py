@@ -1,0 +1,1 @@
+"""Errors of several methods against the privacy loss, before any value is read."""

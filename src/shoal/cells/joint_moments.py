@@ -1,0 +1,79 @@
+"""Variances from noisy first and second moments that were released together.
+
+Over the ranges (U and U^2/4), with s1 and s2 the noisy numbers, b1 the noise scale of the first and
+c what bounding may add in the middle: variance = s2 - 4 (s1 - 1/2)^2 + 4 E[noise1^2] + c, unbiased
+but for bounding (Theory 1, section 2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+
+
+def rows(plan: PlanFacts) -> tuple[int, int]:
+    """First and last-plus-one place of the variances among the numbers."""
+    cells, (_, second) = len(plan.released), plan.bundle.pair
+    return second * cells, (second + 1) * cells
+
+
+def variances(plan: PlanFacts, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """All numbers, second moments replaced by estimates of the variance, in its unit.
+
+    Args:
+        plan: A plan with a joint release.
+        drawn: What the lattice numbers stand for.
+    """
+    centre, second, scale = _moments(plan, drawn)
+    square = 1 if plan.gaussian else 2
+    found = drawn.copy()
+    estimate = second - 4 * centre**2 + 4 * square * scale**2 + middle(plan)
+    found[slice(*rows(plan))] = estimate * plan.width**2 / 4
+    return found
+
+
+def intervals(
+    plan: PlanFacts, drawn: NDArray[np.float64], quantile: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends that cover the variance whenever both noises stay below a quantile.
+
+    Then the first moment is known to lie in an interval, so its square does, and the second moment
+    in another; the bias bound is added on both sides.
+
+    Args:
+        plan: A plan with a joint release.
+        drawn: What the lattice numbers stand for.
+        quantile: Of the noise, in noise scales: exceeded by each with half the chance of a miss.
+    """
+    centre, second, scale = _moments(plan, drawn)
+    where = slice(*rows(plan))
+    reach = np.minimum(np.abs(centre) + quantile * scale, 0.5)
+    near = np.maximum(np.abs(centre) - quantile * scale, 0.0)
+    noise, bias = quantile * plan.relative_scale[where], plan.bias_bound[where]
+    low, high = second - noise - 4 * reach**2, second + noise - 4 * near**2
+    unit = plan.width**2 / 4
+    return (low + middle(plan)) * unit - bias, (high + middle(plan)) * unit + bias
+
+
+def middle(plan: PlanFacts) -> NDArray[np.float64]:
+    """The middle of what missing mass may add to each variance, over U^2/4."""
+    missing = plan.design.missing
+    added = missing * (1 - missing)
+    return np.where(missing > 1 / 2, 1 / 2 - added, added)
+
+
+def _moments(
+    plan: PlanFacts, drawn: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Centred first moment over U, second over U^2/4, noise scale of the first over U."""
+    first, second = plan.bundle.pair
+    numbers = plan.bundle.per_statistic(drawn)
+    centre = (numbers[first] - plan.bounds.lo) / plan.width - 1 / 2
+    scale = plan.bundle.per_statistic(plan.relative_scale)[first]
+    return centre, numbers[second] / (plan.width**2 / 4), scale

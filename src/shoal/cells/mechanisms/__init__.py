@@ -1,0 +1,1 @@
+"""Mechanisms that release means of cells, one a file."""

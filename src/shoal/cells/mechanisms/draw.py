@@ -1,0 +1,148 @@
+"""Carrying a mean mechanism out: select the ranges, add up exactly, round to the lattice, draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shoal.cells.mechanisms.ranges import Contributions, Range
+from shoal.cells.moments import WeighedMoments
+from shoal.cells.statistics.mean import Mean
+from shoal.cells.statistics.variance import Variance
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
+    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.statistics.base import Fractions, Statistic
+    from shoal.data.aggregate import Aggregate
+    from shoal.privacy.noise import Noise
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What left the mechanism: public from now on.
+
+    Attributes:
+        steps: Noisy whole number of lattice steps of each number: statistic by statistic, each in
+            the order of the released cells.
+        chosen: The selected ranges, or None.
+    """
+
+    steps: list[int]
+    chosen: Range | None
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """The public facts of a draw.
+
+    Formal guarantee: user l loses what `planning.losses.Losses` says, whatever the values, and
+    nothing but the values of one user differs between neighbours.
+
+    Attributes:
+        mechanism: Which one.
+        design: What each user contributes.
+        parameters: Of the mechanism.
+        selection_scale: Of its private selections.
+        relative_scale: b over the range (the selected span, if there is one) of each number.
+        bits: j; noise has the scale of 2^j steps.
+        statistics: What is released of every cell.
+        joint: Whether mean and variance are drawn as first and second moment.
+        gaussian: Whether noise is Gaussian.
+    """
+
+    mechanism: MeanMechanism
+    design: Design
+    parameters: Parameters
+    selection_scale: NDArray[np.float64]
+    relative_scale: NDArray[np.float64]
+    bits: int
+    statistics: tuple[Statistic, ...] = (Mean(),)
+    joint: bool = False
+    gaussian: bool = False
+
+    def draw(self, aggregate: Aggregate, noise: Noise) -> Drawn:
+        """Selections first, then one noisy number for each statistic of each cell.
+
+        Args:
+            aggregate: Private sums.
+            noise: The source of randomness.
+        """
+        contributions = Contributions(self.design, aggregate)
+        chosen = self.mechanism.select(contributions, self.parameters, self.selection_scale, noise)
+        private = (
+            self._numbers(aggregate) if chosen is None else self._within(contributions, chosen)
+        )
+        exact = [
+            to_steps(part, whole, scale, self.bits)
+            for (part, whole), scale in zip(private, self.relative_scale.tolist(), strict=True)
+        ]
+        add = noise.add_gaussian if self.gaussian else noise.add_laplace
+        return Drawn(add(exact, self.bits), chosen)
+
+    def _numbers(self, aggregate: Aggregate) -> Fractions:
+        moments = WeighedMoments(self.design, aggregate, linear=self.joint)
+        private: Fractions = []
+        for statistic in self.statistics:
+            second = self.joint and statistic == Variance()
+            private += moments.second_moment() if second else statistic.fractions(moments)
+        return private
+
+    def _within(self, contributions: Contributions, chosen: Range) -> Fractions:
+        size = spans(self.design, chosen, contributions.top)
+        return [
+            (part, whole * span)
+            for part, whole, span in zip(
+                contributions.add_up(chosen), self.design.total.tolist(), size, strict=True
+            )
+        ]
+
+
+def spans(design: Design, chosen: Range | None, top: int) -> list[int]:
+    """The span of each number in ticks over 2^FINE."""
+    found: list[int] = [top] * design.n_numbers if chosen is None else chosen.span.tolist()
+    return found
+
+
+def to_steps(total: int, most: int, relative_scale: float, bits: int) -> int:
+    """The share total/most in lattice steps b/2^j, rounded to the nearest, halves upwards.
+
+    Exact integer arithmetic: non-decreasing in the total, and a shift by whole steps shifts it.
+
+    Example:
+        >>> to_steps(1, 4, 0.5, 3), to_steps(5, 32, 1.0, 3)
+        (4, 1)
+    """
+    up, down = relative_scale.as_integer_ratio()
+    numerator, denominator = (total << bits) * down, most * up
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def value(
+    extent: tuple[Fraction, Fraction], steps: int, relative_scale: float, bits: int, span: Fraction
+) -> float:
+    """What a lattice number x stands for, correctly rounded: low + length x span b/2^j.
+
+    Args:
+        extent: Lower end and length of the statistic's range.
+        steps: The lattice number x.
+        relative_scale: b over the span.
+        bits: j.
+        span: Of the selected range, as a part of the width; 1 if there is none.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> value((Fraction(-1), Fraction(2)), 3, 0.5, 2, Fraction(1))
+        -0.25
+    """
+    low, length = extent
+    (up, down), moved = relative_scale.as_integer_ratio(), length * span
+    whole = low.denominator * moved.denominator * down << bits
+    part = low.numerator * moved.denominator * (down << bits)
+    # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
+    return (part + moved.numerator * steps * up * low.denominator) / whole

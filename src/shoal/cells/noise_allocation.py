@@ -1,0 +1,151 @@
+"""Plans in which every record counts: the method shares noise, of the kind that errs least."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.allocation import balanced, equalised, uniform
+from shoal.cells.plan_facts import PlanFacts, mechanism_of, weights_of
+from shoal.cells.privacy_loss import Losses
+from shoal.cells.queries import PAIR, Bundle
+from shoal.errors import InputError
+from shoal.privacy.noise_lattice import fit, lattice_bits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.allocation_problem import Allocation
+    from shoal.cells.plan_facts import Status
+    from shoal.cells.request import Request
+    from shoal.cells.statistics.base import Statistic
+    from shoal.data.occupancy import Occupancy
+    from shoal.data.value_lattice import Lattice
+
+GUESS = 0.5
+_SOLVE = {"uniform": uniform.solve, "equalised": equalised.solve, "balanced": balanced.solve}
+
+
+def solve(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    request: Request,
+    cells: NDArray[np.int64],
+    status: tuple[Status, ...],
+) -> PlanFacts:
+    """The plan of the request's method for the given cells.
+
+    Mean and variance are released directly or jointly, and with a delta the noise is Laplace or
+    Gaussian: whichever errs least, as the method judges.
+    """
+    design = mechanism_of(request, lattice).design(occupancy, cells, {})
+    found = [
+        _plan(Bundle(design, request.statistics, joint=joint, gaussian=gaussian), lattice, request,
+              status)
+        for joint in ways(request)
+        for gaussian in ((False, True) if request.delta else (False,))
+    ]  # fmt: skip
+    return min(found, key=judge)
+
+
+def ways(request: Request) -> tuple[bool, ...]:
+    """Whether statistics may be released jointly: not, or both ways."""
+    return (False, True) if set(PAIR) <= set(request.statistics) else (False,)
+
+
+def judge(plan: PlanFacts) -> float:
+    """What a method wants small: the largest error, or the weighted mean of its logarithm."""
+    rows = plan.bundle.per_statistic(plan.relative_error)
+    if plan.method in {"equalised", "optimal"}:
+        return float(rows.sum(axis=0).max())
+    weight = weights_of(plan.occupancy, plan.released, plan.request.weights)
+    return float(np.log(rows).mean(axis=0) @ weight / weight.sum())
+
+
+def _plan(
+    bundle: Bundle, lattice: Lattice, request: Request, status: tuple[Status, ...]
+) -> PlanFacts:
+    design = bundle.design
+    weight = weights_of(design.occupancy, design.cells, request.weights)
+    shape = bundle.shape(least_sum=request.method == "equalised")
+    problem = bundle.problem(weight, shape)
+    allocation = _SOLVE[request.method](problem)
+    epsilon = request.epsilon or _least_epsilon(allocation, bundle, lattice, request)
+    scale = (bundle.per_statistic(shape) * _unit(allocation, bundle)).ravel()
+    return finish(
+        bundle, lattice, request, status, epsilon, scale / float(epsilon),
+        prices=allocation.prices,
+    )  # fmt: skip
+
+
+def finish(
+    bundle: Bundle,
+    lattice: Lattice,
+    request: Request,
+    status: tuple[Status, ...],
+    epsilon: Fraction,
+    scale: NDArray[np.float64],
+    *,
+    selection_scale: NDArray[np.float64] | None = None,
+    **others: object,
+) -> PlanFacts:
+    """The plan with these noise scales, made to fit the lattice and the loss.
+
+    Args:
+        bundle: What is released of every cell.
+        lattice: Of the values.
+        request: What was asked for.
+        status: Of every cell.
+        epsilon: The largest total loss.
+        scale: Noise scales over the range; with Gaussian noise only their ratios matter.
+        selection_scale: Of private selections, if there are any.
+        **others: Fields of the plan.
+    """
+    design, delta = bundle.design, request.delta if bundle.gaussian else Fraction(0)
+    mechanism = mechanism_of(request, lattice)
+    sharp = np.zeros(0) if selection_scale is None else selection_scale
+    most = len(bundle.statistics) * int(np.bincount(design.user).max())
+    bits = lattice_bits(most, float(epsilon), float(delta))
+    losses = Losses(mechanism, bundle, sharp, bits, delta)
+    if bundle.gaussian:
+        squares = np.bincount(design.user, bundle.member_losses(scale))
+        scale = scale * float(squares.max() / (2 * float(losses.limit(epsilon)))) ** 0.5
+    facts = PlanFacts(
+        design.occupancy, lattice, request, status,
+        relative_scale=fit(scale, bits, epsilon, losses), lattice_bits=bits,
+        selection_scale=sharp, joint=bundle.joint, gaussian=bundle.gaussian,
+        **others,  # type: ignore[arg-type]
+    )  # fmt: skip
+    # What the planner built is what the facts would build again.
+    vars(facts).update(design=design, bundle=bundle)
+    return facts
+
+
+def _unit(allocation: Allocation, bundle: Bundle) -> NDArray[np.float64]:
+    scale = allocation.noise_scale
+    return np.sqrt(scale) if bundle.gaussian else scale
+
+
+def _least_epsilon(
+    allocation: Allocation, bundle: Bundle, lattice: Lattice, request: Request
+) -> Fraction:
+    statistic = bundle.statistics[0]
+    extent = float(statistic.extent(lattice.bounds)[1])
+    wanted = (request.error or 0.0) / extent
+    # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.
+    noise = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)
+    if noise <= 0 or wanted >= GUESS:
+        raise bad_error(request.error or 0.0, statistic, lattice)
+    return Fraction(float(allocation.noise_scale.max()) / noise)
+
+
+def bad_error(error: float, statistic: Statistic, lattice: Lattice) -> InputError:
+    """For an error that no plan can have, or that needs none."""
+    extent = float(statistic.extent(lattice.bounds)[1])
+    return InputError(
+        f"a worst-case error of {error:g}",
+        f"above a tick and below half the range ({extent / 2:g})",
+        "ask for another error; half the range needs no data at all",
+    )

@@ -1,0 +1,57 @@
+"""What one call of `shoal.mean` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shoal.privacy.displayed_loss import show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A private mean with its error bar; everything in the value's unit, and public.
+
+    Attributes:
+        value: The estimate, within the bounds.
+        interval: Covers the mean of the records, clipped to the bounds, with the given confidence
+            in every data set: bias bound plus the noise's quantile. Wide where a range was
+            selected, because a data set could have values far outside of it.
+        typical_interval: The same under an assumption: users are exchangeable (who is heavy says
+            nothing of its values) and what the range cuts off balances. Never wider.
+        noise_scale: Scale b of the Laplace noise; its mean absolute value.
+        bias_bound: Most that the estimate without noise is off in any data set with this range.
+        epsilon: Privacy loss of every user, rounded upwards.
+        confidence: Of the interval.
+        range: Where means of users (sums, for akmv) were clipped; None if nothing was selected.
+        mechanism: What was used.
+        parameters: Its public whole numbers, such as the cap.
+        simulated: Whether the randomness was repeatable: then nobody is protected.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    typical_interval: tuple[float, float]
+    noise_scale: float
+    bias_bound: float
+    epsilon: float
+    confidence: float
+    range: tuple[float, float] | None
+    mechanism: str
+    parameters: Mapping[str, tuple[int, ...]]
+    simulated: bool
+
+    def __str__(self) -> str:
+        """One line."""
+        low, high = self.typical_interval
+        found = "" if self.range is None else f", range [{self.range[0]:.4g}, {self.range[1]:.4g}]"
+        kind = "simulated " if self.simulated else ""
+        return (
+            f"{kind}{self.mechanism}: {self.value:.6g}, typically in "
+            f"[{low:.6g}, {high:.6g}] ({self.confidence:.0%}), noise "
+            f"{self.noise_scale:.3g}, bias at most {self.bias_bound:.3g}{found}, "
+            f"epsilon {show(self.epsilon)}"
+        )

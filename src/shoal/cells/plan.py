@@ -1,0 +1,274 @@
+"""The public face of planning: plans that can be printed, saved, loaded and carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from shoal import checks, documents
+from shoal.cells import document as plan_document
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.planner import decide
+from shoal.cells.release import Release, carry_out
+from shoal.cells.request import make_request
+from shoal.cells.text import describe
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.documents.json_schema import validator
+from shoal.errors import InputError, raise_alone
+from shoal.files import outputs
+from shoal.privacy.events import event_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from dp_accounting.dp_event import DpEvent
+
+    from shoal.cells.frontier.explore import Progress, Wish
+    from shoal.cells.frontier.frontier import Frontier
+    from shoal.data.records import Records
+    from shoal.privacy.budget import Amount
+    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.noise import Simulated
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(PlanFacts):
+    """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
+
+    Example:
+        >>> import shoal
+        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
+        >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, worthless="keep")
+        >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
+        (True, [0.6, 2.5])
+    """
+
+    def __str__(self) -> str:
+        """The plan in words and columns."""
+        return str(describe(self))
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Plan {describe(self, rows=1).head}>"
+
+    def release(
+        self,
+        records: Records,
+        *,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        name: str = "",
+        again: bool = False,
+        noise: Simulated | None = None,
+        privacy_unit: str = "",
+    ) -> Release:
+        """Read the values once, add exact noise, record result and charge, deliver.
+
+        The ledger commits the noisy numbers and their charge in one transaction before anything
+        is returned. The same plan and name again delivers the recorded bytes at no cost, without a
+        look at the values; counts, bounds and columns must still be the plan's.
+
+        Args:
+            records: What the plan's occupancy was counted from.
+            ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
+                is a simulation.
+            name: What the release is of, such as a period: another name draws, and costs, again.
+                Needed when the ledger holds a release of this plan.
+            again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+            noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
+            privacy_unit: What a user is, in a word; by default the user column's name. Say the
+                ledger's word if this file calls the same users otherwise (G-UNIT).
+
+        Raises:
+            InputError: No ledger, a ledger with simulated noise or of another privacy unit, or
+                no name for a question that the ledger holds.
+            DataError: The records do not match the plan's bounds or occupancy.
+            BudgetError: The charge does not fit the ledger's budget.
+            LedgerError: The ledger is missing, damaged or cannot be written.
+        """
+        return carry_out(
+            self,
+            records,
+            ledger=ledger,
+            name=name,
+            again=again,
+            noise=noise,
+            privacy_unit=privacy_unit,
+        )
+
+    def compare(
+        self,
+        methods: Sequence[str | Wish] | None = None,
+        epsilons: Sequence[Amount] | None = None,
+        progress: Progress | None = None,
+    ) -> Frontier:
+        """Error against epsilon for several methods on these counts, before a value is read.
+
+        Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps
+        its cells, worthless or not, so that all compare on the same. `print`, `table()`,
+        `shoal.picture(frontier, path)` and `frontier.plan(method, epsilon)` look at the result.
+
+        Args:
+            methods: Names, or names with settings; by default those that suit the statistics.
+            epsilons: By default from an eighth to eight times the plan's, in powers of two.
+            progress: Wraps the plans, to show how far they are.
+
+        Raises:
+            InputError: An unknown method, or an unusable epsilon.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
+            >>> found = plan.compare(["balanced", "optimal"], epsilons=[4, 8])
+            >>> found.plan("optimal", 4).epsilon <= 4
+            True
+        """
+        from shoal.cells.frontier.explore import compare_plans
+
+        return compare_plans(self, methods, epsilons, progress)
+
+    def to_dp_event(self) -> DpEvent:
+        """The release as an event of dp-accounting: see `shoal.privacy.events.event_of`.
+
+        Raises:
+            MissingPartError: dp-accounting is not installed.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
+            >>> type(plan.to_dp_event()).__name__
+            'RandomizedResponseDpEvent'
+        """
+        return event_of(self.epsilon, self.rho)
+
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object."""
+        return plan_document.to_document(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the plan as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the records, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        outputs.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a plan written by `save`; its claims are computed anew and compared.
+
+        Raises:
+            DocumentError: Missing, damaged, changed by hand, or of another schema.
+        """
+        document = documents.read(path, plan_document.SCHEMA, "plan")
+        try:
+            loaded = cls(**plan_document.parts(document))
+            plan_document.check_claims(loaded, document)
+        except (InputError, LookupError, ArithmeticError):
+            raise_alone(plan_document.damaged())
+        return loaded
+
+
+def plan(
+    occupancy: Occupancy,
+    *,
+    bounds: Bounds | tuple[float, float],
+    statistics: Sequence[str] = ("mean",),
+    epsilon: Amount | None = None,
+    error: float | None = None,
+    method: str = "balanced",
+    worthless: str = "drop",
+    min_users: int = 1,
+    min_records: int = 1,
+    weights: Mapping[str, float] | None = None,
+    settings: Mapping[str, str | int | float] | None = None,
+    delta: Amount = 0,
+    tick_bits: int = 20,
+    source: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Choose the noise of every cell for a total privacy loss, before any value is read.
+
+    Args:
+        occupancy: The public counts.
+        bounds: Public range of the values, in their unit.
+        statistics: What to release of each cell: `mean`, `variance`, `share_above(60)` with any
+            public threshold, or several of these.
+        epsilon: Largest total privacy loss of any user. A float counts as its decimal.
+        error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
+        method: How the noise is shared if every record counts: `balanced` (proportional
+            fairness), `equalised` (least common worst-case error), or `uniform` (the paper's: the
+            same loss in each cell). How users are bounded in all cells at once: `optimal` (by
+            linear programming, with a proof) or `clip_user` (the paper's). Or, for means alone, a
+            mean mechanism, whose losses are balanced: `auto`, `adaptive`, `array_averaging`,
+            `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
+        worthless: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
+        min_users: Leave out cells with fewer users.
+        min_records: Leave out cells with fewer records.
+        weights: Importance of cells by label, for balanced losses.
+        settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}.
+        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where that errs less.
+        tick_bits: Values are rounded to the width over 2^tick_bits.
+        source: Public description of the records as `records.describe()` gives it, kept in plan
+            and manifest.
+
+    Returns:
+        A plan whose `epsilon` never exceeds the one asked for.
+
+    Raises:
+        InputError: A wish is not usable or no cell is left.
+    """
+    todo = "call records.occupancy() or Occupancy.from_counts(...)"
+    checks.instance(occupancy, Occupancy, "an occupancy", todo)
+    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    request = make_request(
+        method=method,
+        epsilon=epsilon,
+        error=error,
+        statistics=statistics,
+        worthless=worthless,
+        min_users=min_users,
+        min_records=min_records,
+        weights=weights,
+        settings=settings,
+        delta=delta,
+    )
+    about = checks.optional(source, _description, "source")
+    facts = decide(occupancy, lattice, request)
+    return Plan(
+        occupancy=occupancy,
+        lattice=lattice,
+        request=request,
+        status=facts.status,
+        relative_scale=facts.relative_scale,
+        lattice_bits=facts.lattice_bits,
+        prices=facts.prices,
+        source=about,
+        parameters=facts.parameters,
+        selection_scale=facts.selection_scale,
+        targets=facts.targets,
+        joint=facts.joint,
+        gaussian=facts.gaussian,
+    )
+
+
+def _description(value: object, name: str) -> dict[str, Any]:
+    """What records are, as plans and manifests hold it; nothing else could be loaded again."""
+    found = checks.public_facts(value, name)
+    if validator("shoal.plan-3", "records")(found):
+        return found
+    raise InputError(
+        f"{name} {checks.shown(value)}",
+        "user, value and missing as texts, cell as a list of texts, and nothing else",
+        f"give records.describe(), or leave {name} out",
+    )

@@ -1,0 +1,385 @@
+"""A plan: which numbers are released, with how much noise, and what that costs and promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal.cells.mechanisms.catalogue import BOUNDINGS, make_mechanism
+from shoal.cells.mechanisms.contributions import FINE
+from shoal.cells.mechanisms.optimal import PART
+from shoal.cells.privacy_loss import Losses
+from shoal.cells.queries import Bundle
+from shoal.cells.statistics.variance import Variance
+from shoal.errors import InputError
+from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+from shoal.theory import gaussian, joint, laplace
+from shoal.theory import minimax as limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.allocation_problem import Problem
+    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
+    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.request import Request
+    from shoal.cells.statistics.base import Statistic
+    from shoal.data.occupancy import Occupancy
+    from shoal.data.value_lattice import Bounds, Lattice
+
+Status = Literal["released", "worthless", "too few users", "too few records"]
+# Means and mean squares of weighed users are kept finely enough from here on.
+FEWEST_BITS = 20
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanFacts:
+    """Everything public about a release before it happens; a pure function of public facts.
+
+    There is a number for each statistic of each released cell: statistic by statistic, each in
+    the order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
+    square for a variance, 1 for a share) unless a name says `relative`: then they are over the
+    statistic's range (U, U^2/4, 1), half of which is what guessing errs by.
+
+    Attributes:
+        occupancy: The counts the plan is made for.
+        lattice: Bounds and ticks of the values.
+        request: What was asked for.
+        status: Of each cell: released, or why it is left out.
+        relative_scale: b (sigma if Gaussian) over the range of each number; where a range of the
+            values is selected, over the span of that.
+        lattice_bits: j; the noise of a number has the scale of 2^j steps.
+        prices: Proof of near-optimality of a balanced plan, one number a user, or None.
+        source: Public description of the records (columns and cell rules), if known.
+        parameters: Whole numbers of the mean mechanism, such as the cap of each cell.
+        selection_scale: Scale of the private selections: one a released cell, one in all, or none.
+        targets: Of an optimal plan: relative error of each released cell up to a common factor.
+        joint: Whether mean and variance come from one release of first and second moments.
+        gaussian: Whether the noise is Gaussian, accounted by the request's delta.
+    """
+
+    occupancy: Occupancy
+    lattice: Lattice
+    request: Request
+    status: tuple[Status, ...]
+    relative_scale: NDArray[np.float64]
+    lattice_bits: int
+    prices: NDArray[np.float64] | None = None
+    source: Mapping[str, Any] | None = None
+    parameters: Parameters = field(default_factory=dict)
+    selection_scale: NDArray[np.float64] = field(default_factory=lambda: _NONE)
+    targets: NDArray[np.float64] | None = None
+    joint: bool = False
+    gaussian: bool = False
+
+    def __post_init__(self) -> None:
+        check_counts(self.occupancy, self.lattice)
+        check_weights(self.request, self.occupancy, self.lattice)
+        # Without room on the lattice the noise would have to look at the number it hides.
+        finest = float(self.relative_scale.min(initial=np.inf))
+        finest /= self.mechanism.most_spans(self.parameters)
+        if self.lattice_bits >= MOST_BITS or 2.0**self.lattice_bits > LARGEST_STEPS * finest:
+            raise InputError(
+                f"noise on a lattice of {self.lattice_bits} bits that does not fit 61",
+                "numbers and noise below 2^61 steps",
+                "ask for a smaller epsilon",
+            )
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public range of the values."""
+        return self.lattice.bounds
+
+    @property
+    def width(self) -> float:
+        """U, in the value's unit."""
+        return float(self.bounds.width)
+
+    @property
+    def method(self) -> str:
+        """How the noise is shared among the cells, or the mean mechanism."""
+        return self.request.method
+
+    @cached_property
+    def released(self) -> NDArray[np.int64]:
+        """Positions of the released cells."""
+        return np.flatnonzero([status == "released" for status in self.status])
+
+    @cached_property
+    def mechanism(self) -> MeanMechanism:
+        """What releases the numbers."""
+        return mechanism_of(self.request, self.lattice)
+
+    @cached_property
+    def design(self) -> Design:
+        """What every user contributes to every released cell."""
+        return self.mechanism.design(self.occupancy, self.released, self.parameters)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What is released of every cell."""
+        return self.request.statistics
+
+    @cached_property
+    def bundle(self) -> Bundle:
+        """The numbers: every statistic of every released cell."""
+        return Bundle(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What every selection and every number costs every user."""
+        return Losses(
+            self.mechanism, self.bundle, self.selection_scale, self.lattice_bits, self.exact_delta
+        )
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """The total privacy loss: the largest over users (Theory 2, section 1).
+
+        Exact with Laplace noise; with Gaussian noise the epsilon of the largest rho at delta,
+        rounded upwards.
+        """
+        return self.losses.epsilon(self.relative_scale)
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """Of (epsilon, delta)-DP: 0 with Laplace noise, what was granted with Gaussian."""
+        return self.request.delta if self.gaussian else Fraction(0)
+
+    @property
+    def epsilon(self) -> float:
+        """The total privacy loss, rounded upwards."""
+        return round_up(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        """0 with Laplace noise, the delta that was granted with Gaussian."""
+        return round_up(self.exact_delta)
+
+    @cached_property
+    def rho(self) -> float | None:
+        """Zero-concentrated loss with Gaussian noise, rounded upwards; None with Laplace noise."""
+        return float(self.losses.largest(self.relative_scale)) if self.gaussian else None
+
+    @cached_property
+    def user_losses(self) -> NDArray[np.float64]:
+        """Loss of each user (rho if Gaussian), by the occupancy's anonymous rows."""
+        return self.losses.of_users(self.relative_scale)
+
+    @cached_property
+    def paper_epsilon(self) -> float:
+        """What the same noise costs by the paper's accounting: max_l of the sum of eps_g.
+
+        Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
+        000, Corollary II.1). With Gaussian noise it is the rho so charged.
+        """
+        lost = self.bundle.member_losses(self.relative_scale)
+        dearest = np.zeros(self.design.n_numbers)
+        np.maximum.at(dearest, self.design.number, lost)
+        inside = self.design.weight > 0
+        charged = np.where(inside, dearest[self.design.number], 0.0)
+        whole = float(np.bincount(self.design.user, charged).max())
+        return whole / 2 if self.gaussian else whole
+
+    @property
+    def certified(self) -> bool:
+        """Whether errors are bounded in every data set: nothing is clipped to a selected range."""
+        return self.mechanism.selects == "nothing"
+
+    @cached_property
+    def extent(self) -> NDArray[np.float64]:
+        """Range of each number's statistic: U, U^2/4 for a variance, 1 for a share."""
+        each = [float(one.extent(self.bounds)[1]) for one in self.statistics]
+        return np.repeat(each, len(self.released))
+
+    @property
+    def noise_scale(self) -> NDArray[np.float64]:
+        """Scale of the noise of each number, on that number's lattice.
+
+        Where a range is selected: at most this, in proportion to the range. Of a variance that is
+        released jointly: that of the second moment.
+        """
+        return self.relative_scale * self.mechanism.longest_span(self.parameters) * self.extent
+
+    @cached_property
+    def bias_bound(self) -> NDArray[np.float64]:
+        """Most that the estimate without noise is off in any data set.
+
+        Rounding, what the bounding of users leaves out, and the whole width where a range is
+        selected: no data set is then excluded in which the range misses every value.
+        """
+        if not self.certified:
+            return np.full(len(self.released), self.width)
+        return (self.rounding + self.bundle.bias) * self.extent
+
+    @property
+    def rounding(self) -> NDArray[np.float64]:
+        """Most that ticks, means of users and lattice steps move an estimate, over its range."""
+        means = 0.0 if self.request.shares else 2.0 ** -(self.lattice.bits + FINE)
+        ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
+        longest = self.mechanism.longest_span(self.parameters)
+        steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)
+        if self.joint:
+            rows, (first, second) = self.bundle.per_statistic(steps), self.bundle.pair
+            # The square of the first moment moves by less than its lattice step.
+            rows[second] += 4 * rows[first] * (1 + rows[first])
+        return np.repeat(ticks, len(self.released)) + steps
+
+    @cached_property
+    def worst_case_error(self) -> NDArray[np.float64]:
+        """Bias bound plus mean absolute noise of each number: holds for every data set.
+
+        Where a range is selected it is the width: estimates and means stay within the bounds.
+        """
+        if not self.certified:
+            return self.bias_bound
+        return self.bias_bound + self.mean_noise * self.extent
+
+    @cached_property
+    def mean_noise(self) -> NDArray[np.float64]:
+        """Mean absolute noise of each estimate over its range; of a joint variance, a bound."""
+        noise = self.relative_scale * self._mean_noise
+        if self.joint:
+            rows, (first, second) = self.bundle.per_statistic(noise), self.bundle.pair
+            b1 = self.bundle.per_statistic(self.relative_scale)[first]
+            square = gaussian.SQUARE_NOISE if self.gaussian else joint.SQUARE_NOISE
+            # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
+            rows[second] += 4 * rows[first] + 4 * square * b1**2
+        return noise
+
+    @property
+    def _mean_noise(self) -> float:
+        kind = gaussian if self.gaussian else laplace
+        return float(kind.mean_absolute(2.0**self.lattice_bits)) / 2.0**self.lattice_bits
+
+    @property
+    def relative_error(self) -> NDArray[np.float64]:
+        """Worst-case error over the range; 1/2 is no better than guessing its middle.
+
+        Where a range is selected: mean absolute noise, and what own intervals leave out, over that
+        range's span.
+        """
+        if not self.certified:
+            longest = self.mechanism.longest_span(self.parameters)
+            left_out = np.asarray(self.design.missing / 2)
+            return self.relative_scale * longest * self._mean_noise + left_out
+        return self.worst_case_error / self.extent
+
+    @property
+    def cell_error(self) -> NDArray[np.float64]:
+        """The largest relative error of each released cell over its statistics."""
+        return np.asarray(self.bundle.per_statistic(self.relative_error).max(axis=0))
+
+    @cached_property
+    def lower_bound(self) -> NDArray[np.float64]:
+        """Error that no plan of this loss beats, however it weighs users, for each number.
+
+        Each bound holds for its number alone, with Laplace noise: no plan reaches all at once.
+        Not a number where none is known: with Gaussian noise.
+        """
+        if self.gaussian:
+            return np.full(self.bundle.n_numbers, np.nan)
+        counts = self.occupancy.cell, self.occupancy.count, self.occupancy.n_cells
+        own = self.bundle.per_statistic(self.worst_case_error / self.extent)
+        least = []
+        for each, error in zip(self.statistics, own, strict=True):
+            if isinstance(each, Variance):
+                # Only what a plan better than this one could do is bounded closely.
+                known = np.full(self.occupancy.n_cells, 0.5)
+                known[self.released] = error
+                found = limits.least_variance_error(*counts, self.epsilon, known)
+            else:
+                found = limits.least_mean_error(*counts, self.epsilon)
+            least.append(found[self.released])
+        return np.concatenate(least) * self.extent
+
+    @cached_property
+    def gap(self) -> float | None:
+        """How far a plan can be from the best one of its family; None if nothing is proved.
+
+        Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
+        all errors below this one's over 1 + gap (`planning.optimum.gap`).
+        """
+        if self.prices is None:
+            return None
+        if self.targets is not None:
+            from shoal.cells import lp_plan as optimum
+
+            return optimum.gap(self)
+        from shoal.cells.allocation import balanced
+
+        total = self.bundle.per_statistic(self.relative_scale).sum(axis=0)
+        spent = 2 * self.losses.largest(self.relative_scale) if self.gaussian else self.epsilon
+        power = 2 if self.gaussian else 1
+        found = balanced.gap(self.problem, total**power, self.prices, float(spent))
+        return found / power
+
+    @cached_property
+    def problem(self) -> Problem:
+        """Sensitivities of the released cells, one column each."""
+        weight = weights_of(self.occupancy, self.released, self.request.weights)
+        return self.bundle.problem(weight, self.relative_scale)
+
+
+def check_counts(occupancy: Occupancy, lattice: Lattice) -> None:
+    """Refuse counts with which sums of ticks, or keys of memberships, would not fit 64 bits.
+
+    Raises:
+        InputError: A user has too many records in one cell.
+    """
+    most = int(occupancy.count.max())
+    if most << (lattice.bits + FINE + 1) >= 2**63 or (most + 1) * occupancy.n_cells >= 2**62:
+        raise InputError(
+            f"{most:,} records of one user in one cell",
+            f"fewer than 2^{62 - lattice.bits - FINE} at {lattice.bits} tick bits",
+            "use fewer tick bits or smaller cells",
+        )
+
+
+def check_weights(request: Request, occupancy: Occupancy, lattice: Lattice) -> None:
+    """Refuse what methods that weigh users cannot do exactly.
+
+    Raises:
+        InputError: Fewer than 20 tick bits with a variance, where rounding would pass its margins;
+            or counts whose parts do not fit 64 bits.
+    """
+    most, bits = int(occupancy.count.max()), 62 - lattice.bits - PART
+    large = most >= 1 << bits or int(occupancy.totals.max()) >= 1 << (62 - PART)
+    if request.method == "optimal" and large:
+        raise InputError(
+            f"{most:,} records of one user, or {int(occupancy.totals.max()):,}, in one cell",
+            f"fewer than 2^{bits} and 2^{62 - PART} with the method optimal",
+            "use fewer tick bits, smaller cells or another method",
+        )
+    weighs = request.method in BOUNDINGS and any(each.power > 1 for each in request.statistics)
+    if weighs and lattice.bits < FEWEST_BITS:
+        raise InputError(
+            f"a variance with the method {request.method} and {lattice.bits} tick bits",
+            f"at least {FEWEST_BITS} tick bits",
+            f"give tick_bits={FEWEST_BITS}",
+        )
+
+
+def mechanism_of(request: Request, lattice: Lattice) -> MeanMechanism:
+    """What bounds users and selects ranges for a request; methods of sharing do neither."""
+    return make_mechanism(
+        "baseline" if request.shares else request.method, lattice, request.settings
+    )
+
+
+def weights_of(
+    occupancy: Occupancy, cells: NDArray[np.int64], weights: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """Importance of some of the cells, 1 where none was given."""
+    if not weights:
+        return np.ones(len(cells))
+    labels = occupancy.labels
+    return np.array([weights.get(labels[g], 1.0) for g in cells.tolist()])

@@ -1,0 +1,138 @@
+"""Making a plan: the method, the worthless cells, the lattice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells import clip_user_plan as suppressed
+from shoal.cells import contribution_plan as bounded
+from shoal.cells import lp_plan as optimum
+from shoal.cells import noise_allocation as sharing
+from shoal.cells.allocation import equalised
+from shoal.cells.noise_allocation import GUESS
+from shoal.cells.plan_facts import PlanFacts, check_counts, check_weights
+from shoal.cells.request import SHARINGS
+from shoal.cells.rules import check_labels, public_status
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.request import Request
+    from shoal.data.occupancy import Occupancy
+    from shoal.data.value_lattice import Lattice
+
+_SOLVE = {
+    **dict.fromkeys(SHARINGS, sharing.solve),
+    "clip_user": suppressed.solve,
+    "optimal": optimum.solve,
+}
+
+
+def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFacts:
+    """Which cells are released and with how much noise.
+
+    Raises:
+        InputError: No cell is left, a cell is worthless and the wish was to refuse, or a weight
+            names no cell.
+    """
+    check_labels(occupancy, request)
+    check_counts(occupancy, lattice)
+    check_weights(request, occupancy, lattice)
+    status = public_status(occupancy, request)
+    alike = request.method == "optimal" and request.settings.get("targets") != "balanced"
+    if alike and request.worthless == "drop":
+        return _fewest_left_out(occupancy, lattice, request, status)
+    while True:
+        cells = np.flatnonzero(status == "released")
+        facts = _solve(occupancy, lattice, request, status)
+        error = facts.cell_error
+        if request.worthless == "keep" or not (error >= GUESS).any():
+            return facts
+        if request.worthless == "refuse":
+            raise _worthless(occupancy, cells, error)
+        status[cells[_to_leave_out(facts)]] = "worthless"
+
+
+def _solve(
+    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+) -> PlanFacts:
+    cells = np.flatnonzero(status == "released")
+    if len(cells) == 0:
+        raise _nothing_left(request)
+    solve = _SOLVE.get(request.method, bounded.solve)
+    return solve(occupancy, lattice, request, cells, tuple(status))
+
+
+def _fewest_left_out(
+    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+) -> PlanFacts:
+    """An optimal plan whose cells err alike: without the first few of those that cost most.
+
+    All are worthless or none is. The order is that in which an equalised plan would give cells up;
+    how many, by bisection.
+    """
+    facts = _solve(occupancy, lattice, request, status)
+    if not _worthless_cells(facts):
+        return facts
+    cells = np.flatnonzero(status == "released")
+    order = order_of_leaving(occupancy, lattice, request, status)
+    few, enough = 0, len(cells)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        fewer = status.copy()
+        fewer[cells[order[:middle]]] = "worthless"
+        tried = _solve(occupancy, lattice, request, fewer)
+        if _worthless_cells(tried):
+            few = middle
+        else:
+            enough, facts = middle, tried
+    if enough == len(cells):
+        raise _nothing_left(request)
+    return facts
+
+
+def order_of_leaving(
+    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+) -> NDArray[np.int64]:
+    """In which order an equalised plan would give up the released cells, by their positions."""
+    quick = replace(request, method="equalised", settings={}, weights={})
+    return equalised.to_leave_out(_solve(occupancy, lattice, quick, status).problem, 0.0)
+
+
+def _worthless_cells(facts: PlanFacts) -> bool:
+    return bool((facts.cell_error >= GUESS).any())
+
+
+def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
+    error = facts.cell_error
+    if facts.method == "equalised":
+        problem, power = facts.problem, 2 if facts.gaussian else 1
+        total = float(problem.loss(np.ones(problem.n_numbers)).max())
+        return equalised.to_leave_out(problem, total * (GUESS / float(error.max())) ** power)
+    # The worse half at a time: what the first ones free may save the others.
+    worthless = int((error >= GUESS).sum())
+    return np.argsort(-error, kind="stable")[: (worthless + 1) // 2]
+
+
+def _nothing_left(request: Request) -> InputError:
+    return InputError(
+        "a plan without a single cell",
+        "at least one cell that is better than guessing and meets the public rules",
+        f"raise epsilon, use larger cells, or lower min_users={request.min_users} and "
+        f'min_records={request.min_records}; worthless="keep" plans all the same',
+    )
+
+
+def _worthless(
+    occupancy: Occupancy, cells: NDArray[np.int64], error: NDArray[np.float64]
+) -> InputError:
+    bad = np.flatnonzero(error >= GUESS)
+    return InputError(
+        f"{len(bad)} worthless cells, such as {occupancy.labels[cells[bad[0]]]!r}",
+        "cells whose worst-case error is below half the width",
+        'raise epsilon, use larger cells, or let worthless="drop" leave them out',
+    )

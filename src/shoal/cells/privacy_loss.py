@@ -1,0 +1,145 @@
+"""What a release costs every user, in whole lattice steps: selections, then noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.mechanisms.contributions import add_by
+from shoal.errors import InputError
+from shoal.privacy import permute_and_flip as selection
+from shoal.privacy.noise import LARGEST_STEPS
+from shoal.theory import gaussian
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.mechanisms.base import MeanMechanism
+    from shoal.cells.queries import Bundle
+
+# Squares of steps are added in floating point; this covers the roundings of 2^20 terms.
+_SQUARES_OUTWARD = 1 + 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Exact accounting of one plan's selections and numbers.
+
+    A selection costs 2 x score sensitivity / scale for every user whose values it reads. A number
+    with Laplace noise costs a user the steps that it moves it by, over 2^j, whatever the values
+    (Theory 2, section 1). With Gaussian noise the squares of the steps add up, and the user's
+    zero-concentrated loss rho is half their sum over 4^j.
+
+    Attributes:
+        mechanism: Whose selections.
+        bundle: What is released of every cell.
+        selection_scale: Of the private selections: one a number, one in all, or none.
+        bits: j, the lattice bits.
+        delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
+    """
+
+    mechanism: MeanMechanism
+    bundle: Bundle
+    selection_scale: NDArray[np.float64]
+    bits: int
+    delta: Fraction = Fraction(0)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian, so that losses are zero-concentrated."""
+        return self.bundle.gaussian
+
+    def of_users(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Loss of each user at these noise scales over the range: epsilon, or rho if Gaussian.
+
+        Raises:
+            InputError: The losses do not fit exact sums.
+        """
+        if self.bundle.gaussian:
+            return self._squares(scale) / (2.0 * 4.0**self.bits)
+        return np.asarray(self._steps(scale) / 2.0**self.bits)
+
+    def largest(self, scale: NDArray[np.float64]) -> Fraction:
+        """The loss of the dearest user, exactly or rounded upwards."""
+        if self.bundle.gaussian:
+            return Fraction(float(self.of_users(scale).max()))
+        return Fraction(int(self._steps(scale).max()), 2**self.bits)
+
+    def epsilon(self, scale: NDArray[np.float64]) -> Fraction:
+        """The total privacy loss epsilon, at `delta`."""
+        largest = self.largest(scale)
+        if not self.bundle.gaussian:
+            return largest
+        return Fraction(
+            gaussian.epsilon_of_lattice(float(largest), float(self.delta), self.most, self.bits)
+        )
+
+    def limit(self, epsilon: Fraction) -> Fraction:
+        """The largest `largest` that an epsilon allows."""
+        if not self.bundle.gaussian:
+            return epsilon
+        return Fraction(
+            gaussian.rho_of_lattice(float(epsilon), float(self.delta), self.most, self.bits)
+        )
+
+    @property
+    def selecting(self) -> Fraction:
+        """Loss of everybody by a selection for all cells together; 0 if there is none."""
+        if self.mechanism.selects != "for all":
+            return Fraction(0)
+        return Fraction(int(self._selections()[0]), 2**self.bits)
+
+    @property
+    def most(self) -> int:
+        """Most numbers that one user is in."""
+        cells = int(np.bincount(self.bundle.design.user).max())
+        return cells * len(self.bundle.statistics)
+
+    def _squares(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        design = self.bundle.design
+        squares = np.zeros(len(design.number))
+        for term in self.bundle.member_steps(scale, self.bits):
+            squares += term.astype(np.float64) ** 2
+        users = design.occupancy.n_users
+        found = np.bincount(design.user, squares, minlength=users)
+        return np.asarray(found * _SQUARES_OUTWARD, dtype=np.float64)
+
+    def _steps(self, scale: NDArray[np.float64]) -> NDArray[np.int64]:
+        design = self.bundle.design
+        steps = np.zeros(len(design.number), dtype=np.int64)
+        for term in self.bundle.member_steps(scale, self.bits):
+            steps = steps + term
+        if self.mechanism.selects == "per cell":
+            steps = steps + self._selections()[design.number]
+        if float(steps.sum(dtype=np.float64)) >= LARGEST_STEPS:
+            raise InputError(
+                "a privacy loss too large for exact accounting",
+                "sums below 2^61 lattice steps",
+                "ask for a smaller epsilon",
+            )
+        lost = add_by(design.user, steps, design.occupancy.n_users)
+        if self.mechanism.selects == "for all":
+            present = np.zeros(design.occupancy.n_users, dtype=np.int64)
+            present[design.user] = self._selections()[0]
+            lost = lost + present
+        return lost
+
+    def _selections(self) -> NDArray[np.int64]:
+        mechanism = self.mechanism
+        moved = mechanism.score_sensitivity(self.bundle.design)
+        kinds, kind = np.unique(self.selection_scale, return_inverse=True)
+        steps = [
+            math.ceil(mechanism.rounds * selection.loss(moved, scale) * 2**self.bits)
+            for scale in kinds.tolist()
+        ]
+        if max(steps) >= LARGEST_STEPS:
+            raise InputError(
+                "a selection too sharp for exact accounting",
+                "losses below 2^61 steps",
+                "lower epsilon",
+            )
+        return np.array(steps, dtype=np.int64)[kind]

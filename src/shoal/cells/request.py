@@ -1,0 +1,216 @@
+"""What the custodian asks of a plan: checked once, before any work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from shoal import checks
+from shoal.cells.mechanisms.catalogue import (
+    BOUNDINGS,
+    MECHANISMS,
+    checked_setting,
+    settings_allowed,
+)
+from shoal.cells.statistics.catalogue import statistics as statistics_of
+from shoal.errors import InputError
+from shoal.privacy.budget import Amount, Budget, check_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shoal.cells.statistics.base import Statistic
+
+Worthless = Literal["drop", "keep", "refuse"]
+# How noise is shared among cells in which every record counts.
+SHARINGS = ("balanced", "equalised", "uniform")
+# Any method that is neither of these nor bounds users in all cells at once is a mean mechanism,
+# whose losses are balanced.
+METHODS = (*SHARINGS, *BOUNDINGS, *MECHANISMS, "auto")
+WORTHLESS: tuple[Worthless, ...] = get_args(Worthless)
+STATISTICS = ("mean",)
+_MOST_DELTA = Fraction(1, 100)
+MOST_WEIGHT = 1e6
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish: how much privacy loss or error, by which method, under which public rules.
+
+    Attributes:
+        method: How the noise is shared among the cells, or a mean mechanism, or `auto`.
+        epsilon: Total loss allowed, or None if an error was asked for.
+        error: Largest worst-case error of a cell in the value's unit, or None.
+        statistics: What is released of each cell.
+        delta: The delta of (epsilon, delta)-DP; above 0, noise may be Gaussian.
+        worthless: What happens to cells no better than guessing.
+        min_users: Fewest users of a released cell.
+        min_records: Fewest records of a released cell.
+        weights: Importance of cells by label; 1 where not named.
+        settings: Of the mean mechanism, by name.
+    """
+
+    method: str
+    epsilon: Fraction | None
+    error: float | None
+    statistics: tuple[Statistic, ...]
+    delta: Fraction
+    worthless: Worthless
+    min_users: int
+    min_records: int
+    weights: Mapping[str, float]
+    settings: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def shares(self) -> bool:
+        """Whether the method shares noise and bounds nobody."""
+        return self.method in SHARINGS
+
+    @property
+    def bounds_together(self) -> bool:
+        """Whether users are bounded in all cells at once, or not at all."""
+        return self.method in (*SHARINGS, *BOUNDINGS)
+
+
+def make_request(
+    *,
+    method: str,
+    epsilon: Amount | None,
+    error: float | None,
+    statistics: Sequence[str],
+    worthless: str,
+    min_users: int,
+    min_records: int,
+    weights: Mapping[str, float] | None,
+    settings: Mapping[str, str | int | float] | None = None,
+    delta: Amount = 0,
+) -> Request:
+    """Check each wish and put them together.
+
+    Raises:
+        InputError: Any of them is not usable, or both or neither of epsilon and error are given.
+    """
+    if (epsilon is None) == (error is None):
+        got = "neither epsilon nor error" if epsilon is None else "both epsilon and error"
+        raise InputError(got, "exactly one of them", "give for example epsilon=1.0")
+    wanted = statistics_of(statistics)
+    users = checks.whole(min_users, "min_users", least=1)
+    records = checks.whole(min_records, "min_records", least=1)
+    chosen = checks.choice(method, METHODS, "method")
+    heavy = {} if weights is None else _weights(checks.mapping(weights, "weights"))
+    if heavy and chosen in ("equalised", "uniform"):
+        raise InputError(
+            f"weights with the method {chosen}", "weights with balanced", "leave them out"
+        )
+    exact_delta, own = _delta(delta), checked_settings(chosen, settings)
+    limit = checks.optional(error, checks.number, "error", above=0, example=5)
+    _check_together(chosen, limit, wanted, exact_delta, own)
+    return Request(
+        method=chosen,
+        epsilon=None if epsilon is None else check_epsilon(epsilon),
+        error=limit,
+        statistics=wanted,
+        delta=exact_delta,
+        worthless=checks.choice(worthless, WORTHLESS, "worthless"),
+        min_users=users,
+        min_records=records,
+        weights=heavy,
+        settings=own,
+    )
+
+
+def _check_together(
+    method: str,
+    error: float | None,
+    statistics: tuple[Statistic, ...],
+    delta: Fraction,
+    settings: Mapping[str, str | int | float],
+) -> None:
+    many = [each.name for each in statistics]
+    if many != list(STATISTICS) and method not in (*SHARINGS, *BOUNDINGS):
+        raise InputError(
+            f"statistics {', '.join(many)} with the method {method}",
+            f"{', '.join((*SHARINGS, *BOUNDINGS))}, or the mean alone",
+            "choose another method",
+        )
+    selects = settings.get("range") == "selected"
+    if selects and many != list(STATISTICS):
+        raise InputError(
+            f"a selected range with {', '.join(many)}", "the mean alone", "leave the range whole"
+        )
+    takes = (*SHARINGS, "optimal")
+    if error is not None and (selects or method not in takes or len(many) > 1 or delta):
+        raise InputError(
+            f"an error with the method {method}, {len(many)} statistics and delta {float(delta):g}",
+            f"an error with {', '.join(takes)}, one statistic and no delta",
+            "give epsilon instead, and look at the errors it leads to",
+        )
+    if delta and method not in SHARINGS:
+        raise InputError(
+            f"delta with the method {method}",
+            f"delta with {', '.join(SHARINGS)}; the others need Laplace noise",
+            "leave delta out",
+        )
+
+
+def _delta(delta: Amount) -> Fraction:
+    exact = Budget.of(0, delta).delta
+    if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
+        raise InputError(
+            f"delta is {checks.shown(delta)}",
+            f"0, or 1e-100 to {float(_MOST_DELTA):g}",
+            "give far less than one over the number of users, such as 1e-9",
+        )
+    return exact
+
+
+def mean_request(
+    method: str, epsilon: Amount, settings: Mapping[str, str | int | float]
+) -> Request:
+    """The wish for means of every cell, worthless or not, by one method.
+
+    Raises:
+        InputError: The method, epsilon or a setting is not usable.
+    """
+    return make_request(
+        method=method,
+        epsilon=epsilon,
+        error=None,
+        statistics=STATISTICS,
+        worthless="keep",
+        min_users=1,
+        min_records=1,
+        weights=None,
+        settings=settings,
+    )
+
+
+def checked_settings(method: str, settings: object) -> dict[str, str | int | float]:
+    """Settings of a method, checked, sorted by name.
+
+    Raises:
+        InputError: One that the method does not have, or an unusable value.
+
+    Example:
+        >>> checked_settings("levy", {"gamma": 0.1})
+        {'gamma': 0.1}
+    """
+    given = {} if settings is None else checks.mapping(settings, "settings")
+    allowed = () if method in SHARINGS else settings_allowed(method)
+    for name in given:
+        if name not in allowed:
+            raise InputError(
+                f"the setting {checks.shown(name)} of {method}",
+                ", ".join(allowed) or "no settings",
+                "leave it out",
+            )
+    return {name: checked_setting(name, given[name]) for name in sorted(given)}
+
+
+def _weights(weights: Mapping[str, object]) -> dict[str, float]:
+    ends: dict[str, Any] = {"least": 1 / MOST_WEIGHT, "most": MOST_WEIGHT}
+    return {
+        label: checks.number(weights[label], f"the weight of cell {checks.shown(label)}", **ends)
+        for label in sorted(weights)
+    }

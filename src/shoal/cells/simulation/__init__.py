@@ -1,0 +1,1 @@
+"""Errors of mechanisms on assumed distributions, before any value is read."""

@@ -1,0 +1,277 @@
+"""Measured errors of mechanisms on distributions that somebody assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks
+from shoal.cells.mechanisms.draw import spans
+from shoal.cells.mechanisms.ranges import Contributions
+from shoal.cells.planner import decide
+from shoal.cells.request import mean_request
+from shoal.data.aggregate import Aggregate
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.privacy.noise import Simulated
+from shoal.theory import laplace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.simulation.distributions import Distribution
+    from shoal.privacy.budget import Amount
+
+METHODS = (
+    "auto",
+    "array_averaging",
+    "opt_array_averaging",
+    "levy",
+    "quantile",
+    "akmv",
+    "worst_case_optimal",
+    "baseline",
+)
+Settings = dict[str, str | int | float]
+_STRIDE = 2**32
+_MOST_SEED, _MOST_TURNS, _MOST_METHODS = 2**64, 100_000, 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The error of one method at one loss.
+
+    Attributes:
+        method: Its name.
+        epsilon: Total privacy loss asked for.
+        plan: Every public fact of it.
+        error: Mean absolute error of each cell, in the value's unit.
+        standard_error: Of the mean over cells of these errors, from the repetitions.
+    """
+
+    method: str
+    epsilon: float
+    plan: PlanFacts
+    error: NDArray[np.float64]
+    standard_error: float
+
+    @property
+    def mean_error(self) -> float:
+        """Mean over cells."""
+        return float(self.error.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What `simulate` measured, one row a method and loss."""
+
+    rows: tuple[Measured, ...] = field(repr=False)
+    repetitions: int
+
+    def table(self) -> pa.Table:
+        """Method, epsilon, mean absolute error with its standard error, worst-case error."""
+        worst = [float(np.median(row.plan.worst_case_error)) for row in self.rows]
+        return pa.table(
+            {
+                "method": [row.method for row in self.rows],
+                "epsilon": [row.epsilon for row in self.rows],
+                "error": [row.mean_error for row in self.rows],
+                "standard_error": [row.standard_error for row in self.rows],
+                "worst_case_error": worst,
+            }
+        )
+
+    def __str__(self) -> str:
+        """The table as text."""
+        head = f"{'method':<22}{'epsilon':>9}{'error':>12}{'+-':>10}{'worst case':>12}"
+        lines = [
+            f"{row['method']:<22}{row['epsilon']:>9g}{row['error']:>12.4g}"
+            f"{row['standard_error']:>10.2g}{row['worst_case_error']:>12.4g}"
+            for row in self.table().to_pylist()
+        ]
+        return "\n".join([head, *lines])
+
+
+def simulate(
+    occupancy: Occupancy,
+    distribution: Distribution,
+    *,
+    bounds: Bounds | tuple[float, float],
+    epsilon: Amount | Sequence[Amount] = 1.0,
+    methods: Sequence[str | tuple[str, Settings]] = METHODS,
+    repetitions: int = 200,
+    seed: int = 0,
+    tick_bits: int = 20,
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Simulation:
+    """Mean absolute errors on made-up values, with every other step as in a real release.
+
+    Each repetition draws values, aggregates them, and lets every method select its ranges with
+    simulated randomness; over the Laplace noise the expectation is taken in closed form, so that
+    few repetitions say much. No record is read and no budget is spent.
+
+    Args:
+        occupancy: The public counts.
+        distribution: Draws a value for every record from (rng, user, cell); see `Normal`.
+        bounds: Public range of the values; what is drawn is clipped to it.
+        epsilon: Total privacy loss, or several.
+        methods: Names, or pairs of a name and its settings.
+        repetitions: How many data sets are drawn.
+        seed: Of the simulation.
+        tick_bits: Values are rounded to the width over 2^tick_bits.
+        progress: Wraps the repetitions, to show how far they are.
+
+    Raises:
+        InputError: An unusable argument, or a distribution that does not draw one finite number
+            for each record.
+
+    Example:
+        >>> import shoal
+        >>> from shoal.cells.simulation.distributions import Normal
+        >>> counts = shoal.Occupancy.from_counts(range(50), ["all"] * 50, [5] * 50)
+        >>> found = simulate(counts, Normal(20, 5), bounds=(0, 100), methods=["baseline"])
+        >>> [round(row.mean_error, 3) for row in found.rows]
+        [2.0]
+    """
+    check_occupancy(occupancy)
+    checks.function(distribution, "distribution", "give for example shoal.Normal(50, 10)")
+    wishes = [_wish(each) for each in checks.items(methods, "methods", most=_MOST_METHODS)]
+    turns = checks.whole(repetitions, "repetitions", least=1, most=_MOST_TURNS)
+    start = checks.whole(seed, "seed", most=_MOST_SEED)
+    checks.function(progress, "progress", "leave it out")
+    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    trials = [
+        _Trial(method, each, _plan(occupancy, lattice, method, each, settings))
+        for each in _several(epsilon)
+        for method, settings in wishes
+    ]
+    user = np.repeat(occupancy.user, occupancy.count)
+    cell = np.repeat(occupancy.cell, occupancy.count)
+    for turn in progress(range(turns)):
+        values = distribution(np.random.default_rng([start, turn]), user, cell)
+        aggregate = made_up(occupancy, lattice, values)
+        for trial in trials:
+            trial.run(aggregate, Simulated(start * _STRIDE + turn))
+    return Simulation(tuple(trial.measured() for trial in trials), turns)
+
+
+def _several(epsilon: Amount | Sequence[Amount]) -> Sequence[Amount]:
+    if isinstance(epsilon, list | tuple | np.ndarray):
+        return checks.items(epsilon, "epsilon", most=_MOST_METHODS)
+    return [epsilon]  # type: ignore[list-item]
+
+
+def check_occupancy(occupancy: object) -> None:
+    """Refuse what is no occupancy.
+
+    Raises:
+        InputError: It is not.
+    """
+    todo = "call records.occupancy() or Occupancy.from_counts(...)"
+    checks.instance(occupancy, Occupancy, "an occupancy", todo)
+
+
+def _wish(method: object) -> tuple[str, Settings]:
+    """A name with its settings, from a name alone or a pair."""
+    if isinstance(method, str):
+        return method, {}
+    match method:
+        case (str() as name, Mapping() as settings):
+            return name, dict(settings)
+    raise InputError(
+        f"a method {checks.shown(method)}",
+        "a name, or a pair of a name and its settings",
+        f"leave methods out for {len(METHODS)} of them",
+    )
+
+
+@dataclass(eq=False)
+class _Trial:
+    """One method at one loss, with running sums of what it erred."""
+
+    method: str
+    epsilon: Amount
+    plan: PlanFacts
+    errors: list[NDArray[np.float64]] = field(default_factory=list)
+    turns: list[float] = field(default_factory=list)
+
+    def run(self, aggregate: Aggregate, noise: Simulated) -> None:
+        """Add the expected errors on one data set and its selection."""
+        error = expected_errors(self.plan, aggregate, noise)
+        self.errors = [self.errors[0] + error] if self.errors else [error]
+        self.turns.append(float(error.mean()))
+
+    def measured(self) -> Measured:
+        """Means over the turns."""
+        size = len(self.turns)
+        spread = float(np.std(self.turns, ddof=1)) if size > 1 else float("nan")
+        error = self.errors[0] / size
+        asked = float(self.plan.request.epsilon or 0)
+        return Measured(self.method, asked, self.plan, error, spread / size**0.5)
+
+
+def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
+    """Mean absolute error of each released cell over the Laplace noise, for one selection.
+
+    Args:
+        plan: What would be carried out.
+        aggregate: Made-up sums.
+        noise: Of the selection.
+    """
+    contributions = Contributions(plan.design, aggregate)
+    top = contributions.top
+    chosen = plan.mechanism.select(contributions, plan.parameters, plan.selection_scale, noise)
+    exact = np.array(contributions.add_up(chosen), dtype=np.float64) / plan.design.total / top
+    truth = _truth(plan, aggregate)
+    scale = plan.relative_scale * np.array(spans(plan.design, chosen, top)) / top
+    low, high = np.zeros(len(exact)), np.ones(len(exact))
+    if chosen is not None and not plan.design.sums:
+        low, high = chosen.low / top, chosen.high / top
+    return laplace.clamped_error(exact, scale, truth, low, high) * plan.width
+
+
+def _truth(plan: PlanFacts, aggregate: Aggregate) -> NDArray[np.float64]:
+    sums = np.array(aggregate.cell_sums(), dtype=np.float64)
+    means = sums / aggregate.occupancy.totals / 2.0**plan.lattice.bits
+    return np.asarray(means[plan.released])
+
+
+def _plan(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    method: str,
+    epsilon: Amount,
+    settings: Mapping[str, str | int | float],
+) -> PlanFacts:
+    return decide(occupancy, lattice, mean_request(method, epsilon, settings))
+
+
+def made_up(occupancy: Occupancy, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:
+    """The aggregate of values that somebody made up, one a record in the occupancy's order.
+
+    Raises:
+        InputError: Not one finite number for each record.
+    """
+    records = int(occupancy.count.sum())
+    try:
+        drawn = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        drawn = np.zeros(0)
+    if drawn.shape != (records,) or not np.isfinite(drawn).all():
+        raise InputError(
+            f"a distribution that draws an array of shape {drawn.shape} or numbers not finite",
+            f"{records:,} finite numbers, one a record",
+            "draw one for each entry of `user`",
+        )
+    ends = np.cumsum(occupancy.count)
+    ticks, start = lattice.ticks(drawn) - (1 << (lattice.bits - 1)), ends - occupancy.count
+    centred, squares = np.add.reduceat(ticks, start), np.add.reduceat(ticks**2, start)
+    return Aggregate(occupancy, lattice, centred, squares)

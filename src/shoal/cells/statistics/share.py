@@ -1,0 +1,74 @@
+"""The share of a cell's records above a public threshold."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Self
+
+from shoal import checks
+from shoal.cells.statistics.base import Linear
+
+if TYPE_CHECKING:
+    from shoal.data.source import EngineColumn
+    from shoal.data.value_lattice import Bounds, Lattice
+
+_TEXT = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
+
+
+@dataclass(frozen=True)
+class ShareAbove(Linear):
+    """Records whose value, rounded to a tick, is above the threshold, over all records: 0 to 1.
+
+    Attributes:
+        threshold: Public, in the value's unit.
+
+    Raises:
+        InputError: A threshold that is not finite.
+
+    Example:
+        >>> ShareAbove(60.0).name, ShareAbove.parse("share_above(60)") == ShareAbove(60.0)
+        ('share_above(60)', True)
+    """
+
+    threshold: float
+    power = 0
+
+    def __post_init__(self) -> None:
+        # Minus zero is zero.
+        object.__setattr__(self, "threshold", checks.number(self.threshold, "a threshold") + 0.0)
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The statistic that a text such as `share_above(60)` asks for; None for another text."""
+        match = _TEXT.fullmatch(text)
+        try:
+            return cls(float(match["threshold"])) if match else None
+        except ValueError:
+            return None
+
+    @property
+    def name(self) -> str:
+        """The text that asks for it."""
+        return f"share_above({repr(self.threshold).removesuffix('.0')})"
+
+    @property
+    def measure(self) -> Self:
+        """Itself: it adds records up."""
+        return self
+
+    def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """0 to 1."""
+        return Fraction(0), Fraction(1)
+
+    def ticks(self, tick: EngineColumn, lattice: Lattice) -> EngineColumn:
+        """2^bits above the threshold's tick, 0 up to it."""
+        import ibis
+
+        place = (Fraction(self.threshold) - Fraction(lattice.bounds.lo)) / lattice.bounds.width
+        # Ticks are whole numbers: every engine compares them alike.
+        edge = min(max(math.floor(place * 2**lattice.bits), -1), 2**lattice.bits)
+        edge -= 2 ** (lattice.bits - 1)
+        return ibis.ifelse(tick > float(edge), 2**lattice.bits, 0)

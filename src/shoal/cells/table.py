@@ -1,0 +1,152 @@
+"""Results as tables and files."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks
+from shoal.cells.shrinkage import borrow
+from shoal.cells.statistics.variance import Variance
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.estimates import Numbers
+    from shoal.cells.plan_facts import PlanFacts
+
+
+def make_table(numbers: Numbers, confidence: float) -> pa.Table:
+    """One row a cell and statistic, left-out cells with nulls.
+
+    Of a variance, its square root follows as the statistic `std`: post-processing, so the interval
+    is that of the variance, and there is no noise scale.
+
+    Args:
+        numbers: What was released.
+        confidence: Of the intervals.
+    """
+    plan, cells = numbers.plan, numbers.plan.released
+    low, high = numbers.intervals(confidence)
+    typical_low, typical_high = numbers.typical_intervals(confidence)
+    columns = {
+        "value": numbers.value,
+        "low": low,
+        "high": high,
+        "typical_low": typical_low,
+        "typical_high": typical_high,
+        "noise_scale": numbers.noise_scale,
+        "bias_bound": numbers.bias_bound,
+        "worst_case_error": plan.worst_case_error,
+    }
+    blocks = []
+    for at, statistic in enumerate(plan.statistics):
+        rows = slice(at * len(cells), (at + 1) * len(cells))
+        block = {name: values[rows] for name, values in columns.items()}
+        blocks.append(_block(plan, statistic.name, block))
+        if statistic == Variance():
+            blocks.append(_block(plan, "std", _roots(block)))
+    return pa.concat_tables(blocks).combine_chunks()
+
+
+def _block(plan: PlanFacts, statistic: str, columns: dict[str, NDArray[np.float64]]) -> pa.Table:
+    table, size = plan.occupancy.cells, plan.occupancy.n_cells
+    table = table.append_column("statistic", pa.array([statistic] * size))
+    table = table.append_column("status", pa.array(plan.status))
+    table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))
+    table = table.append_column("records", pa.array(plan.occupancy.totals))
+    for name, values in columns.items():
+        table = table.append_column(name, _spread(values, plan.released, size))
+    return table
+
+
+def _roots(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    """Standard deviations of variances; what has no root is not a number."""
+    rooted = {"value", "low", "high", "typical_low", "typical_high"}
+    return {
+        name: np.sqrt(values) if name in rooted else np.full(len(values), np.nan)
+        for name, values in columns.items()
+    }
+
+
+def borrowed_table(numbers: Numbers, confidence: float, within: object = None) -> pa.Table:
+    """Plain and borrowed estimates of the released cells.
+
+    Args:
+        numbers: What was released.
+        confidence: Of the intervals.
+        within: Key columns, or a label of each cell, of the groups that borrow from each other.
+
+    Raises:
+        InputError: No such columns, or not one label a cell.
+    """
+    found = borrow(numbers, confidence, _group(numbers, within))
+    made = numbers.plan.occupancy.cells.take(numbers.plan.released)
+    columns = {
+        "value": found.plain,
+        "borrowed": found.value,
+        "low": found.low,
+        "high": found.high,
+    }
+    for name, values in columns.items():
+        made = made.append_column(name, pa.array(values))
+    return made
+
+
+def _group(numbers: Numbers, within: object) -> NDArray[np.int64] | None:
+    cells = numbers.plan.occupancy.cells
+    if within is None:
+        return None
+    given = within.to_pylist() if isinstance(within, pa.Array) else within
+    names = checks.items([given] if isinstance(given, str) else given, "within", most=10**9)
+    plain = all(isinstance(name, str | int | date) for name in names)
+    if plain and set(names) <= set(cells.column_names):
+        labels: list[object] = [tuple(row.values()) for row in cells.select(names).to_pylist()]
+    elif plain and len(names) == len(cells):
+        labels = [str(label) for label in names]
+    else:
+        raise InputError(
+            f"groups that are {checks.shown(within)}",
+            f"key columns ({', '.join(cells.column_names)}), or one label for each of the "
+            f"{len(cells)} cells",
+            'give for example within="origin"',
+        )
+    place = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    return np.array([place[labels[cell]] for cell in numbers.plan.released.tolist()])
+
+
+def _spread(values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int) -> pa.Array[Any]:
+    whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
+    whole[cells], absent[cells] = values, np.isnan(values)
+    return pa.array(whole, mask=absent)
+
+
+def to_text(table: pa.Table, rows: int = 12) -> str:
+    """The first rows as aligned text.
+
+    Args:
+        table: A table from `make_table`.
+        rows: Most rows to show.
+    """
+    left_out = {"bias_bound"}
+    if len(set(table["statistic"].to_pylist())) == 1:
+        left_out |= {"statistic"}
+    if table["low"].equals(table["typical_low"]) and table["high"].equals(table["typical_high"]):
+        left_out |= {"typical_low", "typical_high"}
+    names = [name for name in table.column_names if name not in left_out]
+    shown = table.select(names).slice(0, rows).to_pylist()
+    cells = [names, *([_cell(row[name]) for name in names] for row in shown)]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(names))]
+    lines = ["  ".join(t.rjust(w) for t, w in zip(line, widths, strict=True)) for line in cells]
+    more = [f"... {table.num_rows - rows} more rows"] if table.num_rows > rows else []
+    return "\n".join([*lines, *more])
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,148 @@
+"""A plan in words and columns: what `print(plan)` and the command line show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.privacy.displayed_loss import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shoal.cells.plan_facts import PlanFacts
+
+COLUMNS = ("cell", "users", "records", "noise scale", "bias bound", "error", "of range", "best")
+_SHOWN = 12
+_RANKS = 3
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """A plan as text: one head line, table rows under `COLUMNS`, and notes."""
+
+    head: str
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The whole, with aligned columns."""
+        table = [COLUMNS, *self.rows]
+        widths = [max(len(row[at]) for row in table) for at in range(len(COLUMNS))]
+        lines = [
+            "  ".join(
+                text.ljust(width) if at == 0 else text.rjust(width)
+                for at, (text, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in table
+        ]
+        return "\n".join([self.head, *lines, *self.notes])
+
+
+def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
+    """The plan in words.
+
+    Args:
+        plan: What to describe.
+        rows: Most cells to list; the best and the worst are kept, the middle is left out.
+    """
+    total = len(plan.status)
+    spent = f"epsilon {show(plan.exact_epsilon)}"
+    if plan.gaussian:
+        spent += f", delta {plan.delta:g}"
+    head = (
+        f"{plan.method} plan: {len(plan.released)} of {total} cells, {spent} per user, bounds "
+        f"[{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
+    )
+    return PlanText(head, tuple(_rows(plan, rows)), tuple(_notes(plan)))
+
+
+def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
+    order = np.argsort(plan.relative_error, kind="stable")
+    if len(order) > most:
+        order = np.concatenate([order[: most // 2], [-1], order[len(order) - most + most // 2 :]])
+    rows = []
+    for at in order.tolist():
+        if at < 0:
+            left_out = len(plan.relative_scale) - most
+            rows.append((f"... {left_out} more", *[""] * (len(COLUMNS) - 1)))
+            continue
+        which, place = divmod(at, len(plan.released))
+        cell, several = int(plan.released[place]), len(plan.statistics) > 1
+        statistic = f" {plan.statistics[which].name}" if several else ""
+        numbers = (
+            plan.noise_scale[at],
+            plan.bias_bound[at],
+            plan.worst_case_error[at],
+            plan.relative_error[at],
+            plan.lower_bound[at],
+        )
+        rows.append(
+            (
+                f"{plan.occupancy.labels[cell]}{statistic}",
+                f"{plan.occupancy.users_per_cell[cell]:,}",
+                f"{plan.occupancy.totals[cell]:,}",
+                *("-" if np.isnan(number) else f"{number:.3g}" for number in numbers),
+            )
+        )
+    return rows
+
+
+def _notes(plan: PlanFacts) -> list[str]:
+    error = plan.relative_error
+    what = "worst-case error" if plan.certified else "noise"
+    notes = []
+    for statistic, row in zip(plan.statistics, plan.bundle.per_statistic(error), strict=True):
+        of = f" of the {statistic.name}" if len(plan.statistics) > 1 else ""
+        notes.append(
+            f"{what}{of}: median {np.median(row):.3g}, largest {row.max():.3g} of the range; "
+            f"{int((row < 1 / 4).sum())} cells below a quarter"
+        )
+    if not plan.certified:
+        notes.append(
+            "a private range is selected first: noise falls in proportion to it, and no data set "
+            "is excluded in which it misses the values, so the certified error is the width"
+        )
+    elif plan.request.bounds_together:
+        kind = "rho" if plan.gaussian else "epsilon"
+        notes.append(f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}")
+    notes.append(f"dearest users: {_dearest(plan)}")
+    if plan.joint:
+        notes.append("mean and variance come from one release of first and second moments")
+    return [*notes, *_proofs(plan), *_left_out(plan)]
+
+
+def _proofs(plan: PlanFacts) -> Iterator[str]:
+    if plan.gap is None:
+        return
+    if plan.targets is None:
+        yield f"certified gap to the best balance: {plan.gap:.1e} per cell"
+        return
+    yield (
+        f"no plan that weighs users has all errors more than {plan.gap / (1 + plan.gap):.2%} "
+        "smaller at this loss: certified by linear programming"
+    )
+
+
+def _left_out(plan: PlanFacts) -> Iterator[str]:
+    worthless = int((plan.cell_error >= 1 / 2).sum())
+    if worthless:
+        better = "the midpoint errs by no more" if plan.certified else "noise hides the range"
+        yield f"{worthless} released cells are worthless: {better}"
+    for reason in ("worthless", "too few users", "too few records"):
+        left_out = [at for at, status in enumerate(plan.status) if status == reason]
+        if left_out:
+            names = ", ".join(plan.occupancy.labels[at] for at in left_out[:_SHOWN])
+            more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
+            yield f"left out, {reason}: {names}{more}"
+
+
+def _dearest(plan: PlanFacts) -> str:
+    ranks = np.argsort(-plan.user_losses, kind="stable")[:_RANKS]
+    return "; ".join(
+        f"rank {place} loses {plan.user_losses[user]:.4g} in "
+        f"{plan.occupancy.cells_per_user[user]} cells"
+        for place, user in enumerate(ranks.tolist(), start=1)
+    )

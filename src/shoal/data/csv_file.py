@@ -1,0 +1,171 @@
+"""CSV files: every cell is a text, and what it means is decided by itself or by public columns.
+
+An engine that guesses types from some of the rows lets one user's value decide how the others' are
+read. Here a private text becomes a number on its own; a public column has a type by a rule over all
+of its rows, in any order.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from shoal.data.source import check_present, describe, duckdb, engine_errors, literal_name
+from shoal.errors import DataError, raise_alone
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from shoal.data.source import Engine, EngineColumn, EngineTable
+
+# What a column is for: numbers, numbers or truths (1 and 0), texts, public keys, or times.
+Kind: TypeAlias = Literal["number", "answer", "text", "key", "time"]
+
+_MOST_HEADER = 2**20
+_UTC = "timestamp('UTC')"
+_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+_TRUTH = r"^(?i:true|false)$"
+_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_TIME = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
+    r"(Z| UTC|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
+)
+_ALLOWED = {
+    "number": "a number or nothing in every row",
+    "answer": "a number, true, false or nothing in every row",
+    "time": "a date or time as in ISO 8601 or nothing in every row",
+}
+
+
+def read_texts(
+    path: str | os.PathLike[str], kinds: Mapping[str, Kind]
+) -> tuple[EngineTable, Engine]:
+    """Some columns of a CSV file, each cell read on its own.
+
+    Commas between cells, double quotes around them, UTF-8, names in the first line. A private
+    column is numbers or texts as its kind says; a public key is a whole number, a truth or a date
+    if every cell of the column is one, else a text: leading zeros, signs and fractions are text.
+
+    Args:
+        path: The file.
+        kinds: What each needed column is for.
+
+    Raises:
+        DataError: No such columns, a cell that is not of its column's kind, or no CSV.
+
+    Guarantees: G-CELLWISE.
+    """
+    known = header(path)
+    check_present(path, known, list(kinds))
+    with engine_errors(path):
+        backend = duckdb()
+        table = backend.read_csv(
+            literal_name(path),
+            columns={f"column_{at}": "VARCHAR" for at in range(len(known))},
+            auto_detect=False,
+            header=True,
+            delim=",",
+            quote='"',
+            escape='"',
+            hive_partitioning=False,
+            # In parts it would look for rows inside of quoted cells, and fail at some of them.
+            parallel=False,
+        )
+        texts = table.select(**{name: table[f"column_{known.index(name)}"] for name in kinds})
+        facts = _facts(texts, kinds, backend)
+    for name, kind in kinds.items():
+        if facts.get(f"{name} is bad"):
+            raise DataError(
+                f"the column {name!r} holds string", _ALLOWED[kind], "convert it, or clean the file"
+            )
+    with engine_errors(path):
+        columns = {name: _typed(texts[name], kind, facts, name) for name, kind in kinds.items()}
+        return texts.select(**columns), backend
+
+
+def header(path: str | os.PathLike[str]) -> list[str]:
+    """Names in the first line; they are not for messages, since the line may be a record.
+
+    Raises:
+        DataError: The file has no line of texts.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            start = file.read(_MOST_HEADER)
+        lines = io.StringIO(start, newline="")
+        names = next(csv.reader(lines, strict=True), [])
+        whole = len(start) < _MOST_HEADER or lines.tell() < len(start)
+    except (OSError, ValueError, csv.Error):
+        names, whole = [], False
+    if not names or not whole:
+        raise_alone(
+            DataError(
+                f"no columns in the first line of {describe(path)}"
+                + (", which is empty" if whole and not start else ""),
+                "a CSV file in UTF-8 whose first line names the columns, with commas between",
+                "check the file",
+            )
+        )
+    return names
+
+
+def _facts(table: EngineTable, kinds: Mapping[str, Kind], backend: Engine) -> dict[str, bool]:
+    """What holds of whole columns: which types all cells have, or that one is of no use."""
+    found: dict[str, bool] = {}
+    for name, kind in kinds.items():
+        if kind == "text":
+            continue
+        # Keys repeat: a rule that holds of each different cell holds of all of them.
+        column = table.select(name).distinct() if kind == "key" else table
+        asked = _asked(column[name], kind)
+        (answers,) = backend.to_pyarrow(column.agg(**asked)).to_pylist()
+        found |= {f"{name} is {what}": bool(each) for what, each in answers.items()}
+    return found
+
+
+def _asked(text: EngineColumn, kind: Kind) -> dict[str, EngineColumn]:
+    """What is asked of all cells of a column."""
+    import ibis
+
+    if kind in {"number", "answer"}:
+        # Blanks are looked for only where there is no number: this is most of the pass's time.
+        blank = ibis.ifelse(_number(text, kind).notnull(), ibis.literal(True), text.strip() == "")  # noqa: FBT003
+        return {"bad": ~_every(text, blank)}
+    asked = {"date": _every(text, text.re_search(_DAY), _is(text, "date"))}
+    if kind == "time":
+        return asked | {"bad": ~_every(text, text.re_search(_TIME), _is(text, _UTC))}
+    whole, truth = text.re_search(_WHOLE), text.re_search(_TRUTH)
+    return asked | {"int64": _every(text, whole), "boolean": _every(text, truth)}
+
+
+def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, bool], name: str) -> EngineColumn:
+    if kind in {"number", "answer"}:
+        return _number(text, kind)
+    for each in ("int64", "boolean", "date"):
+        if facts.get(f"{name} is {each}"):
+            return text.try_cast(each)
+    return text.try_cast(_UTC) if kind == "time" else text
+
+
+def _number(text: EngineColumn, kind: Kind) -> EngineColumn:
+    import ibis
+
+    number = text.try_cast("float64")  # blanks around a number are the engine's to skip
+    if kind == "number":
+        return number
+    word = text.strip().lower()
+    truth = ibis.cases((word == "true", 1.0), (word == "false", 0.0), else_=ibis.null("float64"))
+    return ibis.coalesce(number, truth)
+
+
+def _every(text: EngineColumn, *holds: EngineColumn) -> EngineColumn:
+    return (text.isnull() | reduce(and_, holds)).all()
+
+
+def _is(text: EngineColumn, kind: str) -> EngineColumn:
+    return text.try_cast(kind).notnull()

@@ -1,0 +1,328 @@
+"""The occupancy: how many records each user has in each cell. Public, sparse, anonymous."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from shoal import checks, documents
+from shoal.data import keys
+from shoal.errors import DataError, DocumentError, raise_alone
+from shoal.files import outputs
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+SCHEMA = "shoal.occupancy/1"
+# Sums of counts, and of their products with ticks, stay within 64 bits.
+# Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
+_MOST_RECORDS = 2**36
+_PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Public facts of an occupancy at a glance."""
+
+    users: int
+    cells: int
+    records: int
+    memberships: int
+    cells_per_user: int
+    count_quantiles: tuple[int, int, int, int, int]
+    users_per_cell: tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
+
+    Users are anonymous: their rows are ordered by what they contribute (most cells first, then
+    most records), so nothing in here, or in a file made from it, tells who is who. Users who
+    contribute the same have equal rows; which of these a user's values belong to is decided by the
+    order of the users' public keys, never by the order of the records.
+
+    Attributes:
+        cells: One row a cell with its key columns, sorted by key.
+        user: User of each membership, 0..L-1, ascending.
+        cell: Cell of each membership, 0..G-1, ascending within a user.
+        count: Records of the membership, at least 1.
+        origin: The file that was counted, which no output may replace; None if there is none.
+
+    Example:
+        >>> occupancy = Occupancy.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
+        >>> occupancy.totals.tolist(), occupancy.summary().cells_per_user
+        ([7, 1], 2)
+    """
+
+    cells: pa.Table
+    user: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    count: NDArray[np.int64]
+    origin: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_counts(
+        cls,
+        users: Sequence[Any] | NDArray[Any] | pa.Array[Any],
+        cells: Sequence[Any] | NDArray[Any] | pa.Array[Any] | pa.Table | Mapping[str, Any],
+        counts: Sequence[int] | NDArray[np.integer[Any]],
+    ) -> Occupancy:
+        """An occupancy from three columns of equal length, one row per user and cell.
+
+        Args:
+            users: Who; any discrete type. Names are not kept.
+            cells: Where; one column, or several by name.
+            counts: How many records, whole numbers of at least 1.
+
+        Raises:
+            DataError: Lengths differ, a null, a count below 1, a user twice in a cell, or no rows.
+        """
+        number = checks.array(counts)
+        if number is not None and number.size == 0:
+            raise _no_records()
+        table = keys.as_table(cells)
+        if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
+            kind = "mixed type" if number is None else f"type {number.dtype}"
+            raise DataError(f"counts are of {kind}", "whole numbers", "give one integer per row")
+        if float(number.astype(float).sum()) > _MOST_RECORDS:
+            raise DataError(
+                "counts of more records than any table holds",
+                f"at most {_MOST_RECORDS:,} in all",
+                "check the counts",
+            )
+        who = keys.as_array(users, "user")
+        if not len(who) == table.num_rows == len(number):
+            raise DataError(
+                f"{len(who)} users, {table.num_rows} cells and {len(number)} counts",
+                "three columns of one length",
+                "give one row per user and cell",
+            )
+        return build(who, table, number.astype(np.int64))[0]
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Occupancy of {self.n_users} users, {self.n_cells} cells>"
+
+    @property
+    def n_users(self) -> int:
+        """L, the number of users with at least one record."""
+        return int(self.user[-1]) + 1
+
+    @property
+    def n_cells(self) -> int:
+        """G, the number of cells with at least one record."""
+        return int(self.cells.num_rows)
+
+    @cached_property
+    def totals(self) -> NDArray[np.int64]:
+        """n_g: records of each cell."""
+        return _add_up(self.cell, self.count, self.n_cells)
+
+    @cached_property
+    def users_per_cell(self) -> NDArray[np.int64]:
+        """Users of each cell."""
+        return np.bincount(self.cell, minlength=self.n_cells).astype(np.int64)
+
+    @cached_property
+    def cells_per_user(self) -> NDArray[np.int64]:
+        """G_l: cells of each user."""
+        return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """One readable name a cell: its key columns joined by a middle dot."""
+        return keys.labels(self.cells)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
+        state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
+        for column in (self.user, self.cell, self.count):
+            state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        return state.hexdigest()
+
+    def summary(self) -> Summary:
+        """Users, cells, records, the most cells of one user (G_1) and quantiles of the counts.
+
+        Quantiles are minimum, lower quartile, median, upper quartile and maximum.
+        """
+        return Summary(
+            users=self.n_users,
+            cells=self.n_cells,
+            records=int(self.count.sum()),
+            memberships=len(self.count),
+            cells_per_user=int(self.cells_per_user.max()),
+            count_quantiles=_quartiles(self.count),
+            users_per_cell=_quartiles(self.users_per_cell),
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the occupancy as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the records, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        outputs.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Occupancy:
+        """Read an occupancy written by `save`.
+
+        Raises:
+            DocumentError: Missing, damaged, or of another schema.
+        """
+        return cls.from_document(documents.read(path, SCHEMA, "occupancy"))
+
+    def to_document(self) -> documents.Document:
+        """The occupancy as a JSON object; counts are packed integer arrays."""
+        return dict(self._document)
+
+    @cached_property
+    def _document(self) -> documents.Document:
+        return {
+            "schema": SCHEMA,
+            "cells": keys.to_document(self.cells),
+            "cells_per_user": documents.pack_integers(self.cells_per_user),
+            "cell": documents.pack_integers(self.cell),
+            "count": documents.pack_integers(self.count),
+            "fingerprint": self.fingerprint,
+        }
+
+    @classmethod
+    def from_document(cls, document: documents.Document) -> Occupancy:
+        """The inverse of `to_document`, checked against its fingerprint.
+
+        Raises:
+            DocumentError: A part is missing, damaged, or does not give the fingerprint.
+        """
+        found = documents.plain(document, "occupancy")
+        document = documents.check_schema(found, (SCHEMA,), "occupancy")
+        try:
+            table = keys.from_document(document["cells"])
+            lengths = documents.unpack_integers(document["cells_per_user"], "cells_per_user")
+            cell = documents.unpack_integers(document["cell"], "cell")
+            count = documents.unpack_integers(document["count"], "count")
+            stated = document["fingerprint"]
+        except (KeyError, TypeError):
+            raise_alone(_damaged())
+        sound = (
+            0 < len(lengths) <= len(cell) == len(count)
+            and 0 < lengths.min() <= lengths.max() <= len(cell) == lengths.sum()
+            and count.min() > 0
+            and len(np.unique(cell)) == table.num_rows == cell.max() + 1
+        )
+        if not sound:
+            raise _damaged()
+        user = np.repeat(np.arange(len(lengths)), lengths)
+        occupancy = cls(cells=table, user=user, cell=cell, count=count)
+        if occupancy.fingerprint != stated or document.keys() != _PARTS:
+            raise _damaged()
+        # Packing the same counts again would only take time.
+        vars(occupancy)["_document"] = dict(document)
+        return occupancy
+
+
+def build(
+    users: pa.Array[Any], cells: pa.Table, counts: NDArray[np.int64]
+) -> tuple[Occupancy, NDArray[np.int64]]:
+    """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
+
+    Users come by what they contribute, ties by key: mechanisms treat users of equal counts
+    differently (arrays, suppressed users), so that an order by rows would let one user's values,
+    which rows may follow, change the part that others have.
+
+    Args:
+        users: One user key a row, no nulls.
+        cells: The cell's key columns, one row a membership, no nulls.
+        counts: Records of each row.
+
+    Returns:
+        The occupancy, and the permutation p such that membership i is row p[i].
+
+    Raises:
+        DataError: No rows, a null, a count below 1, or a user twice in one cell.
+    """
+    if len(counts) == 0:
+        raise _no_records()
+    if int(counts.min()) < 1:
+        raise DataError("a count below 1", "counts of at least 1", "leave empty rows out")
+    who = keys.encode(users, "user")
+    table, where = keys.encode_cells(cells)
+    n_users, n_cells = int(who.max()) + 1, table.num_rows
+    order, rows = _by_user(who, where, n_users, n_cells)
+    mark = _mix(where[order].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    mark = _mix(mark ^ counts[order].astype(np.uint64))
+    starts = rows[:-1]
+    # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
+    rank = np.lexsort(
+        (
+            np.add.reduceat(mark, starts),
+            -np.add.reduceat(counts[order], starts),
+            -np.diff(rows),
+        )
+    )
+    lengths = np.diff(rows)[rank]
+    within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    order = order[np.repeat(starts[rank], lengths) + within]
+    user = np.repeat(np.arange(n_users), lengths)
+    return Occupancy(cells=table, user=user, cell=where[order], count=counts[order]), order
+
+
+def _by_user(
+    who: NDArray[np.int64], where: NDArray[np.int64], n_users: int, n_cells: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    position = np.arange(1, len(who) + 1)
+    matrix = sp.coo_array((position, (who, where)), shape=(n_users, n_cells)).tocsr()
+    matrix.sort_indices()
+    if matrix.nnz != len(who):
+        raise DataError(
+            "a user occurs twice in one cell", "one row per user and cell", "add the counts up"
+        )
+    return matrix.data.astype(np.int64) - 1, matrix.indptr.astype(np.int64)
+
+
+def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    # A fixed 64-bit scrambler (splitmix64): it only has to order rows the same way everywhere.
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def _add_up(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, index, amount)
+    return total
+
+
+def _quartiles(values: NDArray[np.int64]) -> tuple[int, int, int, int, int]:
+    found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
+    low, first, middle, third, high = (int(value) for value in found)
+    return low, first, middle, third, high
+
+
+def _no_records() -> DataError:
+    return DataError("no records", "at least one record", "check the source and its filters")
+
+
+def _damaged() -> DocumentError:
+    return DocumentError(
+        "the occupancy is damaged", "a document written by shoal", "write the file again"
+    )

@@ -1,0 +1,287 @@
+"""The public outcome space: finitely many levels, and how an outcome comes to lie on one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import checks
+from shoal.checks.python_objects import untyped
+from shoal.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+FEWEST_LEVELS, MOST_LEVELS = 2, 256
+ROUNDINGS = ("random", "nearest")
+# Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
+# estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
+_LARGEST, _SMALLEST, _NARROWEST = 1e50, 1e-50, 1e-9
+# Half of a level on either side would make two levels one.
+_UNIT = 2.0**-53
+_MOST_COUNT = 2**53
+
+
+@dataclass(frozen=True)
+class Space:
+    """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
+
+    An outcome on a level stays there. Between two levels, `random` rounding goes up with the
+    probability that keeps the mean (no bias, at most a quarter of the squared gap more variance),
+    and `nearest` moves each outcome by at most half a gap, which bounds the bias of every mean.
+    Rounding uses a unit's own outcome and fair bits alone, so it costs no privacy.
+
+    Attributes:
+        levels: The numbers that outcomes may be, 2 to 256 of them.
+        rounding: `random` or `nearest`.
+        labels: Names of the levels if outcomes are texts, else None.
+
+    Raises:
+        InputError: Fewer than two levels, not finite, not ascending, beyond 1e50, closer together
+            than 1e-50 or than 1e-9 of the largest, or unusable labels.
+
+    Example:
+        >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
+        ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (0.0, 2.5, 5.0, 7.5, 10.0))
+    """
+
+    levels: tuple[float, ...]
+    rounding: str = "random"
+    labels: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        given = checks.items(self.levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        # Zero has one sign: the same levels are the same question.
+        levels = tuple(checks.number(each, "levels") + 0.0 for each in given)
+        rising = all(a < b for a, b in itertools.pairwise(levels))
+        if not all(map(math.isfinite, levels)) or not rising:
+            raise _bad_levels("levels that do not rise")
+        _check_width(levels)
+        checks.choice(self.rounding, ROUNDINGS, "rounding")
+        object.__setattr__(self, "levels", levels)
+        self._check_labels()
+
+    @classmethod
+    def binary(cls) -> Space:
+        """0 and 1; also for booleans."""
+        return cls((0.0, 1.0))
+
+    @classmethod
+    def counts(cls, least: int, most: int) -> Space:
+        """Whole numbers from the least to the most.
+
+        Raises:
+            InputError: Not two whole numbers, or not 2 to 256 levels.
+        """
+        ends = {"least": -_MOST_COUNT, "most": _MOST_COUNT}
+        low, high = (checks.whole(each, "levels end", **ends) for each in (least, most))
+        if not FEWEST_LEVELS <= high - low + 1 <= MOST_LEVELS:
+            raise _bad_levels("another number of levels")
+        return cls(tuple(float(level) for level in range(low, high + 1)))
+
+    @classmethod
+    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
+        """Named levels in rising order, with scores 0, 1, ... unless given.
+
+        Example:
+            >>> Space.ordinal(["no", "perhaps", "yes"]).levels
+            (0.0, 1.0, 2.0)
+        """
+        named = checks.items(labels, "labels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        numbers = range(len(named)) if scores is None else scores
+        return cls(tuple(checks.items(numbers, "scores")), labels=tuple(named))
+
+    @classmethod
+    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
+        """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
+
+        Raises:
+            InputError: Bounds that do not rise, or fewer than two levels.
+        """
+        size = checks.whole(number, "number", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        low, high = cls((lo, hi)).levels
+        return cls(tuple(np.linspace(low, high, size).tolist()), rounding)
+
+    @property
+    def size(self) -> int:
+        """K."""
+        return len(self.levels)
+
+    @property
+    def width(self) -> float:
+        """From the lowest level to the highest, in the outcome's unit."""
+        return self.levels[-1] - self.levels[0]
+
+    @property
+    def rounding_bias(self) -> float:
+        """Most that rounding moves a mean of outcomes within the outer levels: 0 if random."""
+        return 0.0 if self.rounding == "random" else float(np.diff(self.levels).max()) / 2
+
+    @property
+    def array(self) -> NDArray[np.float64]:
+        """The levels."""
+        return np.array(self.levels)
+
+    def coarse(self, number: int) -> tuple[int, ...]:
+        """Positions of some of the levels, evenly spaced, the outer ones included.
+
+        Example:
+            >>> Space.counts(0, 10).coarse(3)
+            (0, 5, 10)
+        """
+        many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
+        return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
+
+    def numbers(self, outcomes: Any) -> NDArray[np.float64]:  # noqa: ANN401
+        """Outcomes as numbers, NaN where one is missing. Private.
+
+        Raises:
+            DataError: Not one column of numbers, booleans, or known labels; Python objects, unless
+                they are labels.
+
+        Guarantees: G-CELLWISE.
+        """
+        import pyarrow as pa
+
+        from shoal.checks.floats import floats, floats_of, listed
+
+        if untyped(outcomes) and self.labels is None:
+            raise DataError(
+                "outcomes that are Python objects",
+                "a column of one type for all its cells, such as float64",
+                "convert them first, for example with astype(float)",
+            )
+        try:
+            plain = listed(outcomes)
+            if plain and self.labels is None:
+                return floats_of(outcomes)
+            array = _in_arrow(outcomes, texts=plain or untyped(outcomes))
+            if self.labels is not None:
+                return self._labelled(array.cast(pa.string()))
+            found = floats(array)
+        except Exception:  # noqa: BLE001
+            # The text of the engine's error may hold an outcome.
+            found = None
+        if found is None or found.ndim != 1:
+            raise _bad_outcomes(self.labels is not None)
+        return found
+
+    def encode(
+        self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Sequence[int]
+    ) -> NDArray[np.int64]:
+        """The position among the kept levels of each outcome. Private.
+
+        Args:
+            numbers: Finite outcomes.
+            words: One fair word for each.
+            kept: Positions of the levels that are used, the outer ones included.
+        """
+        levels = self.array
+        value = np.clip(numbers, levels[0], levels[-1])
+        if self.rounding == "nearest":
+            middles = levels[:-1] + np.diff(levels) / 2
+            value = levels[np.searchsorted(middles, value, side="right")]
+        used = levels[list(kept)]
+        below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
+        share = (value - used[below]) / np.diff(used)[below]
+        return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
+
+    def to_document(self) -> dict[str, Any]:
+        """The space as a JSON object."""
+        return {
+            "levels": list(self.levels),
+            "rounding": self.rounding,
+            "labels": None if self.labels is None else list(self.labels),
+        }
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Space:
+        """The inverse of `to_document`."""
+        labels = document["labels"]
+        named = None if labels is None else tuple(labels)
+        return cls(tuple(document["levels"]), document["rounding"], named)
+
+    def _labelled(self, array: Any) -> NDArray[np.float64]:  # noqa: ANN401
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        labels = pa.array(list(self.labels or ()), pa.string())
+        place: Any = pc.index_in(array, value_set=labels)
+        if place.null_count != array.null_count:
+            raise _bad_outcomes(labelled=True)
+        codes = place.fill_null(len(labels)).to_numpy(zero_copy_only=False)
+        return np.asarray(np.append(self.array, np.nan)[codes])
+
+    def _check_labels(self) -> None:
+        if self.labels is None:
+            return
+        labels = [
+            checks.text(each, "a label")
+            for each in checks.items(self.labels, "labels", most=MOST_LEVELS)
+        ]
+        object.__setattr__(self, "labels", tuple(labels))
+        if len(set(labels)) != len(labels) or len(labels) != len(self.levels):
+            raise InputError(
+                "labels that are not one text for each level",
+                "different, non-empty texts, as many as levels",
+                'give for example Space.ordinal(["no", "yes"])',
+            )
+
+
+def _in_arrow(outcomes: Any, *, texts: bool) -> Any:  # noqa: ANN401
+    """Outcomes as an array of Arrow, of the type that they have; of objects each is a text."""
+    import pyarrow as pa
+
+    array = outcomes
+    if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
+        array = pa.array(outcomes, type=pa.string() if texts else None, from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def check_space(space: object) -> Space:
+    """A space, or an error that says what one is.
+
+    Raises:
+        InputError: Something else.
+
+    Example:
+        >>> check_space(Space.binary()).size
+        2
+    """
+    return checks.instance(space, Space, "space", "give for example trials.Space.binary()")
+
+
+def _check_width(levels: tuple[float, ...]) -> None:
+    largest, width = max(map(abs, levels)), levels[-1] - levels[0]
+    if largest > _LARGEST:
+        raise _bad_levels(f"levels beyond {_LARGEST:g}")
+    if width < max(_SMALLEST, _NARROWEST * largest):
+        raise InputError(
+            "levels that are all but the same number",
+            f"a width of at least {_SMALLEST:g}, and {_NARROWEST:g} of the largest level",
+            "take a public number off all outcomes, or give them in another unit",
+        )
+
+
+def _bad_levels(got: str) -> InputError:
+    return InputError(
+        got,
+        f"{FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising",
+        "give for example Space.binary() or Space.bins(0, 100, 11)",
+    )
+
+
+def _bad_outcomes(labelled: bool) -> DataError:  # noqa: FBT001
+    return DataError(
+        "outcomes of another kind",
+        "one of the space's labels in every row" if labelled else "one number in every row",
+        "convert the outcomes, or give another space",
+    )

@@ -1,0 +1,244 @@
+"""Where records are: files, tables in memory, or a table of any Ibis backend."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from shoal import checks
+from shoal.checks.roles import check_arrays
+from shoal.data.query_logs import silent_query_logs
+from shoal.errors import DataError, InputError, ShoalError, raise_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+# Ibis ships no types that a checker could use: these names say what is meant.
+EngineTable = Any
+EngineColumn = Any
+Engine = Any
+
+_PARQUET, _CSV = (".parquet", ".pq"), ".csv"
+
+
+@contextmanager
+def engine_errors(source: object) -> Iterator[None]:
+    """Turn any exception of an engine into one of ours; its text may hold private values.
+
+    Raises:
+        DataError: The engine failed.
+    """
+    try:
+        with silent_query_logs():
+            yield
+    except ShoalError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        raise_alone(
+            DataError(
+                f"the engine could not read {describe(source)} ({type(error).__name__})",
+                "readable records whose columns have one type each",
+                "check the source with the engine's own tools",
+            )
+        )
+
+
+def place_of(source: object) -> str | None:
+    """Where the file of a source is, whatever the working folder will be; None for tables.
+
+    Example:
+        >>> place_of("a.csv") == os.path.abspath("a.csv"), place_of(3)
+        (True, None)
+    """
+    try:
+        # Not resolved: a link and what it leads to are both what is read.
+        return os.path.abspath(checks.path(source))  # noqa: PTH100
+    except InputError:
+        return None
+
+
+def connect(source: object) -> tuple[EngineTable, Engine]:
+    """An Ibis table and the engine that runs it; DuckDB for Parquet files and tables in memory.
+
+    Raises:
+        DataError: A missing file, another ending, or a source that cannot be read.
+        InputError: Another kind of source.
+    """
+    if isinstance(source, str | os.PathLike):
+        _check_file(Path(source))
+        with engine_errors(source):
+            backend = duckdb()
+            return backend.read_parquet(literal_name(source), hive_partitioning=False), backend
+    module = type(source).__module__.split(".")[0]
+    with engine_errors(source):
+        import ibis
+
+        if isinstance(source, ibis.Table):
+            return source, source.get_backend()
+        if _is_frame(source):
+            return ibis.memtable(source), duckdb()
+        if module == "pyspark":
+            return _spark(source)
+    raise InputError(
+        f"records of type {type(source).__name__}",
+        "a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
+        "convert them to one of these",
+    )
+
+
+def check_present(source: object, known: Sequence[str], needed: Sequence[str]) -> None:
+    """Refuse columns that are not there, and names that an engine could take for another column's.
+
+    Engines fold the case of names: of `speed` and `SPEED` in one table, they read either.
+
+    Raises:
+        DataError: No such column, or several whose names differ in case alone.
+    """
+    folded = Counter(name.casefold() for name in known)
+    for name in needed:
+        if name not in known:
+            raise DataError(
+                f"no column {name!r} in {describe(source)}",
+                _names(source, known),
+                "check the spelling",
+            )
+        if folded[name.casefold()] > 1:
+            raise DataError(
+                f"columns of {describe(source)} that are called {name!r} but for case",
+                "names that differ in more than case, which engines do not tell apart",
+                "rename one of them",
+            )
+
+
+def check_frame(
+    source: Any,  # noqa: ANN401
+    private: Mapping[str, str | None],
+    public: Mapping[str, str | Sequence[str] | None],
+) -> None:
+    """Refuse a table in memory that holds one column under two names, in both kinds of roles.
+
+    Raises:
+        InputError: A private column is a public one, too.
+        DataError: The table cannot be read.
+    """
+    source = held(source)
+    if not _is_frame(source):
+        return
+    for role, name in private.items():
+        for other, given in public.items():
+            for each in [given] if isinstance(given, str) else given or ():
+                with engine_errors(source):
+                    columns = None if name is None else source[name], source[each]
+                check_arrays({role: columns[0]}, {other: columns[1]})
+
+
+def in_memory(table: EngineTable) -> bool:
+    """Whether a table is held in this process already, so that streaming it saves nothing."""
+    import ibis.expr.operations as ops
+
+    return isinstance(table.op(), ops.InMemoryTable)
+
+
+def held(source: Any) -> Any:  # noqa: ANN401
+    """The table in memory behind a table of Ibis, if it is one and nothing else."""
+    if type(source).__module__.split(".")[0] != "ibis" or not in_memory(source):
+        return source
+    return getattr(source.op().data, "obj", source)
+
+
+def engine_name(table: EngineTable) -> str:
+    """Name of the engine that runs a table; tables in memory run in the embedded DuckDB."""
+    return "duckdb" if in_memory(table) else str(table.get_backend().name)
+
+
+def engine_call(name: str, argument: EngineColumn, kind: str = "int64") -> EngineColumn:
+    """A function of the engine by its name, where Ibis has none of the same meaning."""
+    import ibis
+
+    def function(argument: object) -> object:
+        """Run by the engine, never here."""
+        raise NotImplementedError
+
+    builtin = ibis.udf.scalar.builtin(name=name, signature=((argument.type(),), kind))
+    return builtin(function)(argument)
+
+
+def describe(source: object) -> str:
+    """A source in public words: its path, or what kind of table it is."""
+    if isinstance(source, str | os.PathLike):
+        return repr(os.fspath(source))
+    return f"the {type(source).__module__.split('.')[0]} table"
+
+
+def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a source is a CSV file, by its ending.
+
+    Raises:
+        DataError: There is no such file.
+    """
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != _CSV:
+        return False
+    _check_file(Path(source))
+    return True
+
+
+def literal_name(path: str | os.PathLike[str]) -> str:
+    """A name for DuckDB that is one file: no pattern, and no address of another machine."""
+    return re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100
+
+
+def duckdb() -> Engine:
+    """The embedded engine; nothing is fetched from the network behind the user's back."""
+    import ibis
+
+    return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
+
+
+def collected(source: Any) -> Any:  # noqa: ANN401
+    """A table in memory for what becomes one: a lazy Polars frame, or Ibis's table of one."""
+    with engine_errors(source):
+        if type(source).__module__.split(".")[0] == "polars" and hasattr(source, "collect"):
+            return source.collect()
+    return source
+
+
+def _names(source: object, known: Sequence[str]) -> str:
+    if is_csv(source):
+        # Without a line of names the first record would be told.
+        return f"one of the {len(known)} columns that the first line names, with commas between"
+    return f"one of {', '.join(sorted(known))}"
+
+
+def _check_file(path: Path) -> None:
+    if path.suffix.lower() not in {*_PARQUET, _CSV}:
+        raise DataError(
+            f"records in {os.fspath(path)!r}",
+            f"a file that ends in {', '.join([*_PARQUET, _CSV])}",
+            "convert it, or give a table",
+        )
+    try:
+        there = path.is_file()
+    except OSError:
+        # Such as a name that is longer than any file's.
+        there = False
+    if not there:
+        what = "a folder" if os.path.isdir(path) else "no file"  # noqa: PTH112  never raises
+        raise DataError(f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path")
+
+
+def _is_frame(source: object) -> bool:
+    return type(source).__module__.split(".")[0] in {"pyarrow", "pandas", "polars"}
+
+
+def _spark(frame: Any) -> tuple[EngineTable, Engine]:  # noqa: ANN401
+    import ibis
+
+    backend = ibis.pyspark.connect(frame.sparkSession)
+    name = f"shoal_{id(frame):x}"
+    frame.createOrReplaceTempView(name)
+    return backend.table(name), backend

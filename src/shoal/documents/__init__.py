@@ -1,0 +1,118 @@
+"""JSON documents with a versioned schema: canonical bytes, packed integer arrays.
+
+Every file shoal writes (occupancy, plan, manifest) is one JSON object whose `schema` names
+its kind and version. Equal contents have equal bytes, and no other bytes are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from contextlib import suppress
+
+from shoal import checks
+from shoal.documents.json_schema import fits
+from shoal.documents.packed import pack_integers, unpack_integers
+from shoal.documents.strict_json import MOST_BYTES, Document, canonical_bytes, plain, strict
+from shoal.errors import DocumentError, InputError
+
+# What a ledger's file starts with.
+_DATABASE = b"SQLite format 3\0"
+# Of a path in a message.
+_LONGEST = 300
+
+__all__ = [
+    "Document",
+    "canonical_bytes",
+    "check_schema",
+    "digest",
+    "pack_integers",
+    "parse",
+    "plain",
+    "read",
+    "read_bytes",
+    "unpack_integers",
+]
+
+
+def digest(document: Document) -> str:
+    """SHA-256 of the canonical bytes, in hexadecimal."""
+    return hashlib.sha256(canonical_bytes(document)).hexdigest()
+
+
+def parse(text: bytes, schema: str | tuple[str, ...], what: str) -> Document:
+    """Read a document and check that its schema is the expected one, or one of several.
+
+    Raises:
+        DocumentError: Not canonical JSON, not an object, or another kind or version.
+    """
+    return check_schema(strict(text, what), (schema,) if isinstance(schema, str) else schema, what)
+
+
+def check_schema(document: object, schemas: tuple[str, ...], what: str) -> Document:
+    """Refuse what is no object of one of some schemas, or does not fit its schema at any depth.
+
+    Raises:
+        DocumentError: Another kind or version, or a part that is unknown, missing or ill-typed.
+    """
+    named = " or ".join(schemas)
+    if not isinstance(document, dict) or document.get("schema") not in schemas:
+        raise DocumentError(
+            f"{what} is not of the schema {named}",
+            f"a JSON object whose schema is {named}",
+            "check that this is the right file and the right version of shoal",
+        )
+    return fits(document, what.partition(" ")[0])
+
+
+def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:
+    """Read a document from a file.
+
+    Raises:
+        DocumentError: Missing, unreadable, a ledger, or not of the schema.
+    """
+    data, name = read_bytes(path, what), f"{what} {checks.shown(os.fspath(path), _LONGEST)}"
+    if data.startswith(_DATABASE):
+        raise DocumentError(
+            f"{name} is a database, such as a ledger",
+            f"a {what} written by shoal",
+            "look at a ledger with `shoal ledger show LEDGER`, and check a manifest against it with"
+            " `shoal verify MANIFEST --ledger LEDGER`",
+        )
+    return parse(data, schema, name)
+
+
+def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
+    """The contents of a regular file; never waits for a pipe or a device.
+
+    Raises:
+        DocumentError: Missing, unreadable, no regular file, or too large.
+    """
+    why, name = "no usable path", checks.shown(path, _LONGEST)
+    with suppress(InputError):
+        place = checks.path(path)
+        name = checks.shown(place, _LONGEST)
+        try:
+            return _contents(place)
+        except OSError as error:
+            why = str(error.strerror)
+    raise DocumentError(
+        f"{what} {name} cannot be read ({why})", "a readable regular file", "check the path"
+    )
+
+
+def _contents(path: str) -> bytes:
+    # Opening a pipe for reading waits for a writer unless it is told not to.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+        os.close(handle)
+        raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
+    with os.fdopen(handle, "rb") as stream:
+        data: bytes | None = stream.read(MOST_BYTES + 1)
+    if data is None or len(data) > MOST_BYTES:
+        # Some files of the system wait, or never end, and say that they are regular ones.
+        raise OSError(0, "no data" if data is None else "too large")
+    return data

@@ -1,0 +1,256 @@
+"""Files on their way out: whole or not at all, and never over what is there unless asked to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import tempfile
+import unicodedata
+from contextlib import closing, suppress
+from pathlib import Path
+
+from shoal import checks
+from shoal.errors import DocumentError, InputError
+from shoal.files.fork_gate import GATE
+
+# What SQLite keeps beside a database, and DuckDB: a file that is called so may be taken for a part
+# of it, played into it and deleted.
+LEDGER_PARTS = ("-journal", "-wal", "-shm")
+PARTS = (*LEDGER_PARTS, ".wal")
+# https://www.sqlite.org/fileformat.html: the first bytes, the application's own, and zeros.
+_IN_ALL_LEDGERS = ((0, b"SQLite format 3\0"), (68, b"Shoa" + bytes(20)))
+_START = 100
+# A database of DuckDB and a file of Parquet; what shoal writes has a mark near its end.
+_DUCKDB, _PARQUET, MARK = b"DUCK", b"PAR1", b"shoal.output"
+_END = 2**16
+# Of a name: file systems take 255 bytes, and a draft has a longer one.
+_LONGEST = 230
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = False) -> None:
+    """Make a file in one step: readers see nothing or all of it, never a part.
+
+    Where the file system has no hard links, a new file is filled under its own name.
+
+    Args:
+        path: Where to.
+        data: The contents.
+        overwrite: Replace a file that is there. A ledger is never replaced.
+
+    Raises:
+        DocumentError: There is a file already, the place cannot be written, or the disk is full.
+
+    Guarantees: G-OUTPUTS.
+
+    Example:
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> write_bytes(folder.name + "/a.json", b"{}")
+        >>> write_bytes(folder.name + "/a.json", b"[]", overwrite=True)
+        >>> Path(folder.name + "/a.json").read_bytes()
+        b'[]'
+        >>> folder.cleanup()
+    """
+    target = place_of(path)
+    check_free(target, overwrite=overwrite)
+    handle, draft = _beside(target)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            _fill(stream.fileno(), data)
+        umask = os.umask(0)
+        os.umask(umask)
+        draft.chmod(0o666 & ~umask)
+        if overwrite:
+            # A ledger may have been made here since the first look.
+            check_free(target, overwrite=True)
+            draft.replace(target)
+        else:
+            _take(draft, target, data)
+    except FileExistsError:
+        failure = _there(target)
+    except OSError as error:
+        failure = _unwritable(target, error)
+    else:
+        return
+    finally:
+        draft.unlink(missing_ok=True)
+    raise failure
+
+
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """A path that can be written to, as far as its text tells.
+
+    Raises:
+        DocumentError: No path, or the name of a part of a database.
+    """
+    try:
+        target = Path(checks.path(path))
+    except InputError:
+        target = None
+    if target is None or max(map(len, target.parts), default=0) > _LONGEST:
+        raise DocumentError(
+            f"a place to write to of type {type(path).__name__} that is no path",
+            "a text or a path",
+            "give a file name",
+        )
+    if is_part(target.name):
+        raise DocumentError(
+            f"an output named {os.fspath(target)!r}",
+            f"a name that does not end in {', '.join(PARTS)}: databases keep such files",
+            "choose another name",
+        )
+    return target
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of this name is a part of a ledger or of another database beside it.
+
+    Letters are compared as file systems do that fold case.
+
+    Example:
+        >>> is_part("a.ledger-journal"), is_part("A.DUCKDB.WAL"), is_part("journal.ledger")
+        (True, True, False)
+    """
+    return unicodedata.normalize("NFKC", name).casefold().endswith(PARTS)
+
+
+def check_free(target: Path, *, overwrite: bool) -> None:
+    """Refuse a place where something is that must not be replaced.
+
+    Raises:
+        DocumentError: A file and no `overwrite`, a ledger or records, or no regular file.
+    """
+    if not os.path.lexists(target):
+        return
+    if target.exists() and not target.is_file():
+        raise DocumentError(
+            f"{os.fspath(target)!r} is no regular file", "a file or a new name", "choose another"
+        )
+    if not overwrite:
+        raise _there(target)
+    if target.exists() and (is_database(target) or _holds_records(target)):
+        raise DocumentError(
+            f"{os.fspath(target)!r} is a ledger or another database, or somebody's Parquet file",
+            "any other file: a ledger or a file of records is never replaced",
+            "choose another name",
+        )
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place where `write_bytes` could not make a file, before any work is done for it.
+
+    Raises:
+        DocumentError: The folder is missing or not writable.
+    """
+    handle, draft = _beside(place_of(path))
+    os.close(handle)
+    draft.unlink()
+
+
+def is_database(path: Path) -> bool:
+    """Whether a regular file is a database of SQLite, as ledgers are, or cannot be told from one.
+
+    SQLite itself looks: to close any other handle of the file would drop the locks that this
+    process may hold on it. A damaged start, which SQLite does not know, is compared with that of a
+    ledger.
+
+    Example:
+        >>> is_database(Path(__file__))
+        False
+    """
+    try:
+        if path.stat().st_size == 0:
+            return False
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=0)) as found:
+            found.execute("PRAGMA application_id").fetchone()
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        return code & 0xFF != sqlite3.SQLITE_NOTADB or _starts_like_a_ledger(path)
+    except (OSError, ValueError):
+        return True
+    return True
+
+
+def _holds_records(path: Path) -> bool:
+    """Whether a file that is no database of SQLite is one of DuckDB, or Parquet by others."""
+    try:
+        with GATE, path.open("rb") as stream:
+            start = stream.read(_START)
+            stream.seek(max(0, path.stat().st_size - _END))
+            end = stream.read(_END)
+    except OSError:
+        return True
+    return start[8:12] == _DUCKDB or (start.startswith(_PARQUET) and MARK not in end)
+
+
+def _starts_like_a_ledger(path: Path) -> bool:
+    """Whether three of five bytes that all ledgers have in common are there.
+
+    No operation on a ledger goes on in this process meanwhile, whose locks would be dropped.
+    """
+    try:
+        with GATE, path.open("rb") as stream:
+            start = stream.read(_START)
+    except OSError:
+        return True
+    same = sum(
+        start[at : at + 1] == bytes([byte])
+        for first, part in _IN_ALL_LEDGERS
+        for at, byte in enumerate(part, first)
+    )
+    return 5 * same >= 3 * sum(len(part) for _, part in _IN_ALL_LEDGERS)
+
+
+def _take(draft: Path, target: Path, data: bytes) -> None:
+    """Give a finished draft its name unless somebody has it, also if they took it a moment ago."""
+    try:
+        os.link(draft, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+    else:
+        return
+    handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        _fill(handle, data)
+    except OSError:
+        with suppress(OSError):
+            target.unlink()
+        raise
+    finally:
+        os.close(handle)
+
+
+def _fill(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+    os.fsync(handle)
+
+
+def _beside(target: Path) -> tuple[int, Path]:
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+    except (OSError, ValueError) as error:
+        failure = _unwritable(target, error)
+    else:
+        return handle, Path(name)
+    raise failure
+
+
+def _there(target: Path) -> DocumentError:
+    return DocumentError(
+        f"there is a file {os.fspath(target)!r} already",
+        "a new name, or --force (overwrite=True in Python) to replace it",
+        "choose another name",
+    )
+
+
+def _unwritable(target: Path, error: OSError | ValueError) -> DocumentError:
+    return DocumentError(
+        f"{os.fspath(target)!r} cannot be written ({getattr(error, 'strerror', 'bad name')})",
+        "a file in a writable folder with free space",
+        "choose another path or make room",
+    )

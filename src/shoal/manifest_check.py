@@ -1,0 +1,44 @@
+"""Whether a manifest tells the truth, alone or beside the ledger that is said to hold it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.privacy.ledger.ledger import Ledger
+from shoal.verification import verify as second_opinion
+
+if TYPE_CHECKING:
+    import os
+
+    from shoal.documents import Document
+    from shoal.verification.verdict import Verdict
+
+
+def verify(
+    manifest: str | os.PathLike[str] | Document,
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+) -> Verdict:
+    """Recompute epsilon and every certificate of a manifest from it alone.
+
+    Args:
+        manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased
+            mean.
+        ledger: Check, too, that this ledger, or the one at this path, holds and recorded these
+            very bytes, for this request and unit, at no less than what they cost.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not a manifest, or a part is missing or damaged.
+        LedgerError: The ledger is missing or cannot be read.
+
+    Example:
+        >>> verify({"schema": "another"})
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: manifest is not of the schema ...
+    """
+    if ledger is not None and not isinstance(ledger, Ledger):
+        ledger = Ledger.open(ledger)
+    return second_opinion.verify(manifest, ledger=ledger)

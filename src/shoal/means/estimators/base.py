@@ -1,0 +1,133 @@
+"""What every estimator of an unbounded mean has in common."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from shoal.means.estimators.grid import saturated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal.means.estimators.weights import Weights
+    from shoal.privacy.budget import Budget
+    from shoal.privacy.noise import Randomness
+    from shoal.theory.clipping import Moments
+
+# Certificates are computed in floating point: this covers their roundings.
+OUTWARD = 1 + 2.0**-40
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What one run of a mechanism gives, public.
+
+    Attributes:
+        value: The estimate, exactly.
+        failed: Whether the coarse step failed; None if there is none.
+    """
+
+    value: Fraction
+    failed: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator(ABC):
+    """A frozen description of one estimator: public facts alone.
+
+    It estimates the common mean of independent users from one value each. Its privacy holds for
+    any values; its certificates hold for users whose values keep the moments.
+
+    **No law depends on the order of users of equal weight**, so that rows may serve as users though
+    their order may follow the values. Fair words are independent and alike, so dealing them to
+    users in another order changes no probability. Sums of whole numbers, `fsum` and sorted bins are
+    the same in any order of pairs of a value and its words; who is in which part of a split is
+    decided by words, not by places. So a draw is a function of the multiset of these pairs, and its
+    law one of the multiset of values, and neighbours differ in one of them. Words of a
+    split collide with a chance of at most 2^-69: see `Weights.shuffled`.
+
+    Attributes:
+        weights: Of the users, ascending.
+        moments: Public bounds on central moments.
+    """
+
+    weights: Weights
+    moments: Moments
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def loss(self) -> Budget:
+        """The exact privacy loss of every user."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Mapping[str, int | str]:
+        """Whole numbers (or text of fractions) that describe it, besides weights and moments."""
+
+    @property
+    @abstractmethod
+    def noise_scale(self) -> float:
+        """Scale of the Laplace noise on the estimate, in the value's unit; 0 if there is none."""
+
+    @property
+    @abstractmethod
+    def bias_bound(self) -> float:
+        """Most that the estimate's expectation is off, in the value's unit."""
+
+    @property
+    @abstractmethod
+    def variance_bound(self) -> float:
+        """Most variance of the estimate, in the value's unit squared."""
+
+    @property
+    def mse_bound(self) -> float:
+        """Largest mean squared error, in the value's unit squared."""
+        return (self.variance_bound + self.bias_bound**2) * OUTWARD
+
+    @property
+    def rmse_bound(self) -> float:
+        """Largest root mean squared error, in the value's unit."""
+        return math.sqrt(self.mse_bound) * OUTWARD
+
+    @property
+    def standard_error(self) -> float:
+        """Largest standard deviation of the estimate, in the value's unit."""
+        return math.sqrt(self.variance_bound) * OUTWARD
+
+    def half_interval(self, confidence: float) -> float:
+        """Half-width of an interval that covers the mean, by Chebyshev's inequality.
+
+        P[|estimate - expectation| >= k sd] <= 1/k^2, and the expectation is off by the bias.
+        """
+        return self.bias_bound + self.standard_error / math.sqrt(1 - confidence) * OUTWARD
+
+    def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
+        """Draw the estimate.
+
+        Args:
+            values: One finite number a user, in the order of the weights. Private.
+            source: Of randomness.
+        """
+        return self.runs(values[None, :], source)[0]
+
+    def runs(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+        """Independent runs on several data sets at once; a release is one run.
+
+        Args:
+            values: Shape (runs, users).
+            source: Of randomness.
+        """
+        return self._draw(saturated(values), source)
+
+    @abstractmethod
+    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+        """One result a row."""

@@ -1,0 +1,214 @@
+"""The mean of a symmetric distribution, exactly unbiased, without any interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
+from shoal.means.estimators.coarse import FARTHEST, FINE, Places
+from shoal.means.estimators.failure_probability import Setting
+from shoal.means.estimators.middle import MOST_TICKS, ticks
+from shoal.means.estimators.sampled import sampled_means
+from shoal.privacy.budget import Budget, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from shoal.means.estimators.coarse import Coarse
+    from shoal.means.estimators.middle import Middle
+    from shoal.means.estimators.noisy_sum import NoisySum
+    from shoal.means.estimators.sampled import Chance
+    from shoal.means.estimators.weights import Weights
+    from shoal.privacy.noise import Randomness
+
+_FINAL, _ORDER = 7, 9
+# Farther means would be too near to where values are cut off, in bins.
+_MOST_BINS = FARTHEST / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetric(Estimator):
+    """A coarse guess, then a mean clipped to guess -+ c: (epsilon, delta), paper 004, Algorithm 2.
+
+    **Unbiased** for every symmetric distribution. Mirroring all values about the centre mirrors the
+    guess (`Coarse`), then every clipped and rounded value: ticks are counted from the guess, and a
+    value is an even and the guess an odd multiple of 2^-61 bins, so that none is halfway between
+    ticks and rounding is odd. Noise is symmetric. So the law of the estimate, where the coarse step
+    succeeds, is symmetric about the centre; where it fails the values' law is, and the sampled mean
+    is unbiased given the values. A middle step (`Middle`) makes the guess finer, from the users of
+    the first step, and is mirrored in the same way. This needs no independence of the steps: with
+    `reuse` all users are in all steps, at the price of all losses. Without it, the lightest users
+    are in the first steps and the others in the last, and a user loses the larger of the two.
+
+    Who is in which part is drawn anew among users of equal weight (`release`): rows in the order of
+    their values would otherwise tell the parts apart, bias the estimate and cost both losses.
+
+    "Exactly" means up to how numbers are stored: values are read as multiples of 2^-60 bins, which
+    doubles above 2^-8 bins are, and those beyond 2^61 bins as 2^61 bins.
+
+    Attributes:
+        coarse: The first step, on as many of the lightest users.
+        reuse: Whether all users are in the last step, or only those not in the first.
+        shift: A tick is 2^-shift bins, 1 to 59.
+        half: c, in ticks.
+        noise: On the weighed sum of ticks.
+        chance: With which values are sampled if the coarse step fails.
+        slip: The delta that is charged for the coarse step, at least its own.
+        farthest: The certificate holds for means up to this, in absolute value; at most 2^60 bins.
+        middle: The step between, if there is one.
+
+    Raises:
+        InputError: The parts do not fit each other.
+    """
+
+    coarse: Coarse
+    reuse: bool
+    shift: int
+    half: int
+    noise: NoisySum
+    chance: Chance
+    slip: Fraction
+    farthest: float
+    middle: Middle | None = None
+    name: ClassVar[str] = "symmetric_mean"
+
+    def __post_init__(self) -> None:
+        final, users = self.final, self.weights.users
+        fits = self.coarse.users == users if self.reuse else 0 < self.coarse.users < users
+        sound = (
+            fits
+            and 1 <= self.shift < FINE
+            and 0 < self.half <= MOST_TICKS
+            and (self.middle is None or self.middle.users == self.coarse.users)
+            and self.noise.reach == 2 * self.half * final.largest
+            and self.noise.most == self.half * final.total
+            and self.coarse.slip <= self.slip < 1
+            and 0 <= self.farthest <= math.ldexp(_MOST_BINS, self.coarse.exponent)
+        )
+        if not sound:
+            raise InputError(
+                "parts of a symmetric mean that do not fit each other", "a plan's", "plan anew"
+            )
+
+    @property
+    def final(self) -> Weights:
+        """The weights of the last step."""
+        return self.weights if self.reuse else self.weights.after(self.coarse.users)
+
+    @property
+    def half_width(self) -> float:
+        """c, in the value's unit."""
+        return math.ldexp(self.half, self.coarse.exponent - self.shift)
+
+    @property
+    def loss(self) -> Budget:
+        """All steps' with `reuse`, else the larger of each part: the first steps, and the last."""
+        middle = Fraction(0) if self.middle is None else self.middle.loss
+        first = Budget(self.coarse.loss + middle, self.slip)
+        second = Budget(self.noise.loss, self.chance.exact)
+        if self.reuse:
+            return first + second
+        return Budget(max(first.epsilon, second.epsilon), max(first.delta, second.delta))
+
+    @property
+    def parameters(self) -> Mapping[str, int | str]:
+        """All steps; zeros for a middle step that there is not."""
+        middle, step = self.middle, None if self.middle is None else self.middle.noise
+        return {
+            "coarse_users": self.coarse.users,
+            "coarse_exponent": self.coarse.exponent,
+            "coarse_per_user": self.coarse.per_user,
+            "coarse_bits": self.coarse.bits,
+            "coarse_threshold": self.coarse.threshold,
+            "coarse_windows": self.coarse.windows,
+            "coarse_delta": text(self.slip),
+            "middle_shift": 0 if middle is None else middle.shift,
+            "middle_half": 0 if middle is None else middle.half,
+            "middle_per_unit": 0 if step is None else step.per_unit,
+            "middle_bits": 0 if step is None else step.bits,
+            "reuse": int(self.reuse),
+            "shift": self.shift,
+            "half": self.half,
+            "per_unit": self.noise.per_unit,
+            "lattice_bits": self.noise.bits,
+            "sampling_words": str(self.chance.words),
+        }
+
+    @property
+    def noise_scale(self) -> float:
+        """Of the final step, in the value's unit."""
+        return self.noise.scale * self._unit
+
+    @property
+    def bias_bound(self) -> float:
+        """None, for symmetric distributions."""
+        return 0.0
+
+    @property
+    def setting(self) -> Setting:
+        """What the certificate depends on, besides the final step's width and noise."""
+        return Setting(
+            self.coarse,
+            self.moments,
+            float(self.final.squares),
+            self.reuse,
+            float(self.chance.exact),
+            self.farthest,
+            self.middle,
+        )
+
+    @property
+    def failure_bound(self) -> float:
+        """Largest probability that the coarse step fails."""
+        return self.setting.doubts.fail
+
+    @property
+    def variance_bound(self) -> float:
+        """`Setting.variance` at c, with ticks and noise."""
+        noise = self.noise.variance * self._unit**2
+        tick = self.half_width / self.half
+        return self.setting.variance(self.half_width, noise, tick) * OUTWARD
+
+    @property
+    def _unit(self) -> float:
+        """One tick of the weighed sum, as a change of the mean in the value's unit."""
+        return math.ldexp(1.0, self.coarse.exponent - self.shift) / self.final.total
+
+    def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
+        """As `Estimator.release`, whatever the order of users of equal weight."""
+        if not self.reuse:
+            values = values[self.weights.shuffled(source, _ORDER)]
+        return super().release(values, source)
+
+    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+        exponent, users = self.coarse.exponent, self.coarse.users
+        first = values[:, :users]
+        places = Places.of(first, exponent)
+        guess = self.coarse.guess(places, source)
+        if self.middle is not None:
+            guess = self.middle.better(places, guess, source)
+        second = values if self.reuse else values[:, users:]
+        found = ticks(Places.of(second, exponent), guess, self.shift, self.half)
+        sums: list[int] = (found @ self.final.number).tolist()
+        noisy = self.noise.add(sums, source, _FINAL)
+        tick = Fraction(2) ** (exponent - self.shift)
+        terms = second, np.zeros_like(second)
+        fallback = sampled_means(self.final, self.chance, terms, source)
+        failed: list[bool] = guess.failed.tolist()
+        return [
+            Drawn(
+                fallback[run]
+                if fails
+                else guess.exactly(run, exponent) + noisy[run] / self.final.total * tick,
+                fails,
+            )
+            for run, fails in enumerate(failed)
+        ]

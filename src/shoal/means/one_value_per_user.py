@@ -1,0 +1,127 @@
+"""One value and one public count for every user, in an order that no row and no value decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from shoal.checks.floats import read_floats
+from shoal.checks.roles import check_arrays
+from shoal.data import keys
+from shoal.errors import DataError
+from shoal.means.estimators.grid import saturated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import ArrayLike, NDArray
+
+    Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
+
+# Sums of whole numbers are exact to 2^53, doubles are multiples of 2^-1074.
+_EXACT, _FINEST, _PARTS = 52, -1074, 3
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Users in ascending order of their counts, equal counts in the order of their public keys.
+
+    A user's mean does not depend on the order of its records, to the last bit. Without keys rows
+    are users and come as they are: their order may follow the values, and no estimator's law
+    depends on it (`Estimator`).
+
+    Attributes:
+        value: Mean of each user's values, shape (users,). Private.
+        count: Records of each user, ascending. Public.
+    """
+
+    value: NDArray[np.float64] = field(repr=False)
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: ArrayLike, users: Users | None = None) -> People:
+        """Gather records by user.
+
+        Args:
+            values: One number a record; beyond +-2^500 they are read as +-2^500.
+            users: Whose record it is; by default each record is a user's only one.
+
+        Raises:
+            DataError: No records, lengths differ, or a value is missing, infinite or no number.
+
+        Example:
+            >>> People.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
+            [5.0, 2.0]
+        """
+        check_arrays({"value": values}, {"user": users})
+        numbers = _numbers(values)
+        if users is None:
+            return cls(saturated(numbers), np.ones(len(numbers), dtype=np.int64))
+        who = keys.encode(keys.as_array(users, "user"), "user")
+        if len(numbers) != len(who):
+            raise DataError(
+                f"{len(numbers)} values for {len(who)} users' keys",
+                "one value and one user for each record",
+                "give two columns of the same length",
+            )
+        count = np.bincount(who).astype(np.int64)
+        mean = _means(saturated(numbers)[np.argsort(who, kind="stable")], count)
+        order = np.argsort(count, kind="stable")
+        return cls(mean[order], count[order])
+
+
+def _means(ordered: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Mean of each user's values, the same for any order of them, and odd in them.
+
+    Values are cut into whole numbers of units that suit the user's largest value: sums of these
+    are exact, in any order. What the first unit leaves goes into a second, and that into a third:
+    together some 2^-80 of the largest value, or finer, beyond which values do not count.
+
+    Args:
+        ordered: Values, user by user. Private.
+        count: Of each user.
+    """
+    starts = np.cumsum(count) - count
+    # So many bits that a user's sum of whole numbers stays below 2^53.
+    room = _EXACT - np.frexp(count.astype(np.float64))[1]
+    top = np.frexp(np.maximum.reduceat(np.abs(ordered), starts))[1]
+    total, rest = np.zeros(len(count)), ordered
+    parts = []
+    for turn in range(1, _PARTS + 1):
+        unit = np.maximum(top - turn * room, _FINEST)
+        each = np.repeat(unit, count)
+        whole = np.rint(np.ldexp(rest, -each))
+        rest = rest - np.ldexp(whole, each)
+        parts.append(np.ldexp(np.add.reduceat(whole, starts), unit))
+    # From the finest on, so that what is small is not rounded away one by one.
+    for part in reversed(parts):
+        total = total + part
+    return total / count
+
+
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    if np.ma.is_masked(values):
+        raise _missing()
+    numbers = read_floats(values)
+    if numbers is None or numbers.ndim != 1:
+        raise DataError(
+            "values that are no column of real numbers",
+            "one number a record, all of one type",
+            "convert them first, for example with astype(float)",
+        )
+    if numbers.size == 0:
+        raise DataError("no records", "at least one record", "give a value for each user")
+    if not np.isfinite(numbers).all():
+        raise _missing()
+    return numbers
+
+
+def _missing() -> DataError:
+    return DataError(
+        "missing or infinite values",
+        "finite numbers",
+        "drop such records beforehand if whether a value is present is public",
+    )

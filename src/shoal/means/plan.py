@@ -1,0 +1,267 @@
+"""Plans of unbiased means: judged before any value is read, saved, loaded and carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from shoal import checks, documents, files
+from shoal.means import document as plan_document
+from shoal.means.release import carry_out
+from shoal.means.request import METHODS, Request, counts_of, refuse_publishing
+from shoal.privacy.budget import Budget
+from shoal.privacy.displayed_loss import round_up, show
+from shoal.theory.clipping import moments_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from shoal.means.estimate import UnbiasedEstimate
+    from shoal.means.estimators.base import Estimator
+    from shoal.means.one_value_per_user import Users
+    from shoal.privacy.budget import Amount
+    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.noise import Simulated
+    from shoal.theory.clipping import Moment
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedPlan:
+    """Public facts of one unbiased mean. Make one with `shoal.means.plan`.
+
+    Attributes:
+        request: What was asked for.
+        estimator: What answers it: weights, moments, grid, noise.
+        source: Public description of the records, kept in plan and manifest.
+    """
+
+    request: Request
+    estimator: Estimator
+    source: Mapping[str, Any] | None = None
+
+    @property
+    def method(self) -> str:
+        """Its name."""
+        return self.estimator.name
+
+    @property
+    def n(self) -> int:
+        """Users."""
+        return self.estimator.weights.users
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The exact privacy loss."""
+        return self.estimator.loss.epsilon
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """The exact delta."""
+        return self.estimator.loss.delta
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss, rounded upwards."""
+        return round_up(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta, rounded upwards."""
+        return round_up(self.exact_delta)
+
+    @property
+    def bias_bound(self) -> float:
+        """Most that the estimate's expectation is off, in the value's unit."""
+        return self.estimator.bias_bound
+
+    @property
+    def rmse_bound(self) -> float:
+        """Largest root mean squared error, in the value's unit."""
+        return self.estimator.rmse_bound
+
+    @property
+    def standard_error(self) -> float:
+        """Largest standard deviation of the estimate, in the value's unit."""
+        return self.estimator.standard_error
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
+        return self.estimator.noise_scale
+
+    def release(
+        self,
+        values: ArrayLike,
+        users: Users | None = None,
+        *,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        name: str = "",
+        again: bool = False,
+        noise: Simulated | None = None,
+        confidence: float = 0.95,
+        values_name: str = "",
+        privacy_unit: str = "",
+    ) -> UnbiasedEstimate:
+        """Read the values once, draw, record result and charge, deliver.
+
+        With a ledger, the same plan and name again delivers the recorded bytes at no cost.
+        Without one, losses of several releases add up and nobody keeps the books.
+
+        Args:
+            values: One number a record. Private.
+            users: Whose record it is; by default each record is a user's only one.
+            ledger: The data set's ledger, or its path.
+            name: What the release is of, such as a period: another name draws, and costs, again.
+                Needed when the ledger holds a release of this plan.
+            again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+            noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
+            confidence: Of the returned interval.
+            values_name: What the values are called, needed with a ledger: two kinds of values of
+                the same users are two questions.
+            privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
+                `users`. Without both each row is protected by itself; a ledger that has no unit
+                yet wants that said: "each row".
+
+        Raises:
+            InputError: An argument that is not usable, a ledger with simulated noise or of another
+                privacy unit, or no name for a question that the ledger holds.
+            DataError: The values are not finite numbers or do not have the plan's counts.
+            BudgetError: The charge does not fit the ledger's budget.
+            LedgerError: The ledger is missing, damaged or cannot be written.
+        """
+        return carry_out(
+            self,
+            values,
+            users,
+            ledger=ledger,
+            name=name,
+            again=again,
+            noise=noise,
+            confidence=confidence,
+            values_name=values_name,
+            privacy_unit=privacy_unit,
+        )
+
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object."""
+        return plan_document.to_document(self.request, self.estimator, self.source)
+
+    @classmethod
+    def from_document(cls, document: documents.Document) -> Self:
+        """The inverse of `to_document`; claims are computed anew and compared.
+
+        Raises:
+            DocumentError: Damaged, changed by hand, or of another schema.
+        """
+        found = documents.plain(document, "plan")
+        return cls(
+            **plan_document.parts(documents.check_schema(found, (plan_document.SCHEMA,), "plan"))
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the plan as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, or the place cannot be written.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        files.write_bytes(path, data, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a plan written by `save`.
+
+        Raises:
+            DocumentError: Missing, damaged, changed by hand, or of another schema.
+        """
+        return cls.from_document(documents.read(path, plan_document.SCHEMA, "plan"))
+
+    def __str__(self) -> str:
+        """A few lines."""
+        weights = self.estimator.weights
+        bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.estimator.moments)
+        losses = f"epsilon {show(self.exact_epsilon)}, delta {show(self.exact_delta)}"
+        return (
+            f"{self.method} of {self.n} users: {losses}\n"
+            f"bias at most {self.bias_bound:.4g}, root mean squared error at most "
+            f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
+            f"for central moments (order, size) {bounds}; heaviest user "
+            f"{float(weights.share):.3g} of the weight, as good as "
+            f"{float(1 / weights.squares):.6g} equal ones"
+        )
+
+
+def plan(
+    method: str,
+    counts: int | Sequence[int] | NDArray[Any],
+    *,
+    moment: Moment | Sequence[Moment],
+    epsilon: Amount = 0,
+    delta: Amount = 0,
+    interval: tuple[float, float] | None = None,
+    bias: float | None = None,
+    publish_values: bool = False,
+    weights: str = "equal",
+    cap: int | None = None,
+    reuse: bool | None = None,
+    farthest: float | None = None,
+    source: Mapping[str, Any] | None = None,
+) -> UnbiasedPlan:
+    """Choose an estimator's parts for the least certified error, before any value is read.
+
+    Users are independent, their values have one mean mu and keep the moments. A user with several
+    records counts with their mean. Neighbours differ in all values of one user; counts are public.
+
+    Args:
+        method: `clipped_mean`, `sampled_mean`, `clipped_plus_residual` or `symmetric_mean`.
+        counts: Number of users with one record each, or records of every user.
+        moment: Public bound on a central moment of a user's value, or several that all hold.
+        epsilon: Largest epsilon; not for `sampled_mean`.
+        delta: Largest delta; not for `clipped_mean`.
+        interval: Public interval that holds the mean; not for `symmetric_mean`.
+        bias: Budget of `clipped_mean`, in the value's unit.
+        publish_values: Must be said for the methods that publish sampled values.
+        weights: `equal`, or `counts`: in proportion to a user's records.
+        cap: Largest weight with `counts`.
+        reuse: Of `symmetric_mean`: all users in both steps or a split; the better unless said.
+        farthest: Of `symmetric_mean`: its certificate holds for means of at most this absolute
+            value; 2^20 sizes of the moment unless said. Unbiased and private it is for all.
+        source: Public description of the records.
+
+    Raises:
+        InputError: A wish that is not usable; a method that cannot be unbiased at delta 0.
+
+    Example:
+        >>> from shoal.unbiased import Moment
+        >>> found = plan(
+        ...     "clipped_mean", 10**4, moment=Moment(2, 1), epsilon=1, interval=(0, 1), bias=0.01
+        ... )
+        >>> print(found)
+        clipped_mean of 10000 users: epsilon 1, delta 0
+        bias at most 0.01, root mean squared error at most 0.01587, noise scale 0.005098
+        for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, as good ...
+    """
+    checks.choice(method, METHODS, "method")
+    refuse_publishing(method, publish_values=publish_values)
+    request = Request(
+        method,
+        counts_of(counts),
+        moments_of(moment),
+        Budget.of(epsilon, delta),
+        interval=interval,
+        bias=checks.optional(bias, checks.number, "bias"),
+        weights=weights,
+        cap=checks.optional(cap, checks.whole, "cap", least=1, example=10),
+        reuse=checks.optional(reuse, checks.truth, "reuse"),
+        farthest=checks.optional(farthest, checks.number, "farthest"),
+    )
+    about = checks.optional(source, checks.public_facts, "source")
+    return UnbiasedPlan(request, request.estimator(), about)

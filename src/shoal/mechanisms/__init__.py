@@ -1,1 +1,0 @@
-"""Every random draw, one mechanism a file."""

@@ -1,0 +1,202 @@
+"""Pictures of occupancies and plans, for people who look before they spend."""
+
+from __future__ import annotations
+
+import io
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import checks, files
+from shoal.cells.frontier.frontier import Frontier
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.simulation.compare import Comparison
+from shoal.data.occupancy import Occupancy
+from shoal.errors import InputError, MissingPartError
+from shoal.files import outputs
+from shoal.pictures import frontier, trials
+from shoal.privacy.displayed_loss import show
+from shoal.trials.forecast import TrialPlan
+from shoal.trials.result import PrivateTrial
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ENDINGS = (".png", ".svg", ".pdf")
+_COLOURS = ("#1f6f8b", "#7a5195", "#2a9d8f", "#8d99ae")
+_BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
+
+
+def picture(
+    subject: Occupancy | PlanFacts | Comparison | Frontier | TrialPlan | PrivateTrial,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Draw what is public: who contributes how much, what a plan errs by, how methods compare.
+
+    Args:
+        subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
+            plan, or a released trial.
+        path: Where to; the ending chooses PNG, SVG or PDF.
+        overwrite: Replace a file that is there.
+
+    Raises:
+        InputError: Another subject or ending.
+        DocumentError: There is a file already, or the place cannot be written.
+        MissingPartError: Matplotlib is not installed.
+    """
+    path = check_picture(path)
+    if isinstance(subject, Occupancy):
+        figure = _occupancy(subject)
+    elif isinstance(subject, PlanFacts):
+        figure = _plan(subject)
+    elif isinstance(subject, Comparison):
+        figure = _comparison(subject)
+    elif isinstance(subject, Frontier):
+        figure = frontier.draw(subject)
+    elif isinstance(subject, TrialPlan):
+        figure = trials.draw_plan(subject)
+    elif isinstance(subject, PrivateTrial):
+        figure = trials.draw_effects(subject)
+    else:
+        raise InputError(
+            f"a subject of type {type(subject).__name__}",
+            "an occupancy, a plan, a comparison, a frontier, or a trial",
+            "give one",
+        )
+    outputs.keep_inputs(path, {"records": _origin(subject)})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format=Path(path).suffix[1:].lower())
+    files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
+
+
+def _origin(subject: object) -> str | None:
+    """The file that was counted for it, as far as it knows."""
+    if isinstance(subject, Frontier):
+        subject = next((each.plan for each in subject.points), None)
+    if isinstance(subject, Comparison):
+        subject = next((row.plan for row in subject.simulation.rows), None)
+    occupancy = subject.occupancy if isinstance(subject, PlanFacts) else subject
+    return occupancy.origin if isinstance(occupancy, Occupancy) else None
+
+
+def check_picture(path: str | os.PathLike[str]) -> str:
+    """Refuse a picture before the work that it takes, not after it.
+
+    Args:
+        path: Where a picture is to go.
+
+    Raises:
+        InputError: Another ending, or no such folder.
+        MissingPartError: Matplotlib is not installed.
+    """
+    path = checks.path(path)
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise InputError(
+            f"a picture named {checks.shown(path, 300)}",
+            f"a name that ends in {', '.join(_ENDINGS)}",
+            "choose one of these",
+        )
+    if not os.path.isdir(Path(path).parent):  # noqa: PTH112
+        raise InputError(
+            f"a picture in {checks.shown(str(Path(path).parent), 300)}, which cannot be written",
+            "a folder that is there",
+            "make it, or choose another",
+        )
+    if find_spec("matplotlib") is None:
+        raise MissingPartError(
+            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
+        )
+    return path
+
+
+def _new(title: str, columns: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6 * columns, 3.6), layout="constrained")
+    figure.suptitle(title, fontsize=11)
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
+        axis.set_axisbelow(True)
+    return figure, list(axes)
+
+
+def _occupancy(occupancy: Occupancy) -> Figure:
+    facts = occupancy.summary()
+    figure, (counts, cells, users) = _new(
+        f"{facts.users:,} users, {facts.cells:,} cells, {facts.records:,} records", 3
+    )
+    _ranked(counts, occupancy.count, "records of a user in a cell", "memberships, by size")
+    _ranked(cells, occupancy.cells_per_user, "cells of a user", "users, by cells")
+    _ranked(users, occupancy.users_per_cell, "users of a cell", "cells, by users")
+    return figure
+
+
+def _ranked(axis: Axes, values: np.ndarray, label: str, rank: str) -> None:
+    ordered = np.sort(values)[::-1]
+    axis.step(np.arange(1, len(ordered) + 1), ordered, where="mid", color=_BLUE)
+    axis.set(yscale="log", xscale="log", xlabel=rank, ylabel=label)
+
+
+def _plan(plan: PlanFacts) -> Figure:
+    if not plan.certified:
+        return _selecting(plan)
+    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: worst-case error of each cell"
+    figure, (axis,) = _new(title, 1)
+    figure.set_size_inches(7, 4)
+    # Several statistics have several units: then errors are over their ranges.
+    several = len(plan.statistics) > 1
+    unit = plan.extent if several else np.ones(len(plan.extent))
+    for at, statistic in enumerate(plan.statistics):
+        rows = slice(at * len(plan.released), (at + 1) * len(plan.released))
+        error, bound = (plan.worst_case_error / unit)[rows], (plan.lower_bound / unit)[rows]
+        order, what = np.argsort(error), f"{statistic.name}: " if several else ""
+        place, color = np.arange(1, len(order) + 1), _COLOURS[at % len(_COLOURS)]
+        axis.plot(place, error[order], ".", color=color, label=f"{what}this plan")
+        if not plan.gaussian:
+            label = f"{what}no plan does better in this cell"
+            axis.plot(place, bound[order], "_", color=color, alpha=0.5, label=label)
+    guess = 1 / 2 if several else float(plan.extent[0]) / 2
+    axis.axhline(guess, color=_ORANGE, label="guessing the middle")
+    name = plan.statistics[0].name
+    label = "error over the range" if several else f"error of the {name}, in its unit"
+    axis.set(yscale="log", xlabel="cells, best first", ylabel=label)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def _selecting(plan: PlanFacts) -> Figure:
+    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: noise of each cell"
+    figure, (axis,) = _new(title, 1)
+    figure.set_size_inches(7, 4)
+    noise = np.sort(plan.relative_error)
+    axis.plot(np.arange(1, len(noise) + 1), noise, ".", color=_BLUE, label="this plan")
+    axis.axhline(1 / 2, color=_ORANGE, label="guessing the middle of the range")
+    axis.set(yscale="log", xlabel="cells, best first", ylabel="mean noise over the selected range")
+    axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _comparison(found: Comparison) -> Figure:
+    rows = sorted(found.table().to_pylist(), key=lambda row: -row["expected_error"])
+    figure, (axis,) = _new(f"error of every mechanism at epsilon {rows[0]['epsilon']:g}", 1)
+    figure.set_size_inches(7.5, 0.5 * len(rows) + 1.6)
+    place = np.arange(len(rows))
+    sure = [at for at in place.tolist() if rows[at]["certified"]]
+    expected = np.array([row["expected_error"] for row in rows])
+    worst = np.array([row["worst_case_error"] for row in rows])
+    axis.hlines(sure, expected[sure], worst[sure], color=_GREY, linewidth=1)
+    axis.plot(expected, place, "o", color=_BLUE, label="expected")
+    axis.plot(worst[sure], sure, "D", color=_ORANGE, label="worst case, certified")
+    axis.set_yticks(place, [row["method"].replace("_", " ") for row in rows])
+    axis.set(xscale="log", xlabel="absolute error in the value's unit")
+    axis.grid(visible=False, axis="y")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure

@@ -1,0 +1,1 @@
+"""What a release costs and draws: budgets, units of privacy, exact noise, selections."""

@@ -1,0 +1,318 @@
+"""The file under a ledger: creation in one step, a connection per operation, plain errors."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from contextlib import closing, contextmanager, suppress
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from shoal.errors import LedgerError, raise_alone
+from shoal.files.fork_gate import GATE
+from shoal.privacy.ledger.entry import SCHEMA_VERSION
+from shoal.privacy.ledger.hash_chain import (
+    APPLICATION_ID,
+    RESTORE,
+    TABLES,
+    Chain,
+    damaged,
+    insert_founding,
+    read_founding,
+    read_place,
+    write_place,
+)
+from shoal.privacy.ledger.place import (
+    DRAFTS,
+    check_free_of_parts,
+    check_name,
+    check_nothing_left,
+    foreign,
+    look,
+    place_of,
+    unreachable,
+)
+from shoal.privacy.ledger.queue import turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from shoal.privacy.ledger.entry import Founding
+
+_PATIENCE = 60  # seconds to wait for another process
+_PAUSE = 0.0003  # seconds between two looks at a lock
+_CROWD = 50  # looks are rarer where the system has no queue
+_QUIET = 3  # looks without a journal after which nobody seems to write
+_LONGEST_STREAK = 0.05  # seconds
+
+
+class _Streak:
+    """Until when this process may write without a place in the queue."""
+
+    end = 0.0
+
+
+_STREAK = _Streak()
+_REASONS = {
+    sqlite3.SQLITE_FULL: ("the disk is full", "free space on its disk", "make room and ask again"),
+    sqlite3.SQLITE_READONLY: (
+        "it or its folder cannot be written",
+        "a file and a folder that this user may write",
+        "change their permissions and ask again",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "it cannot be opened, or its folder cannot be written",
+        "a file and a folder that this user may read and write",
+        "check their permissions",
+    ),
+    sqlite3.SQLITE_BUSY: (
+        f"another process kept it locked for {_PATIENCE} seconds",
+        "one writer at a time, each for a moment",
+        "end the process that holds it and ask again",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "it is another kind of file",
+        "a file made by `shoal ledger create`",
+        "check the path",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "it is damaged",
+        "a whole ledger",
+        RESTORE,
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "reading or writing failed",
+        "a healthy disk with free space, within this user's limits",
+        "check the disk and ask again: what was recorded is delivered at no cost",
+    ),
+}
+_REASONS[sqlite3.SQLITE_LOCKED] = _REASONS[sqlite3.SQLITE_BUSY]
+
+
+def create_file(path: Path, founding: Founding) -> None:
+    """Make a ledger in one step: there is the whole file, durable, or none.
+
+    Raises:
+        LedgerError: The path exists, is called like a part of a ledger or such parts lie beside
+            it, or the place cannot be written.
+    """
+    draft = path.parent / secrets.token_hex(8).join(DRAFTS)
+    try:
+        check_name(path)
+        check_free_of_parts(path)
+        # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+        try:
+            with GATE, _translated(path), closing(_connect(draft)) as connection:
+                _lay_out(connection, founding, place_of(path))
+            _sync(draft)
+            os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+        _sync(path.parent)
+    except FileExistsError:
+        raise_alone(
+            LedgerError(
+                f"there is already a file {str(path)!r}",
+                "a new path: a budget never changes and is never started afresh",
+                "open the ledger that is there, or choose another path",
+            )
+        )
+    except (OSError, ValueError) as error:
+        raise_alone(unreachable(path, error, "created"))
+
+
+@contextmanager
+def session(path: Path, founding: Founding | None, *, write: bool = False) -> Iterator[Session]:
+    """One operation on a ledger: its own connection and one transaction.
+
+    What is not committed when the block ends, however it ends, is rolled back.
+
+    Args:
+        path: The ledger's file.
+        founding: The creation record it must have; None accepts any ledger.
+        write: Take the write lock at once.
+
+    Raises:
+        LedgerError: The file is missing, foreign, damaged, locked, has a second name, was moved
+            without what a crash left, or cannot be written.
+    """
+    with GATE, _translated(path):
+        look(path)
+        with closing(_connect(path)) as connection:
+            if write:
+                _begin_writing(connection, path)
+            else:
+                connection.execute("BEGIN")
+            found = _identify(connection, path)
+            if founding is not None and found != founding:
+                raise LedgerError(
+                    f"{str(path)!r} is not the ledger that was opened",
+                    "the same file from opening to recording",
+                    "find out who replaced it and open the right one",
+                )
+            # Again, as the file may have been given a second name meanwhile.
+            look(path)
+            place = read_place(connection, path, found)
+            check_nothing_left(path, place, found.identity)
+            if write:
+                _check_size(connection, path)
+                _settle(connection, path, place)
+            try:
+                yield Session(connection, found, Chain(connection, found, path))
+            finally:
+                # Explicit, as a half-read cursor would keep the transaction alive past the close.
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+
+
+class Session(NamedTuple):
+    """An open transaction: its connection, and the ledger's creation record and entries."""
+
+    connection: sqlite3.Connection
+    founding: Founding
+    chain: Chain
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
+    )
+    # A changed file cannot smuggle in code through its schema.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _begin_writing(connection: sqlite3.Connection, path: Path) -> None:
+    """Take SQLite's write lock, in turn with all others that want it, and write durably."""
+    until, journal = time.monotonic() + _PATIENCE, path.with_name(f"{path.name}-journal")
+    # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
+    connection.execute("PRAGMA busy_timeout = 0")
+    # Who has come through the queue may write again at once, for a moment: a change of processes
+    # is slow on a busy machine. Then it is at the end of the queue.
+    if not (time.monotonic() < _STREAK.end and _locked(connection)):
+        # Who is first in the queue alone asks again and again. It has the lock as soon as it sees
+        # it free, and leaves the queue then: while it writes, the next one comes to the front.
+        with turn(path, _PATIENCE) as first:
+            quiet = 0
+            for look in count():
+                # Asking SQLite disturbs a commit, and while one goes on, or soon will, there is or
+                # was just now a journal; a journal may also be what a killed process left.
+                quiet = 0 if journal.exists() else quiet + 1
+                if (quiet > _QUIET or look % _CROWD == 0) and _locked(connection):
+                    break
+                if time.monotonic() > until:
+                    raise TimeoutError
+                time.sleep(_PAUSE if first else _PAUSE * secrets.randbelow(_CROWD))
+        _STREAK.end = time.monotonic() + _LONGEST_STREAK
+    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
+    _check_durable(connection, path)
+
+
+def _locked(connection: sqlite3.Connection) -> bool:
+    try:
+        # These read the schema, so they may meet a lock, too.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        # On macOS a plain fsync does not reach the disk.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
+
+
+def _check_durable(connection: sqlite3.Connection, path: Path) -> None:
+    # A rollback journal and not WAL: a ledger copied as a single file must carry every
+    # committed charge.
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode == "wal":
+        connection.execute("ROLLBACK")
+        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        connection.execute("BEGIN IMMEDIATE")
+    level = connection.execute("PRAGMA synchronous").fetchone()[0]
+    if (mode, level) != ("delete", 3):
+        raise LedgerError(
+            f"this SQLite cannot write the ledger {str(path)!r} durably",
+            "a rollback journal with synchronous EXTRA",
+            "use SQLite 3.12 or newer",
+        )
+
+
+def _check_size(connection: sqlite3.Connection, path: Path) -> None:
+    """A charge reads few pages; that none was cut off is seen by their number alone."""
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    if path.stat().st_size != pages * size:
+        raise damaged(path, "another length than it should have")
+
+
+def _settle(connection: sqlite3.Connection, path: Path, place: bytes) -> None:
+    """Note a new place by itself: a crash in the charge that follows must find it on the disk."""
+    if place != place_of(path):
+        write_place(connection, place_of(path))
+        connection.execute("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+
+
+def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
+    # A draft needs no journal: if it is interrupted nobody has seen it.
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    for table in TABLES:
+        connection.execute(table)
+    insert_founding(connection, founding, place)
+
+
+def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise foreign(path, "a database of another application")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        raise LedgerError(
+            f"the ledger {str(path)!r} has schema version {version}",
+            f"version {SCHEMA_VERSION}",
+            "use the version of shoal that wrote it",
+        )
+    schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    # Not in order: a damaged text may be bytes.
+    if len(schema) != len(TABLES) or {sql for (sql,) in schema} != set(TABLES):
+        raise foreign(path, "a database with other tables than a ledger's")
+    return read_founding(connection, path)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    code = sqlite3.SQLITE_OK
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_CORRUPT
+    except TimeoutError:
+        code = sqlite3.SQLITE_BUSY
+    except (UnicodeError, MemoryError, OverflowError):  # SQLite met lengths or texts of no ledger
+        code = sqlite3.SQLITE_CORRUPT
+    if code == sqlite3.SQLITE_OK:
+        return
+    # SQLite's own text can quote contents: neither message nor context keeps it.
+    default = (f"SQLite failed with code {code}", "a whole ledger", "run `shoal ledger verify`")
+    reason, allowed, todo = _REASONS.get(code & 0xFF, default)
+    raise_alone(LedgerError(f"the ledger {str(path)!r} failed: {reason}", allowed, todo))
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows has no handles of folders
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

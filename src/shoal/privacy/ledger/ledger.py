@@ -1,0 +1,371 @@
+"""The books of one data set: a file that outlives processes and never exceeds its budget."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import BudgetError, InputError, LedgerError, raise_alone
+from shoal.privacy.budget import Amount, Budget
+from shoal.privacy.charge_rounding import added, booked
+from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
+from shoal.privacy.ledger.file import create_file, session
+from shoal.privacy.ledger.hash_chain import damaged
+from shoal.privacy.privacy_unit import PrivacyUnit
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from shoal.privacy.ledger.entry import Link
+
+__all__ = ["Budget", "Entry", "Ledger", "PrivacyUnit"]
+
+_MOST_BYTES = 900_000_000  # SQLite keeps rows below a billion bytes
+_LONGEST_TEXT = 1000
+
+
+class Ledger:
+    """A handle on one ledger file, made with `Ledger.create` or `Ledger.open`.
+
+    The handle holds no connection: each operation opens its own, so one handle may be used from
+    many threads and processes, also after a fork.
+
+    Guarantees: the charges of all entries never exceed the budget, in exact rationals rounded
+    against us, however many processes ask at once; all of them are about one privacy unit; an
+    entry's charge and document are recorded together, durably, or not at all; a question is
+    charged once under a name and answered with the same bytes ever after. A copy of the file is a
+    second budget: keep one, and note `head` elsewhere to recognise an old one.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = Ledger.create(folder.name + "/flights.ledger", epsilon=1)
+        >>> asked = {"question": "speeds", "name": "2013-05", "unit": "tailnum"}
+        >>> entry = ledger.record(**asked, epsilon=0.1, document=b"412.7")
+        >>> ledger.record(**asked, epsilon=0.1, document=b"another draw").document
+        b'412.7'
+        >>> ledger.remaining, str(ledger.unit)
+        (Budget(epsilon=Fraction(9, 10), delta=Fraction(0, 1)), 'all values of one tailnum')
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path, founding: Founding) -> None:
+        self.path, self._founding = path, founding
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: Amount,
+        delta: Amount = 0,
+        unit: str | PrivacyUnit | None = None,
+    ) -> Ledger:
+        """Make a ledger with a budget that never changes.
+
+        Args:
+            path: A new file in an existing folder.
+            epsilon: All the privacy loss that a unit may ever have: a fraction, number, or
+                text such as "0.1" or "1/3". A float counts as its shortest decimal.
+            delta: The same for delta, from 0 to below 1.
+            unit: Whose losses are added up, such as the user column's name; the first entry
+                says it if this does not.
+
+        Raises:
+            InputError: The budget or unit is not usable.
+            LedgerError: The path exists or cannot be written.
+        """
+        budget = Budget.total(epsilon, delta)
+        whose = None if unit is None else PrivacyUnit.of(unit)
+        founding = Founding(str(uuid.uuid4()), budget, whose, _now())
+        place = _absolute(path)
+        create_file(place, founding)
+        return cls(place, founding)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Open a ledger that exists; the chain is left to `verify`.
+
+        Raises:
+            LedgerError: Missing, damaged, or not a ledger of this version.
+        """
+        place = _absolute(path)
+        with session(place, None) as found:
+            return cls(place, found.founding)
+
+    @property
+    def budget(self) -> Budget:
+        """All that may ever be spent."""
+        return self._founding.budget
+
+    @property
+    def unit(self) -> PrivacyUnit | None:
+        """Whose losses are added up, read now; None if neither creation nor an entry says it."""
+        with session(self.path, self._founding) as now:
+            return now.chain.state().unit
+
+    @property
+    def spent(self) -> Budget:
+        """The sum of all charges, read now: exact, or rounded upwards where it gets too long."""
+        with session(self.path, self._founding) as now:
+            return now.chain.state().spent
+
+    @property
+    def remaining(self) -> Budget:
+        """Budget less spent, read now."""
+        return self.budget - self.spent
+
+    @property
+    def head(self) -> str:
+        """The hash of the newest entry, or of the creation record if there is none."""
+        with session(self.path, self._founding) as now:
+            return now.chain.state().head
+
+    def entries(self) -> list[Entry]:
+        """All recorded releases in order, each checked against its own hash.
+
+        Raises:
+            LedgerError: The ledger cannot be read or an entry was changed.
+        """
+        with session(self.path, self._founding) as now:
+            return list(now.chain.entries())
+
+    def links(self) -> list[Link]:
+        """All entries in order without their documents, each checked against its own hash.
+
+        Raises:
+            LedgerError: The ledger cannot be read or an entry was changed.
+        """
+        with session(self.path, self._founding) as now:
+            return list(now.chain.links())
+
+    def find(self, question: str, name: str = "") -> Entry | None:
+        """The release recorded for a question under a name, or None.
+
+        Raises:
+            LedgerError: The ledger cannot be read, or the entry or its place was changed.
+        """
+        _text(question, "question")
+        _text(name, "name", empty=True)
+        with session(self.path, self._founding) as now:
+            now.chain.state()
+            return now.chain.find(question, name)
+
+    def names(self, question: str, most: int = 10) -> list[str]:
+        """The first names that a question was recorded under; empty if it never was.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
+        _text(question, "question")
+        with session(self.path, self._founding) as now:
+            return now.chain.names(question, most)
+
+    def check(
+        self, epsilon: Amount, delta: Amount = 0, *, unit: str | PrivacyUnit | None = None
+    ) -> None:
+        """Refuse early what would not fit now; only `record` decides.
+
+        Raises:
+            InputError: The charge is not usable, or about another privacy unit.
+            BudgetError: The charge does not fit what is left.
+        """
+        charge = booked(Budget.of(epsilon, delta))
+        whose = None if unit is None else PrivacyUnit.of(unit)
+        with session(self.path, self._founding) as now:
+            state = now.chain.state()
+        _refuse_other_unit(state.unit, whose or state.unit)
+        _refuse_beyond(self.budget, state.spent, charge)
+
+    def record(
+        self,
+        question: str,
+        *,
+        unit: str | PrivacyUnit,
+        epsilon: Amount,
+        delta: Amount = 0,
+        document: bytes,
+        name: str = "",
+        kind: str = "",
+    ) -> Entry:
+        """Record a result and its charge in one durable transaction; deliver what is returned.
+
+        If the question was recorded before under this name, that entry is returned and nothing is
+        charged: its document is the release, not the one given here. An error or an interrupt
+        leaves either the whole entry or nothing; asking again is always safe.
+
+        Args:
+            question: Digest of everything public that decides the release.
+            unit: Whose loss the charge is: a name such as the user column's, or `each row`.
+            epsilon: The charge, as in `create`; 0 is allowed. A fraction whose denominator is
+                above 10^40 is rounded upwards (`shoal.privacy.charge_rounding`).
+            delta: The same for delta.
+            document: The result, kept byte for byte.
+            name: What the release is of, such as a period: another name is charged again.
+            kind: What is released, such as `cells`; shown, and not part of the question.
+
+        Raises:
+            InputError: An argument is not usable, or the ledger is about another privacy unit.
+            BudgetError: The charge does not fit what is left; nothing was recorded.
+            LedgerError: The ledger is missing, damaged, locked or cannot be written.
+        """
+        charge = booked(Budget.of(epsilon, delta))
+        _text(question, "question")
+        _text(name, "name", empty=True)
+        _text(kind, "kind", empty=True)
+        _document(document)
+        whose, digest = PrivacyUnit.of(unit), digest_of(document)
+        return self._append(Draft(question, name, kind, whose, charge, document, digest))
+
+    def verify(self, head: str | None = None) -> None:
+        """Recompute the whole chain of hashes and every running sum of charges.
+
+        Any change of the budget, of an entry or of a document, and any entry removed or moved,
+        is found. A file put back to an older state holds: a head noted elsewhere finds that.
+
+        Args:
+            head: A head noted elsewhere, which must be in the chain.
+
+        Raises:
+            InputError: The head is no text.
+            LedgerError: The ledger is damaged, was changed, or lacks the head.
+        """
+        if head is not None:
+            _text(head, "head")
+        with session(self.path, self._founding) as now:
+            found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != ("ok",):
+                raise damaged(self.path, "damaged pages")
+            hashes = now.chain.verify()
+        if head is not None and head not in hashes:
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} does not contain the head given",
+                "a ledger with every entry up to the head noted elsewhere",
+                "look for a newer copy: entries are missing, or this is another ledger",
+            )
+
+    def _append(self, draft: Draft) -> Entry:
+        """One transaction; see `record`."""
+        with session(self.path, self._founding, write=True) as now:
+            _at("begun")
+            state = now.chain.state()
+            known = now.chain.find(draft.question, draft.name)
+            _refuse_other_unit(state.unit, draft.unit)
+            if known is not None:
+                return known
+            _refuse_beyond(self.budget, state.spent, draft.charge)
+            _at("checked")
+            entry = draft.after(state.last, self._founding, _now())
+            now.chain.append(entry)
+            _at("inserted")
+            # The sum that was checked and the sum that is written are two computations.
+            if not entry.spent.within(self.budget):
+                raise damaged(self.path, "charges beyond its budget")
+            _at("before commit")
+            now.connection.execute("COMMIT")
+            _at("after commit")
+        return entry
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing to close: no connection outlives an operation."""
+
+    def __repr__(self) -> str:
+        return f"<ledger {str(self.path)!r}, budget {self.budget.show(up=False)}>"
+
+
+def _at(point: str) -> None:
+    """Where a crash would matter most; the crash tests stop a process here."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path).absolute()
+    except TypeError:
+        raise_alone(
+            InputError(
+                f"a ledger path of type {type(path).__name__}",
+                "text or a path",
+                "give its file name",
+            )
+        )
+    except OSError:  # a relative path needs the current folder
+        raise_alone(
+            LedgerError(
+                f"the ledger {os.fspath(path)!r} cannot be found: the current folder was removed",
+                "an absolute path, or a current folder that exists",
+                "change to a folder that exists",
+            )
+        )
+
+
+def _refuse_beyond(budget: Budget, spent: Budget, charge: Budget) -> None:
+    if charge.delta and not budget.delta:
+        raise BudgetError(
+            f"a charge with delta, {charge.show(up=True)}, to a ledger made without delta",
+            "releases with delta 0, that is pure differential privacy",
+            "make the release with delta=0, or make the ledger of a data set with a delta from the "
+            "start: a budget never changes",
+        )
+    if not added(spent, charge).within(budget):
+        raise BudgetError(
+            f"a charge of {charge.show(up=True)}",
+            f"what is left of the budget, {(budget - spent).show(up=False)}",
+            "ask for less, or ask again for a recorded release, which costs nothing",
+        )
+
+
+def _refuse_other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> None:
+    """Losses of a row and of a person who owns many rows must not be added up."""
+    if own is not None and own != asked:
+        word = "unit" if asked is None else asked.word
+        todo = (
+            f"if each {word} has one row only, leave out the column of units; "
+            if own.records == "one"
+            else f"if each {word} is one {own.word}, say privacy_unit={own.name!r} "
+            f"(--privacy-unit {own.name!r}); "
+        )
+        raise InputError(
+            f"a charge that protects {asked}",
+            f"what this ledger protects: {own}",
+            todo + "a second ledger is for other people only",
+        )
+
+
+def _text(value: object, name: str, *, empty: bool = False) -> None:
+    try:
+        if isinstance(value, str) and (empty or value) and len(value) <= _LONGEST_TEXT:
+            value.encode()
+            return
+    except UnicodeEncodeError:
+        pass
+    what = "empty, broken or long text" if isinstance(value, str) else f"a {type(value).__name__}"
+    raise InputError(
+        f"{name} is {what}", f"up to {_LONGEST_TEXT} characters of Unicode", f"give {name} as text"
+    )
+
+
+def _document(value: object) -> None:
+    if not isinstance(value, bytes):
+        raise InputError(
+            f"document is a {type(value).__name__}", "bytes", "encode the document first"
+        )
+    if len(value) > _MOST_BYTES:
+        raise InputError(
+            f"document has {len(value)} bytes", f"at most {_MOST_BYTES}", "split the release"
+        )

@@ -1,0 +1,104 @@
+"""From a method's answer to noise that can be drawn: the lattice, and the exact loss on it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+
+# One step of rounding costs each number 2^-j; together at most this share of the whole loss.
+_OVERHEAD_BITS = 20
+_SCALE_BITS = 24
+
+
+class ExactLoss(Protocol):
+    """Exact accounting of numbers at given noise scales."""
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian: losses grow with the inverse square of its scale."""
+
+    def limit(self, epsilon: Fraction) -> Fraction:
+        """The largest value of `largest` that an epsilon allows."""
+
+    def largest(self, scale: NDArray[np.float64]) -> Fraction:
+        """The largest loss of a user, exactly or rounded upwards."""
+
+
+def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
+    """j: the noise has scale 2^j steps, so that rounding costs a millionth of epsilon.
+
+    With Gaussian noise, what a lattice adds to delta is a millionth of it too.
+
+    Example:
+        >>> lattice_bits(most_numbers=47, epsilon=1.0)
+        26
+    """
+    bits = max(_OVERHEAD_BITS, _OVERHEAD_BITS + math.ceil(math.log2(most_numbers / epsilon)))
+    if not delta:
+        return bits
+    # On a lattice delta grows by about (numbers + rho)/(12 4^j), and rho is below epsilon.
+    wide = math.log2((most_numbers + epsilon) / (12 * delta))
+    return max(bits, math.ceil((wide + _OVERHEAD_BITS) / 2))
+
+
+def round_scale(noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Noise scales with 24 significant bits, rounded upwards: the same on every machine.
+
+    Example:
+        >>> round_scale(np.array([1.0, 0.1]))[0]
+        np.float64(1.0)
+    """
+    mantissa, exponent = np.frexp(noise_scale)
+    return np.ldexp(np.ceil(mantissa * 2.0**_SCALE_BITS) / 2.0**_SCALE_BITS, exponent)
+
+
+def fit(
+    noise_scale: NDArray[np.float64],
+    bits: int,
+    limit: Fraction,
+    losses: ExactLoss,
+) -> NDArray[np.float64]:
+    """The method's scales, widened by the least that brings the exact loss under its limit.
+
+    Args:
+        noise_scale: b over the range of each number, from the method, at the wanted loss.
+        bits: j, the lattice bits.
+        limit: The largest total loss allowed.
+        losses: Exact accounting at given scales.
+
+    Raises:
+        InputError: The noise would not fit the lattice.
+    """
+    if bits >= MOST_BITS:
+        raise _unfit(bits)
+    allowed, power = losses.limit(limit), 2 if losses.gaussian else 1
+    scale = round_scale(noise_scale)
+    for _ in range(60):
+        spent = losses.largest(scale)
+        if spent <= allowed:
+            break
+        scale = round_scale(scale * float(spent / allowed) ** (1 / power) * (1 + 2.0**-_SCALE_BITS))
+    else:
+        raise _unfit(bits)
+    if 2.0**bits / float(scale.min()) > LARGEST_STEPS:
+        raise _unfit(bits)
+    return scale
+
+
+def _unfit(bits: int) -> InputError:
+    return InputError(
+        f"noise that does not fit a lattice of {bits} bits",
+        "a moderate epsilon for these counts",
+        "ask for a larger epsilon, or fewer cells",
+    )

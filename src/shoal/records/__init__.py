@@ -1,1 +1,0 @@
-"""What comes in: records, cell rules, the lattice of values, the occupancy."""

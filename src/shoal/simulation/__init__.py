@@ -1,1 +1,0 @@
-"""Errors of every mechanism before a value is read: assumed distributions, measured errors."""

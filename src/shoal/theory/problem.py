@@ -1,0 +1,153 @@
+"""What a lower bound is asked about: users, budget, bias, a moment, and how well the mean is known.
+
+Everything is checked once and put in units of the moment's size.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from shoal import checks
+from shoal.checks.amounts import amount as exact_amount
+from shoal.errors import InputError
+
+_PAIR = 2
+# Beyond these floating-point numbers end; no problem that anyone has is near.
+_MOST_ORDER, _MOST_USERS, _MOST_LOSS = 1000, 10**18, 10**15
+_LENGTH: dict[str, Any] = {"least": 1e-100, "most": 1e100}
+# Smaller losses count as this one, so that their squares do not vanish.
+_LEAST_EPSILON = 1e-100
+# Powers of a larger bias overflow, and no bound is left at this one.
+_MOST_SHARE = 1e60
+
+Amount = Fraction | float | int | str
+
+
+class MomentLike(Protocol):
+    """A promise E|X - mean|^order <= size^order, the size in the value's unit."""
+
+    @property
+    def order(self) -> float:
+        """From 2 on."""
+
+    @property
+    def size(self) -> float:
+        """Above 0, in the value's unit."""
+
+
+Moment = MomentLike | tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Public facts of a problem: one value of each of n users, drawn from an unknown distribution.
+
+    The class of distributions: E|X - mean|^order <= size^order and a mean within an interval.
+
+    Attributes:
+        n: Users, one value each.
+        epsilon: Privacy loss when one user's value is replaced, rounded upwards.
+        delta: Probability of a larger loss, rounded upwards.
+        bias: Most bias over the class, over `size`; infinite if nothing is promised.
+        order: Order of the moment.
+        size: Size of the moment, in the value's unit.
+        width: Length of the interval that is known to hold the mean, over `size`.
+    """
+
+    n: int
+    epsilon: float
+    delta: float
+    bias: float
+    order: float
+    size: float
+    width: float
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        epsilon: Amount,
+        delta: Amount,
+        bias: float,
+        moment: Moment,
+        width: float | None = None,
+    ) -> Setting:
+        """Check the facts and put them in units of the moment's size.
+
+        Args:
+            n: Users, from 1.
+            epsilon: From 0; may be 0 if delta is not.
+            delta: From 0 to below 1.
+            bias: In the value's unit, from 0; infinite for no promise.
+            moment: (order, size) or an object with these, order from 2 and size above 0.
+            width: Length of the interval that holds the mean, in the value's unit; without it,
+                the size of the moment.
+
+        Raises:
+            InputError: A number is outside its range.
+
+        Example:
+            >>> round(Setting.of(1000, "0.1", 0, 0.5, (2, 10.0)).bias, 9)
+            0.05
+        """
+        users = checks.whole(n, "n", least=1, most=_MOST_USERS, example=1000)
+        order, size = _moment(moment)
+        reach = size if width is None else checks.number(width, "width", **_LENGTH)
+        bias = checks.number(bias, "bias", least=0, infinite=True, example=0)
+        loss, chance = _upwards(epsilon, "epsilon"), _upwards(delta, "delta")
+        _check(f"delta {chance}", "from 0 to below 1", "give for example 1e-6", holds=chance < 1)
+        _check(
+            "no budget at all",
+            "epsilon or delta above 0",
+            "give epsilon=1",
+            holds=loss + chance > 0,
+        )
+        # The bias is promised: a larger one makes every bound weaker, so it is rounded upwards.
+        share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
+        share = share if share <= _MOST_SHARE else math.inf
+        loss = max(loss, _LEAST_EPSILON) if loss > 0 else loss
+        return cls(users, loss, chance, share, float(order), float(size), reach / size)
+
+
+def downwards(bound: float) -> float:
+    """A little below: more than what the rounding of NumPy's functions can add to a bound."""
+    return bound * (1 - 2.0**-40)
+
+
+def _moment(moment: object) -> tuple[float, float]:
+    """Order and size, from a pair or an object with these."""
+    found = moment if isinstance(moment, tuple) else ()
+    if not isinstance(moment, tuple):
+        with suppress(Exception):
+            found = (moment.order, moment.size)  # type: ignore[attr-defined]
+    if len(found) != _PAIR:
+        raise InputError(
+            f"moment is {checks.shown(moment)}", "(order, size)", "give for example moment=(2, 1.5)"
+        )
+    order = checks.number(found[0], "a moment's order", least=2, most=_MOST_ORDER, example=2)
+    return order, checks.number(found[1], "a moment's size", **_LENGTH)
+
+
+def _upwards(amount: Amount, name: str) -> float:
+    """The least float that is not below: more loss makes every lower bound weaker."""
+    exact = exact_amount(amount, name)
+    if isinstance(amount, float):
+        # A bound is about the very number that was given, in all its digits.
+        exact = Fraction(amount)
+    _check(
+        f"{name} is {checks.shown(amount)}",
+        f"at most {_MOST_LOSS:g}",
+        f"give for example {name}=0.5",
+        holds=exact <= _MOST_LOSS,
+    )
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def _check(got: str, allowed: str, todo: str, *, holds: bool) -> None:
+    if not holds:
+        raise InputError(got, allowed, todo)

@@ -1,0 +1,73 @@
+"""A trial's plan in words and columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.privacy.displayed_loss import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shoal.trials.forecast import TrialPlan
+    from shoal.trials.mechanism_forecasts import Outlook
+
+COLUMNS = ("mechanism", "releases", "standard error", "detectable", "power", "levels")
+_LEFT = 2
+
+
+def describe(plan: TrialPlan) -> str:
+    """Head, one aligned row a mechanism, and what is recommended."""
+    rows = [COLUMNS, *(_row(plan, each) for each in plan.outlooks)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if at < _LEFT else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([_head(plan), *lines, *_notes(plan)])
+
+
+def _head(plan: TrialPlan) -> str:
+    clusters, arms = plan.sizes.shape
+    loss = f"epsilon {show(plan.charge.epsilon)}"
+    if plan.charge.delta:
+        loss += f", delta {show(plan.charge.delta)}"
+    groups = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+    return f"trial of {plan.n} units in {groups}, {arms} arms, {loss} for one outcome"
+
+
+def _row(plan: TrialPlan, each: Outlook) -> tuple[str, ...]:
+    low, high = (f"{error:.3g}" for error in each.standard_error)
+    power = plan.power_of(each.mechanism)
+    return (
+        each.mechanism,
+        each.releases,
+        low if low == high else f"{low} to {high}",
+        f"{plan.detectable(each.mechanism):.3g}",
+        "" if power is None else f"{power:.0%}",
+        f"{each.levels}",
+    )
+
+
+def _notes(plan: TrialPlan) -> Iterator[str]:
+    known = "what was expected" if plan.expected else "any of a family of expectations"
+    best = plan.recommended
+    yield f"standard errors of the effect under {known}, constant effect; the largest counts"
+    yield (
+        f"detectable: told from 0 by a {100 * plan.confidence:.4g}% interval with probability "
+        f"{plan.power:.4g}"
+    )
+    yield "outcomes outside the space are moved to its nearest level"
+    yield f"recommended for outcomes of units: {best.mechanism}"
+    yield best.reason
+    alike = [
+        each.mechanism
+        for each in plan.outlooks
+        if each.parameters is not None and each.parameters.weight == 0
+    ]
+    others = [name for name in alike if name != "uniform_prior"]
+    if others:
+        yield f"{' and '.join(others)}: no histogram is worth its loss, the prior is uniform"

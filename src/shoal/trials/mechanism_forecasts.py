@@ -1,0 +1,131 @@
+"""What each mechanism of a trial is expected to tell: standard errors from public numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.trials.choose import choose
+from shoal.trials.expected import family
+from shoal.trials.histogram import NoisyHistogram
+from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
+from shoal.trials.predicted import Scene, represent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Budget
+    from shoal.trials.expected import Expected
+    from shoal.trials.parameters import Parameters
+
+UNITS, AGGREGATES, EVERYTHING = "units", "aggregates", "everything"
+NAMES = (
+    "no_privacy",
+    "uniform_prior",
+    "cluster_free",
+    "cluster_dp",
+    "noisy_horvitz_thompson",
+    "noisy_histogram",
+)
+_AGGREGATES: dict[str, type[NoisyHorvitzThompson | NoisyHistogram]] = {
+    NAMES[4]: NoisyHorvitzThompson,
+    NAMES[5]: NoisyHistogram,
+}
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a mechanism is expected to tell.
+
+    Attributes:
+        mechanism: Its name; `no_privacy` without any.
+        releases: `units` (an outcome for each), `aggregates`, or `everything`.
+        standard_error: Of the effect, least and most over what may be expected, in the outcome's
+            unit; with several arms the root mean square over their effects.
+        levels: How many levels are in use.
+        reason: Where the parameters come from, in one sentence.
+        parameters: The whole numbers of a mechanism that releases units, else None.
+    """
+
+    mechanism: str
+    releases: str
+    standard_error: tuple[float, float]
+    levels: int
+    reason: str
+    parameters: Parameters | None = None
+
+
+def outlooks_of(
+    sizes: NDArray[np.int64], space: Space, charge: Budget, expected: Expected | None
+) -> tuple[Outlook, ...]:
+    """The outlook of every mechanism, in the order of `NAMES`.
+
+    Aggregates whose numbers would not fit 64-bit integers are left out.
+
+    Args:
+        sizes: Units of each group, clusters x arms, control first.
+        space: Levels of the outcome.
+        charge: Epsilon and delta of one outcome.
+        expected: What is publicly expected of outcomes, or None for a family of expectations.
+
+    Raises:
+        InputError: An epsilon that does not suit these sizes.
+    """
+    members = (expected,) if expected is not None else family(space)
+    groups = represent(sizes, pooled=False)
+    sampling = np.array([Scene(groups, space, member).sampling for member in members])
+    plain = Outlook(NAMES[0], EVERYTHING, _errors(sampling), space.size, "no privacy")
+    uniform, *others = NAMES[1:4]
+    units = [_units(uniform, sizes, space, charge, expected)]
+    for name in others:
+        # Without delta the choice is the same uniform prior for all: `choose` shows why.
+        alike = replace(units[0], mechanism=name)
+        units.append(_units(name, sizes, space, charge, expected) if charge.delta else alike)
+    made = [_aggregate(name, sizes, space, charge, sampling) for name in _AGGREGATES]
+    return (plain, *units, *(each for each in made if each is not None))
+
+
+def _units(
+    name: str,
+    sizes: NDArray[np.int64],
+    space: Space,
+    charge: Budget,
+    expected: Expected | None,
+) -> Outlook:
+    found = choose(
+        sizes,
+        space,
+        epsilon=charge.epsilon,
+        delta=charge.delta,
+        pooled=name != "cluster_dp",
+        sigma=math.inf if name == "uniform_prior" else None,
+        expected=expected,
+    )
+    levels = found.parameters.levels
+    return Outlook(name, UNITS, found.standard_error, levels, found.reason, found.parameters)
+
+
+def _aggregate(
+    name: str,
+    sizes: NDArray[np.int64],
+    space: Space,
+    charge: Budget,
+    sampling: NDArray[np.float64],
+) -> Outlook | None:
+    try:
+        made = _AGGREGATES[name].plan(sizes, space.levels, charge.epsilon)
+    except InputError:
+        return None
+    weight = sizes.sum(axis=1) / sizes.sum()
+    added = float((weight**2 @ made.noise_variance).mean())
+    reason = f"noise of {math.sqrt(added):.3g} in the effect, whatever the outcomes are"
+    return Outlook(name, AGGREGATES, _errors(sampling + added), space.size, reason)
+
+
+def _errors(variance: NDArray[np.float64]) -> tuple[float, float]:
+    return float(np.sqrt(variance.min())), float(np.sqrt(variance.max()))

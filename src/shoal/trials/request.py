@@ -1,0 +1,161 @@
+"""What a trial release is asked for: every public fact that decides it, and its request key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import checks, documents
+from shoal.checks.roles import check_arrays
+from shoal.data import keys
+from shoal.data.assignment import enrol
+from shoal.data.outcome_space import check_space
+from shoal.errors import DataError
+from shoal.release.booking import check_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Budget
+    from shoal.privacy.privacy_unit import PrivacyUnit
+
+MISSING = ("refuse", "public")
+# Parts of a mechanism that were asked for; the others follow.
+ASKED = frozenset({"name", "pooled", "asked"})
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Public facts of a trial release.
+
+    Attributes:
+        space: Levels of the outcome.
+        assignment: Who is in which cluster and arm.
+        mechanism: The mechanism as a JSON object: name and whole numbers.
+        charge: Exact epsilon and delta of one outcome, with what the clusters cost.
+        clustering_epsilon: What the clusters cost, within the charge; 0 if they are public.
+        name: What the release is of; tells releases of the same question apart.
+        unit: Whose loss the charge is.
+        about: The outcome's name, rules for missing outcomes and single-armed clusters.
+    """
+
+    space: Space
+    assignment: Assignment
+    mechanism: documents.Document
+    charge: Budget
+    clustering_epsilon: Fraction
+    name: str
+    unit: PrivacyUnit
+    about: Mapping[str, Any]
+
+    def to_document(self) -> documents.Document:
+        """All of it as a JSON object."""
+        return {
+            "space": self.space.to_document(),
+            "assignment": self.assignment.to_document(),
+            "mechanism": dict(self.mechanism),
+            "epsilon": str(self.charge.epsilon),
+            "delta": str(self.charge.delta),
+            "clustering_epsilon": str(self.clustering_epsilon),
+            "name": self.name,
+            "unit": self.unit.to_document(),
+            "about": dict(self.about),
+        }
+
+    @property
+    def key(self) -> str:
+        """What the ledger knows the release by, besides its name: all that was asked.
+
+        Parameters, their loss and the reason for them follow from what was asked. Another version
+        may choose or word them otherwise; that does not make a new question.
+        """
+        return key_of(self.to_document())
+
+
+def key_of(question: documents.Document) -> str:
+    """SHA-256 of what was asked, without the release's name."""
+    mechanism = {k: v for k, v in question["mechanism"].items() if k in ASKED}
+    asked = {k: v for k, v in question.items() if k not in {"epsilon", "name"}}
+    return documents.digest({**asked, "mechanism": mechanism})
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The private side of a trial: one outcome for each unit, in the assignment's order."""
+
+    assignment: Assignment
+    outcomes: NDArray[np.float64]
+    about: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """Nothing private."""
+        return f"<outcomes of {self.assignment.n} units>"
+
+
+def take_in(
+    outcomes: Any,  # noqa: ANN401
+    treatment: Any,  # noqa: ANN401
+    cluster: Any,  # noqa: ANN401
+    *,
+    space: Space,
+    unit: Any,  # noqa: ANN401
+    control: Any,  # noqa: ANN401
+    missing: str,
+    single_arm: str,
+    outcome_name: str,
+) -> Units:
+    """Check the columns of an experiment and put its units in their public order.
+
+    Args:
+        outcomes: One outcome for each unit. Private.
+        treatment: The arm of each unit.
+        cluster: The cluster of each unit, or None.
+        space: Where outcomes lie.
+        unit: A public name of each unit, or None.
+        control: The arm others are compared with, or None for the first.
+        missing: `refuse` missing outcomes, or leave such units out because it is `public` which
+            they are.
+        single_arm: `refuse` or `drop` clusters where an arm has nobody.
+        outcome_name: What the outcome is called: it tells outcomes of the same units apart.
+
+    Raises:
+        DataError: Columns that are not usable.
+        InputError: Unknown rules, or the outcome in a public role.
+    """
+    checks.choice(missing, MISSING, "missing")
+    check_space(space)
+    check_text(outcome_name)
+    check_arrays({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
+    numbers = space.numbers(outcomes)
+    present = ~np.isnan(numbers)
+    # Only absence may be declared public: an infinite outcome is an outcome.
+    if np.isinf(numbers).any() or (missing == "refuse" and not present.all()):
+        raise DataError(
+            "missing or infinite outcomes",
+            "a finite outcome in every row",
+            'clean the data, or declare missing="public" to leave out units without an outcome if '
+            "it is public which they are",
+        )
+    kept = present if missing == "public" else None
+    arms = keys.as_array(treatment, "treatment")
+    if len(arms) != len(numbers):
+        raise DataError(
+            "outcomes and treatments of different length",
+            "one outcome and one treatment for each unit",
+            "give columns of the same length",
+        )
+    found = enrol(arms, cluster, unit=unit, control=control, single_arm=single_arm, kept=kept)
+    about = {
+        "outcome": outcome_name,
+        "missing": missing,
+        "single_arm": single_arm,
+        "clusters_left_out": found.left_out,
+    }
+    return Units(found.assignment, numbers[found.rows], about)

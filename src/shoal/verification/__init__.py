@@ -1,0 +1,1 @@
+"""The second opinion: every claim of a manifest recomputed, with code of its own."""

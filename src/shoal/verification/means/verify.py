@@ -1,0 +1,283 @@
+"""The second opinion on an unbiased mean: recompute every claim of its manifest, with its own code.
+
+Exact fractions and outward-rounded decimals for the loss, other formulas for the errors, and
+nothing imported from the mechanisms or from other rooms: a fault there is not repeated here.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.verification.means.bounds import Bounds, tick_of
+from shoal.verification.means.facts import (
+    CLIPPED,
+    PARAMETERS,
+    PUBLISHING,
+    SAMPLED,
+    SYMMETRIC,
+    Facts,
+    rational,
+    signed,
+)
+from shoal.verification.means.losses import exact_loss, parameters_hold
+from shoal.verification.strict import real, release_name, text, unit
+from shoal.verification.verdict import Check, Verdict, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Opinion = Callable[[Facts, documents.Document], tuple[bool, str]]
+
+SCHEMA = "shoal.unbiased/1"
+
+_PLAN_SCHEMA = "shoal.unbiased-plan/1"
+_PARTS = {
+    *("schema", "name", "values", "request", "simulation", "guarantee", "plan", "result"),
+    "versions",
+}
+_PLAN = {"schema", "method", "counts", "wishes", "parameters", "source", "claims"}
+_WISHES = {
+    *("moments", "epsilon", "delta", "interval", "bias", "weights", "cap", "reuse", "farthest"),
+}
+_CLAIMS = {"epsilon", "delta", "bias_bound", "standard_error", "rmse_bound", "noise_scale"}
+_RESULT = {"exact", "value", "interval", "confidence", "coarse_failed"}
+_VERSIONS = {"shoal", "opendp", "python"}
+_NEIGHBOURS = "values: all values of one user change, the counts are public"
+_STATED = {
+    *("unit", "neighbours", "privacy", "publishes_values"),
+    *("epsilon", "epsilon_at_most", "delta", "delta_at_most"),
+}
+_PURE = "pure differential privacy"
+_SAMPLED = "a sampled user's value is published"
+_APPROXIMATE = {
+    **dict.fromkeys(PUBLISHING, f"approximate differential privacy; {_SAMPLED}"),
+    SYMMETRIC: (f"approximate differential privacy; should the coarse step fail, {_SAMPLED}"),
+}
+_CONFIDENCE, _GUESS = 0.95, 61
+# Bounds are floating-point numbers of another machine's logarithms.
+_CLOSE = 1e-9
+# A stated loss may be above the truth by rounding, never below it.
+_LAST_DIGITS = 1 + Fraction(1, 10**9)
+
+
+def verify(manifest: documents.Document) -> Verdict:
+    """Recompute epsilon, delta, bias, errors and the interval of a manifest from it alone.
+
+    Args:
+        manifest: The document.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not a manifest of an unbiased mean, or a part is missing or damaged.
+
+    Example:
+        >>> verify({"schema": "another"})
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: manifest is not of the schema shoal.unbiased/1; ...
+    """
+    documents.check_schema(manifest, (SCHEMA,), "manifest")
+    return checked(_checks, manifest, _UNVERIFIED)
+
+
+_UNVERIFIED = (
+    (
+        "that users are independent and their values keep the moments: the certificates rest on it,"
+        " the loss does not"
+    ),
+    (
+        "that no other parameters of this loss err less; of a coarse step, how much more delta is"
+        " charged than it can cost"
+    ),
+    "what the plan's source says in free words, beyond `user` and `value`",
+)
+
+
+def _checks(manifest: documents.Document) -> list[Check]:
+    if text(manifest["plan"]["method"]) not in PARAMETERS:
+        # Nothing else means anything for a method that is not known.
+        return [Check("method", holds=False, found="unknown; no other claim can be checked")]
+    facts = Facts.of(manifest["plan"])
+    whole = Check("parameters", *parameters_hold(facts))
+    if not whole.holds:
+        return [Check(whole.claim, whole.holds, "out of range; no other claim can be checked")]
+    opinions: tuple[tuple[str, Opinion], ...] = (
+        ("privacy loss", _loss),
+        ("guarantee in words", _guarantee),
+        ("within what was asked for", _asked),
+        ("noise of the operating system", _genuine),
+        ("request key", _request),
+        ("bias bound", _bias),
+        ("errors", _errors),
+        ("result", _result),
+        ("interval", _interval),
+    )
+    checks = [whole, *(Check(claim, *opinion(facts, manifest)) for claim, opinion in opinions)]
+    if not _complete(manifest):
+        checks.append(Check("no other parts", holds=False, found="something is added or missing"))
+    return checks
+
+
+def _loss(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    claims = manifest["plan"]["claims"]
+    epsilon, delta = exact_loss(facts)
+    stated = rational(claims["epsilon"])
+    holds = epsilon <= stated <= epsilon * _LAST_DIGITS and delta == rational(claims["delta"])
+    return holds, f"epsilon {float(epsilon):.6g}, delta {float(delta):.6g}"
+
+
+def _guarantee(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    stated, claims = manifest["guarantee"], manifest["plan"]["claims"]
+    publishes = facts.method in PUBLISHING or manifest["result"]["coarse_failed"] is True
+    delta = rational(stated["delta"])
+    words = _PURE if delta == 0 else _APPROXIMATE.get(facts.method, "")
+    holds = (
+        stated["neighbours"] == _NEIGHBOURS
+        and _whose(stated["unit"], facts, manifest)
+        and stated["privacy"] == words
+        and stated["publishes_values"] is publishes
+        and all(stated[name] == claims[name] for name in ("epsilon", "delta"))
+        and all(_rounded_up(stated, name) for name in ("epsilon", "delta"))
+        and delta < 1
+    )
+    whose = unit(stated["unit"])
+    return holds, f"{words}; it protects {whose}; {_published(facts.method, publishes)}"
+
+
+def _published(method: str, publishes: object) -> str:
+    """What this release did, where the guarantee says what the method may do."""
+    if method == SYMMETRIC:
+        return f"in this release the step {'failed' if publishes else 'did not fail: none was'}"
+    return "values are published" if publishes else "no value is published"
+
+
+def _whose(named: object, facts: Facts, manifest: documents.Document) -> bool:
+    """Whether the privacy unit fits counts and description: rows have one record each."""
+    words, source = unit(named), manifest["plan"]["source"] or {}
+    if not isinstance(named, dict) or not words or not release_name(manifest["values"]):
+        return False
+    single = named["records"] == "all" or not facts.several
+    told = source.get("user", named["name"]), source.get("value", manifest["values"])
+    return single and told == (named["name"], manifest["values"])
+
+
+def _rounded_up(stated: documents.Document, name: str) -> bool:
+    """Whether the number shown is the least float that does not understate the fraction."""
+    exact, shown = rational(stated[name]), real(stated[f"{name}_at_most"])
+    return Fraction(math.nextafter(shown, -math.inf)) < exact <= Fraction(shown)
+
+
+def _asked(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    claims = manifest["plan"]["claims"]
+    holds = (
+        rational(claims["epsilon"]) <= facts.epsilon
+        and rational(claims["delta"]) <= facts.delta
+        and (facts.method == SAMPLED) == (facts.epsilon == 0)
+        and (facts.method == CLIPPED) == (facts.delta == 0)
+        and (facts.bias is None or facts.claims["bias_bound"] <= facts.bias * (1 + _CLOSE))
+    )
+    return holds, f"epsilon {float(facts.epsilon):.6g}, delta {float(facts.delta):.6g}"
+
+
+def _genuine(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    genuine = manifest["simulation"] is False
+    return genuine, "stated" if genuine else "a simulation, not private"
+
+
+def _request(_: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    contents = {part: found for part, found in manifest["plan"].items() if part != "claims"}
+    question = {"plan": contents, "values": text(manifest["values"])}
+    asked = documents.digest({**question, "unit": manifest["guarantee"]["unit"]})
+    key = documents.digest({"question": asked, "name": manifest["name"]})
+    return release_name(manifest["name"]) and key == manifest["request"], key[:16]
+
+
+def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:
+    truth = Bounds.of(facts).bias
+    stated = facts.claims["bias_bound"]
+    holds = math.isfinite(truth) and math.isclose(stated, truth, rel_tol=_CLOSE)
+    return holds, f"at most {truth:.6g}"
+
+
+def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:
+    truth, claims = Bounds.of(facts), facts.claims
+    stated, bias = claims["standard_error"], claims["bias_bound"]
+    rmse = math.hypot(bias, stated)
+    if not all(map(math.isfinite, (truth.variance, truth.bias, rmse))):
+        return False, "errors without a bound"
+    holds = (
+        math.isfinite(truth.variance)
+        and _covers(stated, math.sqrt(truth.variance))
+        # That of a symmetric mean is found by a search: it may be a little above the least.
+        and (facts.method == SYMMETRIC or stated * (1 - _CLOSE) <= math.sqrt(truth.variance))
+        and math.isclose(claims["rmse_bound"], rmse, rel_tol=_CLOSE)
+        and math.isclose(claims["noise_scale"], truth.noise_scale, rel_tol=_CLOSE)
+    )
+    return holds, f"standard error at most {math.sqrt(truth.variance):.6g}"
+
+
+def _result(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    result = manifest["result"]
+    value, failed = real(result["value"]), result["coarse_failed"]
+    known = isinstance(failed, bool) if facts.method == SYMMETRIC else failed is None
+    exact = signed(result["exact"])
+    if not known or float(exact) != value:
+        return False, f"{value:.6g}, not that of the exact number"
+    if facts.method in PUBLISHING or failed is True:
+        return True, f"{value:.6g}, as a fraction"
+    return _on_lattice(facts, exact), f"{value:.6g}, a whole number of steps of noise"
+
+
+def _on_lattice(facts: Facts, exact: Fraction) -> bool:
+    """Whether an estimate is a whole number of steps from a place where one can start.
+
+    The grid starts at a whole number of ticks, the guess of a symmetric mean at one of 2^-61 bins.
+    """
+    tick, users = tick_of(facts), int(facts.final.sum())
+    if facts.method == SYMMETRIC:
+        tick = Fraction(2) ** (facts.parameters["coarse_exponent"] - _GUESS)
+    return (exact / (tick / users / facts.parameters["per_unit"])).denominator == 1
+
+
+def _interval(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
+    result, claims = manifest["result"], facts.claims
+    value, confidence = real(result["value"]), real(result["confidence"])
+    low, high = map(real, result["interval"])
+    if confidence != _CONFIDENCE:
+        return False, f"another confidence than {_CONFIDENCE}"
+    # Chebyshev: further than k deviations with probability at most 1/k^2.
+    half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(1 - confidence)
+    slack = _CLOSE * half + 4 * math.ulp(value)
+    holds = (
+        math.isfinite(half)
+        and abs(value - half - low) <= slack
+        and abs(value + half - high) <= slack
+    )
+    return holds, f"{value:.6g} -+ {half:.6g} at {confidence:.4g}"
+
+
+def _covers(stated: float, truth: float) -> bool:
+    return stated >= truth * (1 - _CLOSE)
+
+
+def _complete(manifest: documents.Document) -> bool:
+    plan, versions = manifest["plan"], manifest["versions"]
+    parts = (
+        (manifest, _PARTS),
+        (manifest["guarantee"], _STATED),
+        (plan, _PLAN),
+        (plan["wishes"], _WISHES),
+        (plan["claims"], _CLAIMS),
+        (manifest["result"], _RESULT),
+        (versions, _VERSIONS),
+    )
+    return (
+        all(part.keys() == names for part, names in parts)
+        and plan["schema"] == _PLAN_SCHEMA
+        and (plan["source"] is None or isinstance(plan["source"], dict))
+        and all(map(text, versions.values()))
+    )

@@ -1,0 +1,101 @@
+"""Values of a manifest, read strictly: a second opinion takes nothing for what it is not.
+
+Errors are Python's own: `shoal.verification.verdict.checked` turns them into one word for a
+damaged manifest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from shoal import documents
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PACKED = {"type", "length", "data"}
+_EACH_ROW = "each row"
+_LONGEST_NAME = 200
+
+
+def whole(value: object, least: int | None = None, most: int | None = None) -> int:
+    """A whole number in a range, or ValueError; true and false are none.
+
+    Example:
+        >>> whole(3, 0, 5)
+        3
+    """
+    if type(value) is not int:
+        raise ValueError
+    if (least is not None and value < least) or (most is not None and value > most):
+        raise ValueError
+    return value
+
+
+def real(value: object) -> float:
+    """A finite number, or ValueError; true and false are none.
+
+    Example:
+        >>> real(1)
+        1.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def text(value: object) -> str:
+    """A text, or TypeError.
+
+    Example:
+        >>> text("a")
+        'a'
+    """
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def unit(value: object) -> str:
+    """The words of a privacy unit as manifests hold it, or no words if it is none.
+
+    Example:
+        >>> unit({"name": "person", "relation": "values", "records": "all"}), unit("person")
+        ('all values of one person', '')
+    """
+    if not isinstance(value, dict) or value.keys() != {"name", "relation", "records"}:
+        return ""
+    name = value["name"]
+    rows = name == _EACH_ROW
+    right = value["relation"] == "values" and value["records"] == ("one" if rows else "all")
+    if not right or not name or not release_name(name):
+        return ""
+    return "the values of one row" if rows else f"all values of one {name}"
+
+
+def release_name(value: object) -> bool:
+    """Whether a value is what a release may be named: short printable text, or nothing.
+
+    Example:
+        >>> release_name("2013-05"), release_name(""), release_name(5)
+        (True, True, False)
+    """
+    return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST_NAME
+
+
+def integers(packed: documents.Document, what: str, length: int | None = None) -> NDArray[np.int64]:
+    """Packed whole numbers from 0, as many as said, or ValueError.
+
+    Example:
+        >>> import numpy as np
+        >>> integers(documents.pack_integers(np.array([3, 1])), "sizes", 2).tolist()
+        [3, 1]
+    """
+    if packed.keys() != _PACKED:
+        raise ValueError
+    found = documents.unpack_integers(packed, what)
+    if length is not None and len(found) != length:
+        raise ValueError
+    return found

@@ -1,0 +1,60 @@
+"""The second opinion on a manifest of any kind, by its schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal import documents
+from shoal.verification.cells import verify as of_cells
+from shoal.verification.ledger_record import record_checks
+from shoal.verification.means import verify as of_unbiased
+from shoal.verification.trials import verify as of_trials
+from shoal.verification.verdict import Verdict
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from shoal.verification.ledger_record import Recorded
+
+_KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
+    of_cells.SCHEMA: of_cells.verify,
+    of_trials.SCHEMA: of_trials.verify,
+    of_unbiased.SCHEMA: of_unbiased.verify,
+}
+
+
+def verify(
+    manifest: str | os.PathLike[str] | documents.Document,
+    *,
+    ledger: Recorded | None = None,
+) -> Verdict:
+    """Recompute epsilon and every certificate of a manifest from it alone.
+
+    Args:
+        manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased
+            mean.
+        ledger: Check, too, that this ledger holds and recorded these very bytes, for this request
+            and unit, at no less than what they cost.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not a manifest, or a part is missing or damaged.
+        LedgerError: The ledger is missing or cannot be read.
+
+    Example:
+        >>> verify({"schema": "another"})
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: manifest is not of the schema ...
+    """
+    schemas = tuple(_KINDS)
+    if isinstance(manifest, dict):
+        found = documents.check_schema(documents.plain(manifest, "manifest"), schemas, "manifest")
+    else:
+        found = documents.read(manifest, schemas, "manifest")
+    verdict = _KINDS[found["schema"]](found)
+    if ledger is None:
+        return verdict
+    return Verdict((*verdict.checks, *record_checks(found, ledger)), verdict.unverified)

@@ -1,0 +1,180 @@
+"""What each planning method promises, against formulas and a general solver."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, minimize
+
+import shoal
+from shoal.cells.allocation import balanced
+from shoal.cells.allocation_problem import Problem
+from tests.support import occupancies
+
+if TYPE_CHECKING:
+    from shoal.cells.plan import Plan
+
+BOUNDS = (0, 50)
+
+
+def make(seed: int, **wishes: object) -> Plan:
+    """A plan that keeps every cell."""
+    wishes = {"epsilon": 1, "worthless": "keep", **wishes}
+    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **wishes)  # type: ignore[arg-type]
+
+
+def shares(plan: Plan) -> np.ndarray:
+    """m/n as a dense users x cells matrix."""
+    occupancy = plan.occupancy
+    dense = np.zeros((occupancy.n_users, occupancy.n_cells))
+    dense[occupancy.user, occupancy.cell] = occupancy.count / occupancy.totals[occupancy.cell]
+    return dense
+
+
+@given(
+    occupancy=occupancies.small,
+    epsilon=st.sampled_from(["0.01", "0.1", "1/3", "1", "7.5", "40"]),
+    method=st.sampled_from(["balanced", "equalised", "uniform"]),
+)
+@settings(deadline=None)
+def test_the_loss_never_exceeds_what_was_asked_for(
+    occupancy: shoal.Occupancy, epsilon: str, method: str
+) -> None:
+    """G-BUDGET: exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, worthless="keep")
+    asked = Fraction(epsilon)
+    assert plan.exact_epsilon <= asked
+    assert Fraction(plan.epsilon) >= plan.exact_epsilon
+    if method != "uniform":
+        assert plan.exact_epsilon >= asked * (1 - Fraction(1, 10**4))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equalised_is_the_closed_form(seed: int) -> None:
+    """G-EQUALISED: one error for all, max_l sum_g U v_gl / epsilon (Theory 2, section 3)."""
+    plan = make(seed, method="equalised", epsilon=0.7)
+    exact = 50 * shares(plan).sum(axis=1).max() / 0.7
+    assert plan.worst_case_error == pytest.approx(exact, rel=1e-5)
+    assert np.ptp(plan.noise_scale) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_uniform_is_the_papers_plan(seed: int) -> None:
+    """Noise G_1 Delta_g / epsilon, and the paper's accounting gives epsilon back."""
+    plan = make(seed, method="uniform", epsilon=0.7)
+    share = shares(plan)
+    g_1 = (share > 0).sum(axis=1).max()
+    assert plan.noise_scale == pytest.approx(50 * g_1 * share.max(axis=0) / 0.7, rel=1e-5)
+    assert plan.paper_epsilon == pytest.approx(0.7, rel=1e-5)
+    assert plan.epsilon <= 0.7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
+    """G-BALANCED: sum ln b is within the certified gap of SciPy's optimum."""
+    plan = make(seed)
+    matrix = shares(plan)
+    solver: Any = minimize
+    found = solver(
+        lambda x: -np.log(x).sum(),
+        np.full(plan.occupancy.n_cells, 1 / matrix.sum(axis=1).max() / 2),
+        jac=lambda x: -1 / x,
+        hess=lambda x: np.diag(1 / x**2),
+        constraints=LinearConstraint(matrix, -np.inf, 1),
+        method="trust-constr",
+        options={"gtol": 1e-9, "xtol": 1e-12, "maxiter": 2000},
+    )
+    cells = plan.occupancy.n_cells
+    own = np.log(plan.relative_scale).sum() / cells
+    best = found.fun / cells
+    assert plan.gap is not None
+    assert plan.gap < 1e-3
+    assert best <= own + 1e-5
+    assert own - best <= plan.gap + 1e-5
+
+
+@given(occupancy=occupancies.small, seed=st.integers(0, 10))
+@settings(deadline=None)
+def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> None:
+    """G-GAP: weak duality. Whatever the prices, no feasible plan beats the bound."""
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, worthless="keep")
+    rng = np.random.default_rng(seed)
+    problem = plan.problem
+    prices = rng.exponential(size=problem.n_users) + 1e-6
+    scale = rng.exponential(size=problem.n_numbers) + 0.01
+    scale *= problem.loss(scale).max()
+    claimed = balanced.gap(problem, scale, prices, 1.0)
+    improvement = float(np.mean(np.log(scale) - np.log(plan.relative_scale)))
+    assert improvement <= claimed + 1e-6
+
+
+def test_a_gap_is_the_same_at_every_epsilon() -> None:
+    """G-GAP: twice the loss and half the noise are as far from the best; no prices, no proof."""
+    plan = make(0)
+    problem, rng = plan.problem, np.random.default_rng(1)
+    prices = rng.exponential(size=problem.n_users)
+    scale = rng.exponential(size=problem.n_numbers) + 0.01
+    scale *= problem.loss(scale).max()
+    claimed = balanced.gap(problem, scale, prices, 1.0)
+    assert claimed > 0.01
+    for epsilon in (0.25, 4.0, 30.0):
+        assert balanced.gap(problem, scale / epsilon, prices, epsilon) == pytest.approx(claimed)
+    assert balanced.gap(problem, scale, 0 * prices, 1.0) == math.inf
+
+
+def test_weights_share_the_budget_in_proportion() -> None:
+    """Twenty equal users in four cells: b_g = (W / w_g) / 20 exactly, and the gap is certified."""
+    users, cells = np.divmod(np.arange(80), 4)
+    occupancy = shoal.Occupancy.from_counts(users, cells, np.full(80, 3))
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, weights={"3": 10}, worthless="keep")
+    assert plan.relative_scale == pytest.approx([13 / 20, 13 / 20, 13 / 20, 1.3 / 20], rel=1e-4)
+    assert plan.gap is not None
+    assert plan.gap < 1e-3
+
+
+def test_balanced_is_pareto() -> None:
+    """No cell's noise can fall by 1% without a user's loss passing epsilon."""
+    plan = make(2)
+    for at in range(len(plan.released)):
+        scale = plan.relative_scale.copy()
+        scale[at] *= 0.99
+        assert plan.problem.loss(scale).max() > 1
+
+
+@pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
+def test_an_error_can_be_asked_for_instead(method: str) -> None:
+    """G-ERROR: the largest worst-case error is at most the one asked for, and close to it."""
+    plan = make(3, epsilon=None, error=5.0, method=method)
+    assert plan.worst_case_error.max() <= 5.0
+    assert plan.worst_case_error.max() >= 5.0 * (1 - 1e-4)
+
+
+def test_the_paper_charges_more_for_the_same_noise() -> None:
+    """Erratum 17: the two accountings side by side; per-user is never the larger one."""
+    for seed in range(5):
+        plan = make(seed)
+        assert plan.epsilon <= plan.paper_epsilon
+
+
+@given(occupancy=occupancies.small)
+@settings(deadline=None)
+def test_no_plan_beats_the_lower_bound(occupancy: shoal.Occupancy) -> None:
+    """G-LOWER: every worst-case error is at least its cell's bound."""
+    for method in ("balanced", "equalised", "uniform"):
+        plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, worthless="keep")
+        assert (plan.worst_case_error >= plan.lower_bound * (1 - 1e-6)).all()
+
+
+def test_a_problem_counts_what_a_user_is_in() -> None:
+    """G_1 is the most numbers of one user."""
+    problem = Problem(
+        np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([0.5, 0.1, 0.9]), 2, np.ones(2)
+    )
+    assert problem.most_numbers == 2
+    assert problem.largest.tolist() == [0.5, 0.9]

@@ -1,0 +1,136 @@
+"""Caps against a search over all whole numbers, in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from shoal.cells.bounding import caps
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+several_counts = st.lists(st.integers(1, 40), min_size=1, max_size=10)
+budgets = st.one_of(st.floats(0.001, 50), st.sampled_from([0.25, 0.5, 1.0, 2.0, 4.0]))
+
+
+def kept(several: list[int], cap: int) -> int:
+    """K(m)."""
+    return sum(min(m, cap) for m in several)
+
+
+def least(several: list[int], cost: Callable[[int], Fraction]) -> int:
+    """The smallest whole cap, from 1 to the largest count, of least cost."""
+    return min(range(1, max(several) + 1), key=cost)
+
+
+@given(several=several_counts)
+def test_median_is_the_upper_half(several: list[int]) -> None:
+    """The ceil(L/2)-th largest; half of the users or more reach it, which halves the best gain."""
+    found = caps.median(np.array(several))
+    assert found == sorted(several, reverse=True)[math.ceil(len(several) / 2) - 1]
+    assert Fraction(found, kept(several, found)) <= Fraction(2, len(several))
+
+
+@given(several=several_counts)
+@example(several=[1, 1, 10])
+@example(several=[1, 3, 4])
+def test_levy_over_all_whole_caps(several: list[int]) -> None:
+    """Squares are rational, so that ties are ties."""
+    best = least(several, lambda cap: Fraction(-(kept(several, cap) ** 2), cap))
+    assert caps.levy(np.array(several)) == best
+    assert best in several
+
+
+@given(several=several_counts, epsilon=budgets)
+@example(several=[1, 2], epsilon=2.0)
+@example(several=[1, 1, 2], epsilon=1.0)
+def test_minimax_over_all_whole_caps(several: list[int], epsilon: float) -> None:
+    """The smallest cap of least cost is one of the counts."""
+    n, price = sum(several), Fraction(epsilon)
+    best = least(
+        several,
+        lambda cap: Fraction(-kept(several, cap), n) + Fraction(cap, kept(several, cap)) / price,
+    )
+    assert caps.minimax(np.array(several), epsilon) == best
+    assert best in several
+
+
+@given(several=several_counts, epsilon=budgets, more=st.floats(1, 20))
+def test_minimax_never_falls_with_epsilon(several: list[int], epsilon: float, more: float) -> None:
+    """And it is the least and the largest count beyond the two budgets of theory 1, section 4."""
+    counts = np.array(several)
+    assert caps.minimax(counts, epsilon) <= caps.minimax(counts, epsilon * more)
+    low, high, n, users = min(several), max(several), sum(several), len(several)
+    assert caps.minimax(counts, low / (users * n)) == low
+    assert caps.minimax(counts, (n / (users * low)) ** 2) == high
+
+
+@given(several=several_counts)
+@example(several=[1, 1, 10])
+@example(several=[7])
+@example(several=[1, 2, 2, 3])
+@example(several=[1, 1, 2, 2])
+def test_surrogate_over_all_whole_caps(several: list[int]) -> None:
+    """The mean count, its neighbours, or a count above it."""
+    n, users, high = sum(several), len(several), max(several)
+    best = least(
+        several,
+        lambda cap: (
+            Fraction(-kept(several, cap), n) + max(Fraction(cap), Fraction(n, users)) / high
+        ),
+    )
+    assert caps.surrogate(np.array(several)) == best
+
+
+def test_erratum_10_the_surrogate_of_1_1_10() -> None:
+    """The mean count, 4: neither an end nor m_q with q = n/m* = 1.2, which is 10."""
+    assert caps.surrogate(np.array([1, 1, 10])) == 4
+    assert caps.choose("surrogate", np.array([10, 1, 1]), 1.0) == 4
+
+
+def test_huge_counts_need_no_search() -> None:
+    """Caps of billions, exactly."""
+    counts = np.array([1, 2, 3, 10**12])
+    assert caps.levy(counts) == caps.minimax(counts, 9.0) == 10**12
+    assert caps.surrogate(counts) == 250_000_000_002
+    assert caps.choose(10**15, counts, 1.0) == 10**12
+
+
+def test_choose_by_name_and_by_number() -> None:
+    """Each name is its function; numbers above the largest count act as it."""
+    counts = np.array([3, 9, 4, 4, 1])
+    assert caps.choose("median", counts, 1.0) == caps.median(counts) == 4
+    assert caps.choose("levy", counts, 1.0) == caps.levy(counts)
+    assert caps.choose("minimax", counts, 0.7) == caps.minimax(counts, 0.7)
+    assert caps.choose("surrogate", counts, 1.0) == caps.surrogate(counts)
+    chosen = [caps.choose(cap, counts, 1.0) for cap in (1, 2, 9, 10, 10**30)]
+    assert chosen == [1, 2, 9, 9, 9]
+    assert caps.choose(np.int64(5), counts, 1.0) == 5  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cap", ["mean", "", "5", 0, -3, 2.0, True, None])
+def test_choose_refuses_what_is_no_cap(cap: object) -> None:
+    """Unknown names, numbers below 1, and what is not whole."""
+    with pytest.raises(InputError, match="a cap of"):
+        caps.choose(cap, np.array([1, 2]), 1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
+def test_minimax_needs_a_budget(epsilon: float) -> None:
+    """Only numbers above 0."""
+    with pytest.raises(InputError, match="epsilon is"):
+        caps.choose("minimax", np.array([1, 2]), epsilon)
+
+
+def test_of_caps_that_are_equally_good_the_smallest_is_taken() -> None:
+    """G-PURE: levy's caps 1 and 4 tie at 3; minimax's 1 and 2 at epsilon 1/2."""
+    assert caps.levy(np.array([1, 1, 4])) == 1
+    assert caps.minimax(np.array([1, 2]), 0.5) == 1

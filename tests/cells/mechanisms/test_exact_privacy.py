@@ -1,0 +1,135 @@
+"""Per-user accounting, exactly: all data sets, all neighbours, all outcomes of a small lattice.
+
+The noise has P[Z = z] proportional to a^|z|; with scale 2^j, a = exp(-2^-j), a loss of s steps is
+a probability ratio of a^-s. The ratios are computed with the rational a = 1/2, so a power of a
+stands for a number of steps, without rounding.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from shoal.cells.mechanisms.baseline import Baseline
+from shoal.cells.mechanisms.draw import to_steps
+from shoal.cells.privacy_loss import Losses
+from shoal.cells.queries import Bundle
+from shoal.cells.statistics.mean import Mean
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+A = Fraction(1, 2)
+TICK_BITS = 1
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small occupancy with its scales."""
+
+    counts: dict[tuple[str, int], int]
+    scales: tuple[float, ...]
+    bits: int
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """The counts as an occupancy."""
+        users, cells = zip(*self.counts, strict=True)
+        return Occupancy.from_counts(users, cells, list(self.counts.values()))
+
+    def steps(self, sums: tuple[int, ...]) -> tuple[int, ...]:
+        """The released statistics before noise, from each cell's sum of ticks."""
+        totals = self.occupancy.totals.tolist()
+        return tuple(
+            to_steps(s, n << TICK_BITS, b, self.bits)
+            for s, n, b in zip(sums, totals, self.scales, strict=True)
+        )
+
+
+CASES = [
+    Small({("a", 0): 1, ("b", 0): 1}, (0.5,), 2),
+    Small({("a", 0): 2, ("b", 0): 1, ("a", 1): 1, ("b", 1): 1}, (0.25, 0.5), 1),
+    Small({("a", 0): 1, ("b", 0): 2, ("b", 1): 1, ("c", 1): 1}, (0.3, 0.7), 2),
+    Small({("a", 0): 3, ("b", 0): 1, ("a", 1): 1}, (0.9, 0.41), 3),
+]
+
+
+def probability(outcome: tuple[int, ...], centre: tuple[int, ...]) -> Fraction:
+    """Of an outcome, given the statistics before noise."""
+    one = (1 - A) / (1 + A)
+    chances = [one * A ** abs(y - x) for y, x in zip(outcome, centre, strict=True)]
+    return math.prod(chances, start=Fraction(1))
+
+
+def user_ticks(case: Small, user: str) -> list[tuple[int, ...]]:
+    """Every vector of sums of ticks that one user can add to the cells."""
+    cells = range(len(case.scales))
+    spans = [range((case.counts.get((user, g), 0) << TICK_BITS) + 1) for g in cells]
+    return list(itertools.product(*spans))
+
+
+def loss_in_steps(case: Small, user: str) -> int:
+    """Largest loss over all data sets, values of the user and outcomes, in steps."""
+    names = sorted({name for name, _ in case.counts})
+    rest = [
+        tuple(map(sum, zip(*parts, strict=True)))
+        for parts in itertools.product(*(user_ticks(case, n) for n in names if n != user))
+    ]
+    own = user_ticks(case, user)
+    worst = Fraction(1)
+    for others in set(rest):
+        centres = {case.steps(tuple(map(sum, zip(others, mine, strict=True)))) for mine in own}
+        for one, other in itertools.permutations(centres, 2):
+            spans = [range(min(x, y) - 1, max(x, y) + 2) for x, y in zip(one, other, strict=True)]
+            ratios = (
+                probability(y, one) / probability(y, other) for y in itertools.product(*spans)
+            )
+            worst = max(worst, *ratios)
+    steps = round(-math.log2(worst) / math.log2(A))
+    assert A**-steps == worst
+    return steps
+
+
+def accounted_steps(case: Small) -> NDArray[np.int64]:
+    """What the planner charges every user."""
+    mechanism = Baseline(Lattice(Bounds(0, 1), TICK_BITS))
+    cells = np.arange(len(case.scales))
+    design = mechanism.design(case.occupancy, cells, {})
+    losses = Losses(mechanism, Bundle(design, (Mean(),)), np.zeros(0), case.bits)
+    lost = losses.of_users(np.array(case.scales)) * 2**case.bits
+    return np.asarray(lost, dtype=np.int64)
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_no_user_loses_more_than_accounted(case: Small) -> None:
+    """G-ACCOUNTING: the exact ratio never exceeds exp of the accounted loss, for every user."""
+    accounted = sorted(accounted_steps(case).tolist())
+    true = sorted(loss_in_steps(case, user) for user in {name for name, _ in case.counts})
+    assert all(t <= a for t, a in zip(true, accounted, strict=True))
+
+
+def test_the_accounted_loss_is_attained() -> None:
+    """G-ACCOUNTING: with dyadic scales and shares nothing is given away: the bound is the truth."""
+    case = Small({("a", 0): 1, ("b", 0): 3, ("a", 1): 1, ("b", 1): 1}, (0.125, 0.25), 2)
+    # One outward unit of the last place may add a step to each of the two cells.
+    lost = accounted_steps(case)
+    exact = {"a": 8 + 8, "b": 24 + 8}
+    for user, steps in exact.items():
+        assert loss_in_steps(case, user) == steps
+    assert np.all(np.sort(lost) - np.sort(list(exact.values())) <= 2)
+
+
+def test_too_small_a_noise_is_caught() -> None:
+    """The enumeration rejects a wrong scale: with half the noise the loss is above the account."""
+    case = CASES[1]
+    accounted = int(accounted_steps(case).max())
+    halved = Small(case.counts, tuple(b / 2 for b in case.scales), case.bits)
+    assert max(loss_in_steps(halved, user) for user in ("a", "b")) > accounted

@@ -1,0 +1,150 @@
+"""No order of rows reaches a mechanism: the same integers, and neighbours stay neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from shoal import mean
+from shoal.privacy import noise
+from tests.support import methods
+from tests.support.tape import Tape, lost
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "baseline": (mean.baseline, {}),
+    "array_averaging": (mean.array_averaging, {}),
+    "array_averaging-wrap_around": (mean.array_averaging, {"cap": 8, "grouping": "wrap_around"}),
+    "opt_array_averaging": (mean.opt_array_averaging, {}),
+    "worst_case_optimal": (mean.worst_case_optimal, {}),
+    "levy": (mean.levy, {}),
+    "levy-wrap_around": (mean.levy, {"cap": 12, "grouping": "wrap_around"}),
+    "quantile": (mean.quantile, {}),
+    "quantile-optimised": (mean.quantile, {"quantiles": "optimised", "grouping": "wrap_around"}),
+    "akmv": (mean.akmv, {}),
+    "adaptive": (mean.adaptive, {}),
+    "auto": (mean.auto, {}),
+}
+LARGE: dict[str, Any] = {"cap": 300}
+ATTACKS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "levy": (mean.levy, LARGE),
+    "levy-wrap_around": (mean.levy, {**LARGE, "grouping": "wrap_around"}),
+    "quantile": (mean.quantile, LARGE),
+    "quantile-optimised": (mean.quantile, {**LARGE, "quantiles": "optimised"}),
+    "array_averaging": (mean.array_averaging, LARGE),
+}
+PARTS = (0.0, 0.5, 0.9)
+
+
+def call(
+    monkeypatch: pytest.MonkeyPatch,
+    function: Any,  # noqa: ANN401
+    table: pa.Table,
+    part: float = 0.5,
+    **options: Any,  # noqa: ANN401
+) -> tuple[Tape, Any]:
+    """What reached the noise of a call on one cell, and its estimate."""
+    tape = Tape(part=part)
+    monkeypatch.setattr(noise, "OperatingSystem", lambda: tape)
+    options = {"bounds": methods.BOUNDS, "epsilon": 1, **options}
+    return tape, function(table.column("value").to_numpy(), table.column("who"), **options)
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
+    """G-ROWS: every method, ties in every kind of users: shuffled, sorted, hashed, chunked rows."""
+    table = methods.tied()
+    plan = methods.plan(table, methods.METHODS[name])
+    expected = methods.recorded(plan, methods.aggregate(plan, table)).asked
+    for order, rows in methods.orders(table).items():
+        found = methods.recorded(plan, methods.aggregate(plan, rows)).asked
+        assert found == expected, order
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
+    """G-ROWS: rows sorted by value on both sides; nothing moves further than the user's loss."""
+    table = methods.tied(seed=3)
+    plan = methods.plan(table, methods.METHODS[name])
+    most = plan.user_losses.max()
+    lowest = table.sort_by("value").column("who")[0].as_py()
+    for value in (60.0, 100.0):
+        pair = table, methods.neighbour(table, lowest, value)
+        for order in ("by value", "by falling value", "hashed"):
+            one, other = (
+                methods.recorded(plan, methods.aggregate(plan, methods.orders(each)[order]))
+                for each in pair
+            )
+            assert max(lost(one, other)) <= most
+
+
+@pytest.mark.parametrize("settings", [{}, {"noise": "balanced"}], ids=["uniform", "balanced"])
+def test_suppressed_users_stay_the_same_when_another_moves(settings: dict[str, str]) -> None:
+    """G-ROWS: 39 tied users, most suppressed in a cell; 6.4 times the stated loss if by rows."""
+    one, other = (
+        methods.sorted_by_value({"p0": 2, "p2": 1}, 39, {"p1": 14}, 1, level)
+        for level in (0.0, 100.0)
+    )
+    plan = methods.plan(one, {"method": "clip_user", "settings": settings}, epsilon=1)
+    assert 0 < plan.parameters["kept"].sum() < len(plan.parameters["kept"])
+    tapes = [methods.recorded(plan, methods.aggregate(plan, each)) for each in (one, other)]
+    assert lost(*tapes)[0] <= plan.epsilon
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_arrays_of_others_stay_the_same_when_a_user_moves(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-ROWS: 300 tied users in arrays of two; scores of 75 arrays would move if by rows."""
+    function, options = ATTACKS[name]
+    one, other = (
+        methods.sorted_by_value({"p": 150}, 300, {"p": 300}, 2, level) for level in (0.0, 100.0)
+    )
+    for part in PARTS:
+        (before, estimate), (after, _) = (
+            call(monkeypatch, function, each, part, **options) for each in (one, other)
+        )
+        assert lost(before, after)[0] <= estimate.epsilon
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_order_of_rows_reaches_the_noise_of_a_call(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-ROWS: calls on one cell, with everything public that they return."""
+    function, options = CALLS[name]
+    table = methods.tied(users=90, cells=1)
+    tape, estimate = call(monkeypatch, function, table, **options)
+    for order, rows in methods.orders(table).items():
+        found = call(monkeypatch, function, rows, **options)
+        assert (found[0].asked, found[1]) == (tape.asked, estimate), order
+
+
+@pytest.mark.parametrize("domain", ["ball", "box"])
+def test_no_order_of_rows_reaches_the_noise_of_vectors(
+    domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-ROWS: means of vectors, in the ball and in the box."""
+    rng = np.random.default_rng(4)
+    users = rng.integers(0, 20, 200)
+    points = rng.dirichlet([1, 1, 1], 200) * 100
+
+    def asked(order: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+        tape = Tape()
+        monkeypatch.setattr(noise, "OperatingSystem", lambda: tape)
+        found = mean.vector(
+            points[order],
+            users[order],
+            bounds=(0, 100),
+            epsilon=50,
+            domain=domain,  # type: ignore[arg-type]
+        )
+        return tape.asked, found
+
+    expected = asked(np.arange(200))
+    for order in (rng.permutation(200), np.argsort(points[:, 0]), np.argsort(-points[:, 1])):
+        assert asked(order) == expected

@@ -1,0 +1,84 @@
+"""Means in the l1 ball: what one user moves, what it costs, and why the printed form leaks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.cells.mechanisms.vectors import BallMean, ticks
+
+
+class Silent:
+    """Noise of zero."""
+
+    simulated = True
+
+    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """The numbers as they are."""
+        assert lattice_bits
+        return steps
+
+    add_gaussian = add_laplace
+
+    def select(self, scores: np.ndarray, scale: float, draw: int) -> int:
+        """Nothing is selected here."""
+        raise NotImplementedError
+
+
+@given(
+    st.lists(st.lists(st.floats(-5, 50), min_size=3, max_size=3), min_size=1, max_size=20),
+    st.integers(1, 24),
+)
+def test_ticks_stay_in_the_ball(points: list[list[float]], bits: int) -> None:
+    """Whole, not negative, and adding up to at most 2^bits, whatever the input."""
+    found = ticks(np.array(points), 7.0, bits)
+    assert (found >= 0).all()
+    assert (found.sum(axis=1) <= 2**bits).all()
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7), Fraction(50)])
+@pytest.mark.parametrize("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1]])
+def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon: Fraction) -> None:
+    """G-REACH: over all sums of a user on a coarse lattice, in whole lattice steps of l1."""
+    m = np.array(counts)
+    made = BallMean.plan(m, 2, epsilon, 2)
+    assert max(made.loss(k) for k in counts) <= epsilon
+    rest = [np.array([[2, 1], [1, 3], [0, 2]]), np.array([[0, 0], [4, 0], [2, 2]])]
+    for user, others in itertools.product(range(3), rest):
+        most = counts[user] << 2
+        found = []
+        for own in itertools.product(range(most + 1), repeat=2):
+            if sum(own) > most:
+                continue
+            sums = others.copy()
+            sums[user] = own
+            found.append(made.release(sums, m, Silent()))
+        steps = np.array(found)
+        apart = np.abs(steps[:, None, :] - steps[None, :, :]).sum(axis=2).max()
+        assert Fraction(int(apart), 2**made.bits) <= made.loss(counts[user])
+
+
+def test_erratum_4_the_printed_noise_for_vectors_is_not_private() -> None:
+    """G-REACH: two vectors of norm b with disjoint supports are 2b apart, not b - a.
+
+    With Laplace noise as printed on each number the density ratio at a point is exp(2 epsilon).
+    """
+    counts, epsilon = np.array([1, 1, 1]), 4.0
+    made = BallMean.plan(counts, 2, Fraction(4), 20)
+    one, other = np.array([1.0, 0.0]) / 3, np.array([0.0, 1.0]) / 3
+    moved = float(np.abs(one - other).sum())
+
+    def log_ratio(scale: float) -> float:
+        point = one
+        return float((np.abs(point - other) - np.abs(point - one)).sum() / scale)
+
+    printed = (1 / 3) / epsilon
+    assert math.isclose(log_ratio(printed), 2 * epsilon)
+    assert log_ratio(made.relative_scale) <= epsilon
+    assert moved == pytest.approx(2 / 3)

@@ -1,0 +1,223 @@
+"""What each statistic says of itself: names, ranges, rounding; and what engines add up for it."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cells.statistics.catalogue import NAMES, statistic, statistics
+from shoal.cells.statistics.mean import Mean
+from shoal.cells.statistics.share import ShareAbove
+from shoal.cells.statistics.variance import Variance
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from tests.data.test_engines import ENGINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BOUNDS = (-3.0, 61.7)
+
+
+@given(threshold=st.floats(allow_nan=False, allow_infinity=False))
+def test_names_say_the_whole_threshold(threshold: float) -> None:
+    """G-TAMPER: a name becomes the same statistic again, to the last bit."""
+    share = ShareAbove(threshold)
+    assert statistic(share.name) == share
+    assert statistic(share.name).name == share.name
+
+
+def test_thresholds_that_look_alike_are_told_apart() -> None:
+    """Seven digits, and a minus before zero."""
+    near = ShareAbove(60.12345678), ShareAbove(60.12345679)
+    assert len({each.name for each in near}) == 2
+    assert ShareAbove(60.0).name == "share_above(60)"
+    with pytest.raises(InputError, match="twice"):
+        statistics(["share_above(0)", "share_above(-0)"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["median"], [], "mean", ["mean", "mean"], ["mean"] * 9, [None], None, ["share_above()"],
+        ["share_above(--)"], ["share_above(1e999)"], ["share_above(nan)"], ["share_above(60) "],
+        ["x\ny"], ["share_above(60)", "share_above(60.0)"], [["mean"]], {"mean"}, "share_above(6)",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_statistics_are_refused_in_one_line(names: Any) -> None:  # noqa: ANN401
+    """G-FUZZ: what was got, what is allowed, what to do next."""
+    occupancy = Occupancy.from_counts(["a", "b"], [0, 0], [1, 1])
+    with pytest.raises(InputError) as caught:
+        shoal.plan(occupancy, bounds=(0, 1), epsilon=1, statistics=names)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+def test_ranges_are_what_values_allow() -> None:
+    """U, U^2/4 and 1, exactly."""
+    bounds = Bounds(-2, 6)
+    assert Mean().extent(bounds) == (Fraction(-2), Fraction(8))
+    assert Variance().extent(bounds) == (Fraction(0), Fraction(16))
+    assert ShareAbove(3.0).extent(bounds) == (Fraction(0), Fraction(1))
+    assert [each.power for each in statistics(list(NAMES))] == [1, 2, 0]
+
+
+@given(data=st.data())
+def test_rounding_to_ticks_moves_a_statistic_by_at_most_its_bound(data: st.DataObject) -> None:
+    """G-TICKS: mean and variance of exact values against those of their ticks."""
+    bits = data.draw(st.integers(1, 20))
+    lattice = Lattice(Bounds(0, 1), bits)
+    values = data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+    ticks = lattice.ticks(np.array(values))
+    exact, rounded = [Fraction(x) for x in values], [Fraction(int(t), 2**bits) for t in ticks]
+    mean = abs(_mean(exact) - _mean(rounded))
+    variance = 4 * abs(_variance(exact) - _variance(rounded))
+    assert mean <= Mean().rounding(float(lattice.rounding), 0.0)
+    assert variance <= Variance().rounding(float(lattice.rounding), 0.0)
+
+
+def test_a_variance_can_move_nearly_as_far_as_its_bound() -> None:
+    """Half of the values half a tick up, half of them down: the bound is no larger than needed."""
+    apart, moved = Fraction(1), Fraction(1, 2**10)
+    before, after = (apart / 2) ** 2, (apart / 2 - moved) ** 2
+    bound = Variance().rounding(float(moved), 0.0)
+    assert bound * 0.99 <= 4 * (before - after) <= bound
+
+
+def _mean(values: list[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+def _variance(values: list[Fraction]) -> Fraction:
+    return _mean([x * x for x in values]) - _mean(values) ** 2
+
+
+def table(size: int = 4000) -> pa.Table:
+    """Users, places, and values on, near and off the thresholds and bounds."""
+    rng = np.random.default_rng(11)
+    special = np.array([BOUNDS[0], BOUNDS[1], 20.0, 20.00003, 19.99997, -50.0, 400.0])
+    value = np.where(rng.random(size) < 0.3, rng.choice(special, size), rng.normal(25, 25, size))
+    return pa.table(
+        {
+            "who": [f"u{n:02}" for n in rng.integers(0, 25, size)],
+            "place": np.array(["a", "b", "c"])[rng.integers(0, 3, size)].tolist(),
+            "value": value.tolist(),
+        }
+    )
+
+
+THRESHOLDS = (-1e308, -3.0, 20.0, 20.00002, 61.7, 61.69999, 500.0, 1e308)
+
+
+def by_hand(whole: pa.Table, lattice: Lattice) -> list[tuple[int, ...]]:
+    """For each user and place: records, sums, squares, and records above each threshold."""
+    found: dict[Any, np.ndarray] = {}
+    ticks = lattice.ticks(whole.column("value").to_numpy()).tolist()
+    keys = zip(whole.column("who").to_pylist(), whole.column("place").to_pylist(), strict=True)
+    edges = [(Fraction(t) - Fraction(lattice.bounds.lo)) / lattice.bounds.width for t in THRESHOLDS]
+    for key, tick in zip(keys, ticks, strict=True):
+        above = [int(Fraction(tick, 2**lattice.bits) > edge) << lattice.bits for edge in edges]
+        centred = tick - 2 ** (lattice.bits - 1)
+        row = np.array([1, tick, centred**2, *above], dtype=np.int64)
+        found[key] = found.get(key, np.zeros_like(row)) + row
+    return sorted(tuple(int(x) for x in row) for row in found.values())
+
+
+def by_engine(source: object) -> list[tuple[int, ...]]:
+    """The same by one pass over the records."""
+    records = shoal.Records(source, user="who", value="value", bounds=BOUNDS, cell="place")
+    measures = [ShareAbove(threshold) for threshold in THRESHOLDS]
+    aggregate = records.aggregate(measures)
+    columns = [aggregate.occupancy.count, aggregate.sums, aggregate.squares]
+    columns += [aggregate.sums_of(each.name) for each in measures]
+    return sorted(tuple(row) for row in np.stack(columns, axis=1).tolist())
+
+
+def in_memory(whole: pa.Table, _folder: Path, _spark: Callable[[], Any]) -> object:
+    """PyArrow, through DuckDB."""
+    return whole
+
+
+@pytest.fixture
+def session(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    """The Spark session, started only by the engine that needs it."""
+    return lambda: request.getfixturevalue("spark")
+
+
+@pytest.mark.parametrize("engine", [in_memory, *ENGINES])
+def test_every_engine_adds_up_the_same_shares(
+    engine: Any,  # noqa: ANN401
+    tmp_path: Path,
+    session: Callable[[], Any],
+) -> None:
+    """G-ENGINES: whole numbers, those of plain Python, for thresholds in and outside the bounds."""
+    whole = table()
+    lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, cell="place").lattice
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
+        found = by_engine(engine(whole, tmp_path, session))
+    assert found == by_hand(whole, lattice)
+
+
+def test_large_memberships_are_added_as_integers() -> None:
+    """Beyond 2^15 records of a user in a cell sums are 64-bit integers: shares too."""
+    size = 2**15 + 7
+    values = np.random.default_rng(1).uniform(*BOUNDS, size)
+    whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": values.tolist()})
+    records = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, cell="place")
+    assert by_engine(whole) == by_hand(whole, records.lattice)
+
+
+def test_a_third_statistic_is_one_file() -> None:
+    """Another measure needs no other change: here, the share of records below a threshold.
+
+    A subclass that measures the complement goes through the pass, the weights and the lattice.
+    """
+
+    class ShareUpTo(ShareAbove):
+        """Records up to a threshold."""
+
+        @property
+        def name(self) -> str:
+            """Another name."""
+            return f"share_up_to({self.threshold:g})"
+
+        def ticks(self, tick: Any, lattice: Lattice) -> Any:  # noqa: ANN401
+            """What is not above."""
+            return 2**lattice.bits - super().ticks(tick, lattice)
+
+    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, cell="place")
+    above, below = ShareAbove(20.0), ShareUpTo(20.0)
+    aggregate = records.aggregate([above, below])
+    whole = aggregate.occupancy.count << 20
+    assert (aggregate.sums_of(above.name) + aggregate.sums_of(below.name) == whole).all()
+    made = shoal.plan(records.occupancy(), bounds=BOUNDS, epsilon=8, statistics=["mean"])
+    wanted = replace(made, request=replace(made.request, statistics=(below,)))
+    drawn = wanted.release(records, noise=shoal.Simulated(1)).table().to_pylist()
+    assert [row["statistic"] for row in drawn] == [below.name] * 3
+    ticks = by_hand(table(), records.lattice)
+    share = 1 - sum(row[3 + THRESHOLDS.index(20.0)] for row in ticks) / (len(table()) << 20)
+    average = sum(row["value"] * row["records"] for row in drawn) / len(table())
+    assert average == pytest.approx(share, abs=6 * max(row["noise_scale"] for row in drawn))
+
+
+def test_measures_are_told_apart_by_name() -> None:
+    """Eight thresholds in one pass, each with its own sum, falling as the threshold rises."""
+    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, cell="place")
+    measures = [ShareAbove(float(t)) for t in range(0, 56, 7)]
+    aggregate = records.aggregate(measures)
+    sums = [int(aggregate.sums_of(each.name).sum()) for each in measures]
+    assert all(one > other for one, other in itertools.pairwise(sums))

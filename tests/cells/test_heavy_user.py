@@ -1,0 +1,63 @@
+"""A private range where one user has much of the data: it is found, or not looked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.cells.mechanisms.adaptive import MOST_HALVINGS, USER
+from shoal.cells.mechanisms.contributions import members
+from shoal.cells.mechanisms.optimal import PART, OptimalInRange
+from shoal.data.value_lattice import Bounds, Lattice
+from tests.support import occupancies
+
+_USERS, _CELLS, _RUNS = 400, 4, 12
+
+
+def _records(heavy: int) -> tuple[shoal.Records, np.ndarray]:
+    rng = np.random.default_rng(3)
+    counts = rng.geometric(0.05, _USERS)
+    counts[0] = heavy
+    who = np.repeat(np.arange(_USERS), counts)
+    cell = rng.integers(0, _CELLS, len(who))
+    value = np.clip(rng.gamma(3, 6, len(who)), 0, 120)
+    table = pa.table({"who": pa.array(who), "cell": pa.array(cell), "value": pa.array(value)})
+    truth = np.bincount(cell, value) / np.bincount(cell)
+    made = shoal.Records(table, user="who", value="value", cell=["cell"], bounds=(0, 120))
+    return made, truth
+
+
+@pytest.mark.parametrize("heavy", [20, 1500, 8000])
+def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
+    """G-TYPICAL: in full the heaviest user made the selection one of noise alone."""
+    records, truth = _records(heavy)
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 120), epsilon=2, method="optimal",
+        settings={"range": "selected"}, worthless="keep",
+    )  # fmt: skip
+    inside, off = 0, []
+    for seed in range(_RUNS):
+        found = plan.release(records, noise=shoal.Simulated(seed)).table().to_pydict()
+        true = truth[np.array(found["cell"])]
+        low, high = (np.array(found[name]) for name in ("typical_low", "typical_high"))
+        inside += int(((low <= true) & (true <= high)).sum())
+        off.append(np.abs(np.array(found["value"]) - true).mean())
+    # 95% of 48, less six standard deviations of as many draws.
+    assert inside >= 36
+    assert np.mean(off) < 12
+
+
+def test_a_selection_that_costs_nothing_finds_nothing() -> None:
+    """G-TYPICAL: no reward is given for widths that the selection's part of the loss can't find."""
+    occupancy = occupancies.sparse(5)
+    mechanism, cells = OptimalInRange(Lattice(Bounds(0, 9), 10)), np.arange(occupancy.n_cells)
+    member, _ = members(occupancy, cells)
+    full = {"part": np.full(len(member), 1 << PART, dtype=np.int64), "reward": np.zeros(1, int)}
+    design, noise = mechanism.design(occupancy, cells, full), np.full(len(cells), 1e-3)
+    free = mechanism.tune(design, full, 1000.0, noise, 1e-6)
+    assert free["reward"].tolist() == [0]
+    paid = mechanism.tune(design, full, 1000.0, noise, 0.28)
+    assert len(paid["reward"]) // 2 == MOST_HALVINGS
+    assert 0 < paid["reward"][-1] <= _USERS * USER

@@ -1,0 +1,68 @@
+"""The largest counts that are accepted: sums of whole numbers fit, and no user loses more."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.cells.release import drawing_of
+from shoal.data.aggregate import Aggregate
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import DataError, ShoalError
+from tests.support.methods import METHODS
+from tests.support.tape import Tape, lost
+
+_MOST = 2**36
+_TABLES = (
+    (_MOST - 4, 1, 3),
+    (420_663, 1_382_501_938, 1, 497_023, 2**35, 6_034_955_485),
+    (_MOST // 2, _MOST // 2 - 1, 1),
+    (_MOST // 8,) * 8,
+    (2**25, 420_663, 1_382_501, 1),
+)
+_PLAIN = {name: wishes for name, wishes in METHODS.items() if "statistics" not in wishes}
+
+
+def test_more_records_than_fit_are_refused() -> None:
+    """G-REACH: beyond 2^36 in all, sums of counts and weights could pass 64 bits."""
+    for counts in ([2**40, 1], [_MOST, 1], [_MOST // 2, _MOST // 2, 1]):
+        users = list(range(len(counts)))
+        with pytest.raises(DataError, match="more records than any table holds"):
+            shoal.Occupancy.from_counts(users, [0] * len(users), counts)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 20])
+@pytest.mark.parametrize("name", _PLAIN)
+def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
+    """G-REACH: any user's values may go from one bound to the other."""
+    tried = 0
+    for counts in _TABLES:
+        users = np.arange(len(counts))
+        occupancy = shoal.Occupancy.from_counts(users, users * 0, np.array(counts))
+        with suppress(ShoalError):
+            plan = shoal.plan(
+                occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, worthless="keep",
+                **_PLAIN[name],
+            )  # fmt: skip
+            for changed in range(len(users)):
+                tapes = [_tape(plan, bits, changed, low) for low in (False, True)]
+                epsilon, _ = lost(*tapes)
+                assert epsilon <= float(plan.epsilon) * (1 + 1e-9)
+                tried += 1
+    assert tried > 0
+
+
+def _tape(plan: shoal.Plan, bits: int, changed: int, low: bool) -> Tape:  # noqa: FBT001
+    occupancy, tape = plan.occupancy, Tape()
+    count: Any = occupancy.count.astype(object)
+    half = 2 ** (bits - 1)
+    sums = np.array(
+        [-half * int(m) if low and at == changed else half * int(m) for at, m in enumerate(count)]
+    )
+    lattice = Lattice(Bounds(0, 1), bits)
+    drawing_of(plan).draw(Aggregate(occupancy, lattice, sums, np.zeros_like(sums)), tape)
+    return tape

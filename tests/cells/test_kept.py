@@ -1,0 +1,132 @@
+"""A plan that breaks what it says it was asked for is neither loaded nor carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal import documents
+from shoal.cells import document as plan_document
+from shoal.cells.planner import _solve
+from shoal.errors import DocumentError, ShoalError
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def consistent(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the claims that its contents lead to."""
+    return shoal.Plan(**plan_document.parts(document)).to_document()
+
+
+def refused(document: dict[str, Any], folder: Path) -> None:
+    """Loading fails in one line."""
+    path = folder / "changed.json"
+    path.write_bytes(documents.canonical_bytes(document))
+    with pytest.raises(DocumentError, match="changed by hand"):
+        shoal.Plan.load(path)
+
+
+@pytest.mark.parametrize("rule", [{"min_users": 10**6}, {"min_records": 10**9}])
+@pytest.mark.parametrize("method", ["balanced", "optimal", "levy"])
+def test_public_rules_are_kept(rule: dict[str, int], method: str, tmp_path: Path) -> None:
+    """G-TAMPER: a file that asks for more users or records than its cells have is refused."""
+    document = flights.plan(method=method, worthless="keep").to_document()
+    document["request"].update(rule)
+    refused(consistent(document), tmp_path)
+
+
+@pytest.mark.parametrize("word", ["worthless", "too few users", "too few records"])
+@pytest.mark.parametrize("method", ["balanced", "uniform", "optimal"])
+def test_a_good_cell_is_not_left_out(word: str, method: str, tmp_path: Path) -> None:
+    """G-TAMPER: a plan without a cell that its request would release is refused."""
+    whole = flights.plan(method=method, epsilon=4)
+    assert whole.status == ("released",) * 4
+    for cell in range(4):
+        status = np.array(whole.status, dtype=object)
+        status[cell] = word
+        less = vars(_solve(whole.occupancy, whole.lattice, whole.request, status))
+        made = shoal.Plan(
+            **{name: less[name] for name in whole.__dataclass_fields__ if name != "source"}
+        )
+        if word == "worthless" and method == "optimal" and made.released.tolist() == _kept(whole):
+            continue
+        refused(made.to_document(), tmp_path)
+
+
+def _kept(plan: shoal.Plan) -> list[int]:
+    """The cells of an optimal plan without the first that an equalised plan gives up."""
+    from shoal.cells.planner import order_of_leaving
+
+    status = np.array(plan.status, dtype=object)
+    first = order_of_leaving(plan.occupancy, plan.lattice, plan.request, status)[0]
+    return [cell for cell in range(4) if cell != first]
+
+
+@pytest.mark.parametrize("factor", [3, 1.01, 0.99, 1 / 30])
+@pytest.mark.parametrize("wish", [{"epsilon": None, "error": 60}, {"epsilon": 100}])
+def test_noise_of_optimal_plans_is_derived_again(
+    wish: dict[str, Any], factor: float, tmp_path: Path
+) -> None:
+    """G-TAMPER: noise that errs by more than was asked for, or costs more than it need, is not."""
+    made = flights.plan(method="optimal", worthless="keep", **wish)
+    made.save(tmp_path / "true.json")
+    assert shoal.Plan.load(tmp_path / "true.json").epsilon == made.epsilon
+    document = made.to_document()
+    scale = document["numbers"]["relative_scale"]
+    document["numbers"]["relative_scale"] = [each * factor for each in scale]
+    refused(consistent(document), tmp_path)
+
+
+@pytest.mark.parametrize("settings", [{}, {"targets": "balanced"}])
+def test_targets_are_derived_again(settings: dict[str, str], tmp_path: Path) -> None:
+    """G-TAMPER: targets are those of the request's weights and setting."""
+    made = flights.plan(method="optimal", worthless="keep", settings=settings)
+    made.save(tmp_path / "true.json")
+    assert shoal.Plan.load(tmp_path / "true.json").epsilon == made.epsilon
+    document = made.to_document()
+    document["targets"] = [1.0, 2.0, 3.0, 4.0]
+    refused(consistent(document), tmp_path)
+
+
+@pytest.mark.parametrize("wish", ["refuse", "drop"])
+@pytest.mark.parametrize("method", ["balanced", "optimal"])
+def test_worthless_cells_are_not_released(wish: str, method: str, tmp_path: Path) -> None:
+    """G-WORTHLESS: a file that says so and releases worthless cells is refused."""
+    document = flights.plan(method=method, epsilon="0.05", worthless="keep").to_document()
+    document["request"]["worthless"] = wish
+    refused(consistent(document), tmp_path)
+
+
+@pytest.mark.parametrize("user", [40, 2**62])
+def test_prices_of_users_that_are_not_there_are_refused(user: int, tmp_path: Path) -> None:
+    """G-TAMPER: a price of a user beyond the counts is damage, not a crash."""
+    document = flights.plan().to_document()
+    document["prices"] = {"user": documents.pack_integers(np.array([user])), "price": [1.0]}
+    refused(document, tmp_path)
+
+
+def test_a_plan_without_its_proof_is_refused(tmp_path: Path) -> None:
+    """G-TAMPER: prices belong to a balanced plan; no manifest without them would be verified."""
+    document = flights.plan().to_document()
+    document["prices"] = None
+    refused(consistent(document), tmp_path)
+
+
+def test_nothing_is_charged_for_a_plan_that_breaks_its_request(tmp_path: Path) -> None:
+    """G-TAMPER: a release asks again, whatever way a plan was put together."""
+    ledger, made = flights.ledger(tmp_path), flights.plan()
+    less, half = (
+        replace(made.request, min_users=10**6),
+        replace(made.request, epsilon=Fraction(2, 3)),
+    )
+    for request in (less, half):
+        with pytest.raises(ShoalError, match="changed by hand"):
+            replace(made, request=request).release(flights.records(), ledger=ledger)
+    assert ledger.spent.epsilon == 0

@@ -1,0 +1,156 @@
+"""Optimal plans, from the wish to the certificate, and noise of either kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.cells import lp_plan as optimum
+from shoal.cells.mechanisms.optimal import PART, OptimalInRange
+from shoal.cells.mechanisms.ranges import Contributions, Range
+from shoal.data.aggregate import Aggregate
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.theory import worst_case
+from tests.support import occupancies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
+
+
+def plan(seed: int, statistics: Sequence[str] = ("mean",), **wishes: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan that keeps all cells of a sparse occupancy."""
+    wishes = {"epsilon": 6, "method": "optimal", "worthless": "keep", **wishes}
+    return shoal.plan(occupancies.sparse(seed), bounds=(0, 9), statistics=statistics, **wishes)
+
+
+def errors(made: shoal.Plan) -> np.ndarray:
+    """Sum over the statistics of the relative error, of each cell."""
+    return np.asarray(made.bundle.per_statistic(made.relative_error).sum(axis=0))
+
+
+@pytest.mark.parametrize("statistics", STATISTICS, ids="+".join)
+@pytest.mark.parametrize("seed", range(2))
+def test_no_other_weights_do_better_than_certified(statistics: list[str], seed: int) -> None:
+    """G-OPTIMAL: cells err alike, less than equalised ones; random weights stay above the bound."""
+    made = plan(seed, statistics)
+    assert made.gap is not None
+    assert made.gap < (0.01 if "variance" not in statistics else 0.5)
+    assert np.ptp(errors(made)) <= 1e-4 * errors(made).max()
+    assert errors(made).max() < errors(plan(seed, statistics, method="equalised")).max()
+    bound = optimum.factor(made) / (1 + made.gap)
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        part = made.parameters["part"] + rng.integers(-(2**14), 2**14, len(made.design.member))
+        other = replace(made, parameters={"part": np.clip(part, 0, 1 << PART)})
+        lost = other.losses.of_users(other.relative_scale).max()
+        # With noise for the same loss.
+        same = replace(other, relative_scale=other.relative_scale * lost / made.epsilon)
+        assert optimum.factor(same) >= bound * (1 - 1e-6)
+
+
+def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
+    """G-OPTIMAL: a single cell has the least error of all ways of bounding users (theory 1)."""
+    counts = np.array([90, 20, 20, 7, 5, 1])
+    one = Occupancy.from_counts(range(6), ["all"] * 6, counts)
+    made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", worthless="keep")
+    assert made.relative_error[0] == pytest.approx(worst_case.error(counts, 1.5), rel=1e-4)
+
+
+def test_an_error_is_kept_at_less_loss_than_equalised() -> None:
+    """G-ERROR: the least epsilon for an error of every cell, weighed by importance."""
+    made = plan(0, epsilon=None, error=1.5, weights={"0": 2.0})
+    assert (made.worst_case_error <= 1.5).all()
+    assert made.worst_case_error[0] <= 0.75
+    assert made.epsilon < plan(0, epsilon=None, error=1.5, method="equalised").epsilon
+    with pytest.raises(InputError, match="one statistic"):
+        plan(0, ["mean", "variance"], epsilon=None, error=1.5)
+
+
+def test_balanced_targets_improve_every_cell_alike() -> None:
+    """With targets in proportion to the balanced plan no cell is worse off than there."""
+    balanced = plan(1, method="balanced", epsilon=1)
+    made = plan(1, settings={"targets": "balanced"}, epsilon=1)
+    ratio = errors(made) / errors(balanced)
+    assert ratio.max() < 0.99
+    # Where even a constant does no worse nobody counts.
+    assert np.ptp(ratio[errors(made) < 0.499]) < 1e-3
+
+
+def test_worthless_cells_are_left_out_first() -> None:
+    """G-WORTHLESS: an optimal plan leaves out fewer cells than an equalised one, none worthless."""
+    made = plan(2, epsilon=0.4, worthless="drop")
+    quick = plan(2, epsilon=0.4, worthless="drop", method="equalised")
+    assert len(quick.released) < len(made.released) < len(made.status)
+    assert (made.cell_error < 1 / 2).all()
+    with pytest.raises(InputError, match="without a single cell"):
+        plan(2, epsilon=0.01, worthless="drop")
+
+
+def test_plans_by_clip_user_stay_within_the_papers_account() -> None:
+    """G-BUDGET: the paper's charge is at most epsilon, ours is lower still."""
+    for epsilon in (1, 4, 16):
+        made = plan(3, ["mean", "variance"], method="clip_user", epsilon=epsilon)
+        assert made.epsilon <= made.paper_epsilon * (1 + 1e-6)
+        assert 0.999 * epsilon <= made.paper_epsilon <= epsilon * (1 + 1e-5)
+    spared = plan(3, method="clip_user", settings={"spare": "best"})
+    assert spared.paper_epsilon <= 6 * (1 + 1e-5)
+
+
+def test_users_reach_their_part_of_a_selected_range() -> None:
+    """G-REACH: from one end of the values to the other a user moves its accounted reach at most."""
+    occupancy, lattice = occupancies.sparse(4), Lattice(Bounds(0, 9))
+    cells = np.arange(occupancy.n_cells)
+    rng = np.random.default_rng(4)
+    part = rng.integers(0, (1 << PART) + 1, len(occupancy.user))
+    design = OptimalInRange(lattice).design(occupancy, cells, {"part": part})
+    chosen = Range(rng.integers(0, 2**29, len(cells)), rng.integers(2**29, 2**30, len(cells)))
+    ticks = rng.integers(-(2**19), 2**19, len(occupancy.user)) * occupancy.count
+    for at in range(0, len(part), 7):
+        sums = []
+        for end in (-(2**19), 2**19):
+            own = ticks.copy()
+            own[at] = end * occupancy.count[at]
+            aggregate = Aggregate(occupancy, lattice, own, np.zeros_like(own))
+            sums.append(Contributions(design, aggregate).add_up(chosen)[occupancy.cell[at]])
+        span = int(chosen.span[occupancy.cell[at]])
+        reach = int(design.reach[at]) * span
+        # Ends are rounded to whole ticks, by less than one on each side.
+        assert 0 <= reach - (sums[1] - sums[0]) <= 2 * int(design.weight[at])
+
+
+def test_selected_ranges_and_optimal_weights_go_together() -> None:
+    """G-BUDGET: selection and noise stay within epsilon, and the plan comes back from its file."""
+    made = plan(5, settings={"range": "selected"}, epsilon="2")
+    assert made.mechanism.name == "optimal_in_range"
+    assert made.losses.selecting > 0
+    assert made.exact_epsilon <= Fraction(2)
+    assert made.epsilon > 1.99
+    with pytest.raises(InputError, match="the mean alone"):
+        plan(5, ["variance"], settings={"range": "selected"})
+
+
+def test_noise_is_gaussian_where_that_errs_less() -> None:
+    """Users in many cells: Gaussian noise at a delta; users in one cell: Laplace noise still."""
+    wishes: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "worthless": "keep"}
+    crowd = occupancies.crowded()
+    pure = shoal.plan(crowd, **wishes)
+    for statistics in (["mean"], ["mean", "variance"]):
+        pure = shoal.plan(crowd, statistics=statistics, **wishes)
+        made = shoal.plan(crowd, statistics=statistics, delta="1e-6", **wishes)
+        assert made.gaussian
+        assert made.exact_delta == Fraction("1e-6")
+        assert 0.999 < made.epsilon <= 1
+        assert (made.worst_case_error < pure.worst_case_error).all()
+    alone = Occupancy.from_counts(range(40), [1, 2] * 20, [1] * 40)
+    made = shoal.plan(alone, delta="1e-6", **wishes)
+    assert not made.gaussian
+    assert made.exact_delta == 0

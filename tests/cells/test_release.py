@@ -1,0 +1,177 @@
+"""Carrying out a plan: right numbers, one charge, same bytes, nothing spent on failure."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.cells.estimates import Numbers
+from shoal.cells.release import drawing_of
+from shoal.errors import BudgetError, DataError, InputError, LedgerError
+from shoal.privacy.budget import Budget
+from shoal.privacy.charge_rounding import booked
+from shoal.theory.laplace import mean_absolute
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def true_means(table: pa.Table) -> dict[str, float]:
+    """Mean of the clipped speeds of each place."""
+    places = np.array(table.column("place").to_pylist())
+    speeds = np.clip(table.column("speed").to_numpy(), *flights.BOUNDS)
+    return {place: float(speeds[places == place].mean()) for place in np.unique(places).tolist()}
+
+
+def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
+    """G-ERROR: over many simulated releases the mean absolute error is the worst-case noise.
+
+    2,000 releases of 4 cells; the mean of |noise|/b has a standard error of 1/sqrt(8,000); a
+    false alarm rate of 1e-9 is 6.11 of them, which rejects a scale 10% off.
+    """
+    table = flights.table()
+    plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
+    exact = np.array([truth[label] for label in plan.occupancy.labels])
+    aggregate = records.aggregate()
+    errors = []
+    for seed in range(2000):
+        drawn = drawing_of(plan).draw(aggregate, shoal.Simulated(seed))
+        found = Numbers(plan, drawn.steps, drawn.chosen).unclamped
+        errors.append(np.abs(found - exact) / plan.noise_scale)
+    average = float(np.mean(errors))
+    unit = mean_absolute(2.0**plan.lattice_bits) / 2.0**plan.lattice_bits
+    slack = 6.11 / math.sqrt(8000) + 1e-4
+    assert abs(average - unit) <= slack
+    assert abs(average * 1.1 - unit) > slack
+    assert abs(average * 0.9 - unit) > slack
+
+
+def test_intervals_cover_as_often_as_they_say() -> None:
+    """G-COVERAGE: 90% intervals of 2,000 x 4 simulated estimates cover 90%, +- 6.11 sigma."""
+    table = flights.table()
+    plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
+    covered = 0
+    for seed in range(500):
+        found = plan.release(records, noise=shoal.Simulated(seed)).table(confidence=0.9)
+        for row in found.to_pylist():
+            covered += row["low"] <= truth[row["place"]] <= row["high"]
+    slack = 6.11 * math.sqrt(0.9 * 0.1 / 2000)
+    assert abs(covered / 2000 - 0.9) <= slack
+
+
+def test_the_same_release_is_delivered_again_at_no_cost(tmp_path: Path) -> None:
+    """G-LEDGER: same bytes, one charge; another name draws and charges again."""
+    book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
+    first = plan.release(records, ledger=book, name="May")
+    second = plan.release(records, ledger=tmp_path / "flights.ledger", name="May")
+    assert not first.from_ledger
+    assert second.from_ledger
+    assert first.document == second.document
+    assert book.spent == booked(Budget(plan.exact_epsilon))
+    third = plan.release(records, ledger=book, name="again")
+    assert third.document != first.document
+    assert book.spent == booked(Budget(plan.exact_epsilon)).times(2)
+    with pytest.raises(BudgetError):
+        plan.release(records, ledger=book, name="once more")
+    assert len(book.entries()) == 2
+
+
+def test_real_noise_differs_between_releases(tmp_path: Path) -> None:
+    """Two draws of the same plan never agree."""
+    book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
+    one, other = (plan.release(records, ledger=book, name=name).manifest for name in "ab")
+    assert all(
+        x["steps"] != y["steps"] for x, y in zip(one["results"], other["results"], strict=True)
+    )
+
+
+def test_an_exhausted_budget_is_refused_before_any_value_is_read(tmp_path: Path) -> None:
+    """G-REFUSE: nothing is written and the records are not opened."""
+    book = flights.ledger(tmp_path, "0.5")
+    plan = flights.plan()
+    missing = flights.records(tmp_path / "never-written.parquet")
+    before = (tmp_path / "flights.ledger").read_bytes()
+    with pytest.raises(BudgetError):
+        plan.release(missing, ledger=book)
+    assert (tmp_path / "flights.ledger").read_bytes() == before
+
+
+def test_records_that_do_not_fit_cost_nothing(tmp_path: Path) -> None:
+    """G-REFUSE: other counts, bounds or ticks are refused, and nothing is charged."""
+    book, plan = flights.ledger(tmp_path), flights.plan()
+    for records in (
+        flights.records(flights.table(seed=1)),
+        flights.records(bounds=(0, 650)),
+        flights.records(tick_bits=16),
+        flights.records(missing="public"),
+    ):
+        with pytest.raises(DataError):
+            plan.release(records, ledger=book)
+    assert book.spent.epsilon == 0
+    assert book.entries() == []
+
+
+def test_a_release_needs_a_ledger_and_a_simulation_must_not_have_one(tmp_path: Path) -> None:
+    """Fail closed: neither noise without books nor a simulation in the books."""
+    plan, records = flights.plan(), flights.records()
+    with pytest.raises(InputError, match="release without a ledger"):
+        plan.release(records)
+    with pytest.raises(InputError, match="ledger with simulated noise"):
+        plan.release(records, ledger=flights.ledger(tmp_path), noise=shoal.Simulated(1))
+    with pytest.raises(LedgerError):
+        plan.release(records, ledger=tmp_path / "other.ledger")
+
+
+def test_a_simulation_is_marked_and_never_verified() -> None:
+    """G-SIMULATION: the manifest says so and `verify` says no."""
+    release = flights.plan().release(flights.records(), noise=shoal.Simulated(1))
+    assert release.simulated
+    assert not shoal.verify(release.manifest).holds
+
+
+def test_estimates_are_clamped_but_the_manifest_keeps_the_unclamped(tmp_path: Path) -> None:
+    """A cell alone with its noise may fall far outside; the value stays in the bounds."""
+    table = pa.table({"aircraft": ["a", "b"], "place": ["x", "y"], "speed": [0.0, 700.0]})
+    records = flights.records(table)
+    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon="0.001", worthless="keep")
+    results = plan.release(records, ledger=flights.ledger(tmp_path)).manifest["results"]
+    assert all(0 <= result["value"] <= 700 for result in results)
+    assert any(result["value"] != result["unclamped"] for result in results)
+
+
+def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None:
+    """One row a cell; null where nothing is released, with the reason."""
+    table = flights.table()
+    extra = pa.table({"aircraft": ["N000"], "place": ["ZZZ"], "speed": [400.0]})
+    records = flights.records(pa.concat_tables([table, extra]))
+    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1, min_users=2)
+    rows = plan.release(records, ledger=flights.ledger(tmp_path)).table().to_pylist()
+    assert len(rows) == 5
+    left_out = next(row for row in rows if row["place"] == "ZZZ")
+    assert left_out["status"] == "too few users"
+    assert left_out["value"] is None
+    assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
+
+
+def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
+    """G-LEDGER: the ledger books both parts of the loss, and refuses a delta that does not fit."""
+    user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
+    value = pa.array(np.full(len(user), 0.25))
+    table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="where")
+    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, delta="1e-6", worthless="keep")
+    assert plan.gaussian
+    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7")
+    with pytest.raises(BudgetError):
+        plan.release(records, ledger=poor)
+    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5")
+    plan.release(records, ledger=rich)
+    assert (rich.spent.epsilon, rich.spent.delta) == (plan.exact_epsilon, Fraction(1, 10**6))
+    assert poor.spent.epsilon == poor.spent.delta == 0

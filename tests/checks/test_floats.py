@@ -1,0 +1,47 @@
+"""Numbers of Arrow in floating point: every cell by itself, whatever the others hold."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.checks.floats import floats
+
+_SCALES = range(38)
+_WIDE = 76
+
+
+@given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=5), st.data())
+def test_a_decimal_is_read_alike_with_any_number_of_digits(
+    whole: list[int], data: st.DataObject
+) -> None:
+    """G-CELLWISE: the digits of the longest cell of a column change no other cell."""
+    numbers = [Decimal(each).scaleb(-data.draw(st.integers(0, 15))) for each in whole]
+    expected = np.array([float(each) for each in numbers])
+    for scale in range(15, 60, 7):
+        found = floats(pa.array(numbers, pa.decimal256(_WIDE, scale)))
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("scale", _SCALES)
+def test_a_half_is_a_half_at_every_scale(scale: int) -> None:
+    """G-CELLWISE: Arrow's own cast gives less at 11 digits, among others."""
+    kind = pa.decimal128(38, max(scale, 1))
+    array = pa.array([Decimal("0.5")], kind)
+    for column in (array, pa.chunked_array([array])):
+        assert floats(column).tolist() == [0.5]
+
+
+def test_numbers_booleans_and_nothing() -> None:
+    """Shape (rows,), NaN for nothing, in every type that has numbers."""
+    for kind in (pa.int8(), pa.uint64(), pa.float32(), pa.bool_(), pa.decimal128(5, 2)):
+        found = floats(pa.array([1, None], pa.int8()).cast(kind))
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, [1.0, np.nan])
+    with pytest.raises(pa.ArrowException):
+        floats(pa.array(["a"]))

@@ -1,0 +1,182 @@
+"""Bad records: one clear line each, and never a value in it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.data.one_pass import check_size
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CANARY = "987654.321"
+GOOD: dict[str, list[Any]] = {
+    "who": ["a", "b", "b"],
+    "place": ["x", "x", "y"],
+    "speed": [1.0, 2.0, 987654.321],
+}
+
+
+def read(source: object = None, **options: Any) -> shoal.Occupancy:  # noqa: ANN401
+    """Aggregate the records, so that values are read."""
+    options = {"user": "who", "value": "speed", "bounds": (0, 10), "cell": "place", **options}
+    records = shoal.Records(pa.table(GOOD) if source is None else source, **options)
+    return records.aggregate().occupancy
+
+
+def changed(**columns: Any) -> pa.Table:  # noqa: ANN401
+    """The good table with other columns."""
+    return pa.table({**GOOD, **columns})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"user": "whom"}, "no column 'whom' in the pyarrow table; allowed: one of place, speed"),
+        ({"value": "pace"}, "no column 'pace'"),
+        ({"cell": "dest"}, "no column 'dest'"),
+        ({"cell": ["place", "timeslot(when,1h)"]}, "no column 'when'"),
+        ({"cell": []}, "at least one cell rule"),
+        ({"cell": 3}, "cell rule of type int"),
+        ({"cell": "nonsense(place)"}, "the cell rule 'nonsense\\(place\\)'"),
+        ({"cell": "hexagon(a,b,99)"}, "hexagon resolution is 99"),
+        ({"cell": "timeslot(place,1y)"}, "timeslot of '1y'"),
+        ({"cell": "timeslot(place,1h)"}, "'place' holds string; allowed: times or dates"),
+        ({"cell": "hexagon(place,speed2,3)"}, "no column 'speed2'"),
+        ({"cell": ["place", "place"]}, "different names"),
+        ({"cell": "speed"}, "the value column 'speed' as cell"),
+        ({"user": "speed"}, "the value column 'speed' as user"),
+        ({"value": "place", "cell": "who", "user": "who"}, "'place' holds string; allowed: numb"),
+        ({"bounds": (10, 0)}, "bounds are"),
+        ({"bounds": (0, float("nan"))}, "the upper bound is nan"),
+        ({"missing": "maybe"}, "missing is 'maybe'; allowed: one of refuse, public"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    """Got, allowed, next step."""
+    with pytest.raises((DataError, InputError), match=message) as caught:
+        read(**options)
+    assert "\n" not in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (changed(speed=[1.0, None, 2.0]), "null, NaN or infinite in the column 'speed'"),
+        (changed(speed=[1.0, float("nan"), 2.0]), "null, NaN or infinite in the column 'speed'"),
+        (changed(speed=[1.0, float("inf"), 2.0]), "null, NaN or infinite in the column 'speed'"),
+        (changed(speed=[1.0, -float("inf"), 2.0]), "null, NaN or infinite in the column 'speed'"),
+        (changed(speed=["1", CANARY, "3"]), "'speed' holds string; allowed: numbers"),
+        (changed(speed=[True, False, True]), "'speed' holds boolean; allowed: numbers"),
+        (changed(who=["a", None, "b"]), "null in the column 'who'"),
+        (changed(place=["a", None, "b"]), "null in the column 'place'"),
+        (changed(who=[1.5, 2.5, 3.5]), "'who' holds float64; allowed: text, integers"),
+        (changed(place=[1.5, 2.5, 3.5]), "'place' holds float64; allowed: text, integers"),
+        (changed(place=[["a"], ["b"], ["c"]]), "'place' holds array"),
+        (changed(place=pa.array([1, 2, 3], pa.timestamp("s"))), "by timeslot"),
+        (pa.table(GOOD).slice(0, 0), "no records"),
+    ],
+)
+def test_bad_tables(table: pa.Table, message: str, caplog: pytest.LogCaptureFixture) -> None:
+    """G-CANARY: the message names the column; no value, not even how many are missing."""
+    with caplog.at_level(logging.DEBUG), pytest.raises(DataError, match=message) as caught:
+        read(table)
+    shown = str(caught.value) + caplog.text
+    assert CANARY not in shown
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_nothing_left_after_dropping() -> None:
+    """All values missing: no records."""
+    with pytest.raises(DataError, match="no records"):
+        read(changed(speed=pa.array([None, None, None], pa.float64())), missing="public")
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    """Missing, a folder, another ending, corrupt, text in numbers: never the engine's message."""
+    (tmp_path / "corrupt.parquet").write_bytes(b"PAR1" + CANARY.encode() * 9 + b"PAR1")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "text.csv").write_text(f"who,place,speed\na,x,1.5\nb,y,fast {CANARY}\n")
+    late = "".join(f"a,x,{n}\n" for n in range(30000)) + f"a,x,fast {CANARY}\n"
+    (tmp_path / "late.csv").write_text("who,place,speed\n" + late)
+    for name, message in (
+        ("gone.parquet", "no file at"),
+        ("folder.csv", "a folder at"),
+        ("notes.txt", "a file that ends in"),
+        ("corrupt.parquet", "the engine could not read"),
+        ("empty.csv", "no column|could not read|no records"),
+        ("text.csv", "holds string"),
+        ("late.csv", "could not read|holds string"),
+    ):
+        with pytest.raises(DataError, match=message) as caught:
+            read(tmp_path / name)
+        assert CANARY not in str(caught.value), name
+
+
+@pytest.mark.parametrize("source", [None, 3, [1, 2], {"who": []}])
+def test_other_sources(source: object) -> None:
+    """What is no table is refused by its type."""
+    with pytest.raises(InputError, match="records of type"):
+        shoal.Records(
+            source, user="who", value="speed", bounds=(0, 1), cell="place"
+        ).occupancy()  # fmt: skip
+
+
+def test_reprs_hold_no_values(tmp_path: Path) -> None:
+    """G-CANARY: nothing that prints itself shows a value."""
+    pq.write_table(pa.table(GOOD), tmp_path / "r.parquet")
+    for source in (pa.table(GOOD), tmp_path / "r.parquet"):
+        records = shoal.Records(source, user="who", value="speed", bounds=(0, 10), cell="place")
+        aggregate = records.aggregate()
+        texts = [repr(records), repr(aggregate), str(aggregate), repr(records.occupancy())]
+        assert all("98765" not in text and str(2**20) not in text for text in texts)
+
+
+def test_coordinates_outside_the_globe() -> None:
+    """The order of latitude and longitude is the usual mistake."""
+    table = changed(lat=[40.0, 95.0, 1.0], lon=[1.0, 2.0, 3.0])
+    with pytest.raises(DataError, match="coordinates outside the globe in lat or lon"):
+        read(table, cell="hexagon(lat,lon,5)")
+
+
+@pytest.mark.parametrize("bits", [1, 8, 20, 24])
+def test_sums_that_may_not_fit_64_bits_are_refused(bits: int) -> None:
+    """G-ENGINES: the largest sum of squares is below 2^63, and no count less is refused."""
+    lattice, most = Lattice(Bounds(0, 1), bits), 2 ** (63 - 2 * (bits - 1)) - 1
+    assert most * 4 ** (bits - 1) < 2**63 <= (most + 1) * 4 ** (bits - 1)
+    check_size(most, lattice)
+    with pytest.raises(DataError, match="64-bit sums"):
+        check_size(most + 1, lattice)
+
+
+@pytest.mark.parametrize("name", ["measure", "measure_0", "key", "tick", "user", "count", "place"])
+@pytest.mark.parametrize("texts", [True, False])
+def test_cells_may_have_any_name_but_those_of_results(
+    tmp_path: Path, name: str, *, texts: bool
+) -> None:
+    """A column is never taken for a sum of its own pass: it works, or is refused by its name."""
+    cells = ["a", "b", "a"] if texts else [1, 2, 1]
+    source = pa.table({"who": [1, 2, 3], name: cells, "v": [1.0, 2.0, 3.0]})
+    try:
+        records = shoal.Records(source, user="who", value="v", bounds=(0, 9), cell=[name])
+    except InputError as error:
+        assert f"named {name};" in str(error)  # noqa: PT017
+        return
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 9), epsilon=1, statistics=("mean", "share_above(4)"),
+        worthless="keep",
+    )  # fmt: skip
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    found = plan.release(records, ledger=book).table()
+    assert set(found.column(name).to_pylist()) == set(cells)

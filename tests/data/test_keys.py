@@ -1,0 +1,49 @@
+"""Keys that are Python objects: of one kind, or refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from shoal.data import keys
+from shoal.errors import DataError
+
+KINDS: dict[str, object] = {
+    "text": "a",
+    "integer": 3,
+    "short integer": np.int8(3),
+    "truth": True,
+    "NumPy's truth": np.True_,
+    "number": 0.5,
+    "half precision": np.float16(0.5),
+    "date": dt.date(2020, 1, 1),
+    "time": dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
+    "NumPy's time": np.datetime64("2020-01-01"),
+    "NumPy's span": np.timedelta64(1, "s"),
+}
+ALIKE = [{"integer", "short integer"}, {"truth", "NumPy's truth"}]
+
+
+@pytest.mark.parametrize("form", ["list", "objects"])
+@pytest.mark.parametrize("pair", list(permutations(KINDS, 2)), ids=" and ".join)
+def test_keys_of_two_kinds_are_refused(pair: tuple[str, str], form: str) -> None:
+    """G-FUZZ: also those that Arrow dies of, times of NumPy among its numbers."""
+    both = [KINDS[name] for name in pair]
+    column = both if form == "list" else np.fromiter(both, dtype=object)
+    if set(pair) in ALIKE:
+        assert keys.as_array(column, "user").to_pylist() == both
+        return
+    with pytest.raises(DataError, match="the column user holds"):
+        keys.as_array(column, "user")
+
+
+def test_missing_keys_are_said_to_be() -> None:
+    """A null is told as such, in texts of a frame too, where it is NaN."""
+    import pandas as pd
+
+    for column in (["a", None], [1, None], pd.Series(["a", float("nan")], dtype=object)):
+        with pytest.raises(DataError, match="a null in the user column"):
+            keys.as_array(column, "user")

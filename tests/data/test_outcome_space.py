@@ -1,0 +1,141 @@
+"""Outcome spaces: levels, rounding without bias, labels, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.outcome_space import Space
+from shoal.errors import DataError, InputError
+from shoal.privacy.noise import Simulated
+from shoal.trials.space_text import space_of
+
+LEVELS = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=9, unique=True).map(
+    lambda found: tuple(sorted(found))
+)
+
+
+@given(LEVELS, st.data())
+def test_an_outcome_on_a_level_stays_there(levels: tuple[float, ...], data: st.DataObject) -> None:
+    """With either rounding and any fair bits."""
+    at = data.draw(st.integers(0, len(levels) - 1))
+    word = data.draw(st.integers(0, 2**64 - 1))
+    for rounding in ("random", "nearest"):
+        space = Space(levels, rounding)
+        found = space.encode(
+            np.array([levels[at]]), np.array([word], np.uint64), range(len(levels))
+        )
+        assert found.tolist() == [at]
+
+
+@given(LEVELS, st.floats(-60, 60), st.integers(2, 9))
+def test_random_rounding_keeps_the_mean(
+    levels: tuple[float, ...], outcome: float, number: int
+) -> None:
+    """G-ROUNDING: over all fair words the mean of the level is the clipped outcome, to 2^-12.
+
+    Words are enumerated on a grid of 2^12: exactly as many of them go up as the share says.
+    """
+    space = Space(levels)
+    kept = space.coarse(min(number, len(levels)))
+    words = (np.arange(2**12, dtype=np.uint64) << np.uint64(52)) + np.uint64(1 << 51)
+    found = space.encode(np.full(2**12, outcome), words, kept)
+    mean = space.array[list(kept)][found].mean()
+    gap = max(b - a for a, b in pairwise(space.array[list(kept)]))
+    assert abs(mean - np.clip(outcome, levels[0], levels[-1])) <= gap * 2.0**-12
+
+
+@given(LEVELS, st.floats(-60, 60))
+def test_nearest_rounding_is_within_half_a_gap(levels: tuple[float, ...], outcome: float) -> None:
+    """The stated bias bound holds, and is attained in the middle of the widest gap."""
+    space = Space(levels, "nearest")
+    found = space.encode(np.array([outcome]), np.array([0], np.uint64), range(len(levels)))
+    clipped = np.clip(outcome, levels[0], levels[-1])
+    assert abs(levels[found[0]] - clipped) <= space.rounding_bias
+    widest = max(pairwise(levels), key=lambda pair: pair[1] - pair[0])
+    middle = np.array([(widest[0] + widest[1]) / 2])
+    at = space.encode(middle, np.array([0], np.uint64), range(len(levels)))
+    assert abs(levels[at[0]] - middle[0]) == space.rounding_bias
+
+
+def test_random_rounding_has_the_right_spread() -> None:
+    """A share of 0.3 goes up; 0.27 and 0.33 are rejected at a false-alarm rate of 1e-9."""
+    words = Simulated(3).bits(200_000, draw=0)
+    found = Space.bins(0, 1, 2).encode(np.full(200_000, 0.3), words, (0, 1))
+    slack = 6.11 * np.sqrt(0.21 / 200_000)
+    assert abs(found.mean() - 0.3) <= slack
+    assert abs(found.mean() - 0.27) > slack
+    assert abs(found.mean() - 0.33) > slack
+
+
+def test_kinds_of_outcomes() -> None:
+    """Booleans, whole numbers, floating-point numbers, labels; null is NaN, to be refused later."""
+    assert Space.binary().numbers([True, False, None]).tolist()[:2] == [1.0, 0.0]
+    assert np.isnan(Space.binary().numbers([True, False, None])[2])
+    assert Space.counts(0, 5).numbers(pa.array([1, 2])).tolist() == [1.0, 2.0]
+    ordinal = Space.ordinal(["no", "yes"], [0, 10])
+    assert ordinal.numbers(["yes", "no"]).tolist() == [10.0, 0.0]
+    assert np.isnan(ordinal.numbers(["yes", None])[1])
+    chunks = pa.chunked_array([["no"], ["yes"]]).dictionary_encode()
+    assert ordinal.numbers(chunks).tolist() == [0.0, 10.0]
+
+
+@pytest.mark.parametrize("outcomes", [["secret"], [[1, 2]], [{"a": 1}], ["1", 2]])
+def test_other_kinds_are_refused_without_showing_them(outcomes: list[object]) -> None:
+    """G-CANARY: the message says what is allowed and nothing of what was there."""
+    for space in (Space.binary(), Space.ordinal(["no", "yes"])):
+        with pytest.raises(DataError) as caught:
+            space.numbers(outcomes)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Space((1.0,)),
+        lambda: Space((1.0, 1.0)),
+        lambda: Space((2.0, 1.0)),
+        lambda: Space((0.0, float("nan"))),
+        lambda: Space((0.0, float("inf"))),
+        lambda: Space((-1e308, 1e308)),
+        lambda: Space((0.0, 1.0), "upwards"),
+        lambda: Space((0.0, 1.0), labels=("one",)),
+        lambda: Space((0.0, 1.0), labels=("one", "one")),
+        lambda: Space.counts(3, 3),
+        lambda: Space.bins(0, 1, 1),
+        lambda: Space.bins(0, 1, 257),
+        lambda: Space.bins(1, 0),
+        lambda: Space(("a", "b")),  # type: ignore[arg-type]
+        lambda: Space.binary().coarse(3),
+    ],
+)
+def test_unusable_spaces_are_refused(make: object) -> None:
+    """Each with the three parts of a message."""
+    with pytest.raises(InputError, match="allowed:"):
+        make()  # type: ignore[operator]
+
+
+def test_spaces_from_texts() -> None:
+    """All kinds, and what is none."""
+    assert space_of("binary") == Space.binary()
+    assert space_of("bins:0:100").size == 16
+    assert space_of("levels:1,2,5", "nearest") == Space((1.0, 2.0, 5.0), "nearest")
+    assert space_of("ordinal:low, high").labels == ("low", "high")
+    for text in ("", "binary:1", "counts:1", "counts:a:b", "bins:0", "levels:", "levels:1", "x:1"):
+        with pytest.raises(InputError, match="allowed:"):
+            space_of(text)
+
+
+@given(LEVELS)
+def test_a_space_survives_its_document(levels: tuple[float, ...]) -> None:
+    """To JSON and back."""
+    space = Space(levels, "nearest", tuple(f"label {at}" for at in range(len(levels))))
+    assert Space.from_document(space.to_document()) == space
+    assert Fraction(space.width) == Fraction(levels[-1]) - Fraction(levels[0])

@@ -1,0 +1,307 @@
+"""A ledger has one name, and nothing of another ledger beside it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+import shoal
+from shoal.errors import LedgerError, ShoalError
+from shoal.files import outputs
+from shoal.privacy.ledger import ledger
+from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.ledger.place import place_of
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# SQLite writes pages while the charge goes on, as its memory for them is tiny, and is killed.
+DIE = """
+import os, sys
+from shoal.privacy.ledger import ledger, file as ledger_file
+begin = ledger_file._begin_writing
+def tiny(connection, path):
+    connection.execute("PRAGMA cache_size = 1")
+    begin(connection, path)
+ledger_file._begin_writing = tiny
+ledger._at = lambda point: os._exit(9) if point == "before commit" else None
+ledger.Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x" * 99999)
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Ledger:
+    """A ledger with a charge of a tenth."""
+    made = Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    made.record("first", unit="u", epsilon="0.1", document=b"1")
+    return made
+
+
+def _crash(book: Ledger) -> Path:
+    """A writer dies in the middle; what SQLite needs to take it back is left."""
+    done = subprocess.run([sys.executable, "-c", DIE, str(book.path)], check=False)
+    assert done.returncode == 9
+    journal = book.path.with_name(f"{book.path.name}-journal")
+    assert journal.stat().st_size > 0
+    return journal
+
+
+_ACTS: dict[str, Callable[[Ledger], object]] = {
+    "open": lambda book: Ledger.open(book.path),
+    "spent": lambda book: book.spent,
+    "find": lambda book: book.find("first"),
+    "verify": lambda book: book.verify(),
+    "record": lambda book: book.record("b", unit="u", epsilon="0.8", document=b"2"),
+}
+
+
+@pytest.mark.parametrize("act", _ACTS)
+def test_a_ledger_with_two_names_is_refused(book: Ledger, act: str) -> None:
+    """G-LEDGER: a crash under one name would be unknown under the other, and undo its charges."""
+    other = book.path.with_name("h.ledger")
+    os.link(book.path, other)
+    for path in (book.path, other):
+        named = Ledger(path, book._founding)
+        with pytest.raises(LedgerError, match="second name"):
+            _ACTS[act](named)
+    other.unlink()
+    _ACTS[act](book)
+
+
+def test_a_second_name_after_a_crash_buys_nothing(book: Ledger) -> None:
+    """G-LEDGER: neither name records, and what the crash left stays until one is removed."""
+    journal = _crash(book)
+    other = book.path.with_name("h.ledger")
+    os.link(book.path, other)
+    left = journal.read_bytes()
+    for path in (other, book.path):
+        with pytest.raises(LedgerError, match="second name"):
+            Ledger.open(path)
+    assert journal.read_bytes() == left
+    other.unlink()
+    assert Ledger.open(book.path).spent.epsilon == book.spent.epsilon
+    assert not journal.exists()
+    book.verify()
+
+
+def test_a_name_given_while_writing_is_seen_under_the_lock(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: the look is repeated once nobody else can write."""
+    from shoal.privacy.ledger import file as ledger_file
+
+    begin = ledger_file._begin_writing
+
+    def late(connection: object, path: Path) -> None:
+        begin(connection, path)  # type: ignore[arg-type]
+        os.link(path, path.with_name("h.ledger"))
+
+    monkeypatch.setattr(ledger_file, "_begin_writing", late)
+    with pytest.raises(LedgerError, match="second name"):
+        book.record("b", unit="u", epsilon="0.8", document=b"2")
+    book.path.with_name("h.ledger").unlink()
+    assert len(book.entries()) == 1
+
+
+def test_the_name_that_a_killed_maker_left_is_taken_away(book: Ledger) -> None:
+    """G-LEDGER: a ledger is made under another name first."""
+    draft = book.path.with_name(".shoal-0123456789abcdef.new")
+    os.link(book.path, draft)
+    kept = book.path.with_name(".shoal-another.new")
+    kept.touch()
+    assert len(book.entries()) == 1
+    assert not draft.exists()
+    assert kept.exists()
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_no_ledger_is_made_beside_parts_of_another(tmp_path: Path, ending: str) -> None:
+    """G-LEDGER: SQLite would take them for the new ledger's own and play them into it."""
+    beside = tmp_path / f"a.ledger{ending}"
+    beside.write_bytes(b"part")
+    with pytest.raises(LedgerError, match="a part of a ledger"):
+        Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    assert [path.name for path in tmp_path.iterdir()] == [beside.name]
+    assert beside.read_bytes() == b"part"
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm", ".wal", "-Journal", "-\u017fhm"])
+def test_no_ledger_is_called_like_a_part_of_another(book: Ledger, ending: str) -> None:
+    """G-LEDGER: SQLite would delete it when the other one is looked at, with all charges."""
+    named = book.path.with_name(f"{book.path.name}{ending}")
+    with pytest.raises(LedgerError, match="a name that does not end in -journal"):
+        Ledger.create(named, epsilon=5)
+    assert not named.exists()
+    # One that was given such a name by hand is neither opened, read nor written, by a link either.
+    other = Ledger.create(book.path.with_name("other.ledger"), epsilon=5)
+    other.path.rename(named)
+    link = book.path.with_name("link.ledger")
+    link.symlink_to(named)
+    left = named.read_bytes()
+    for path in (named, link):
+        for act in _ACTS.values():
+            with pytest.raises(LedgerError, match="a name that does not end in -journal"):
+                act(Ledger(path, other._founding))
+    assert named.read_bytes() == left
+    named.rename(other.path)
+    other.verify()
+
+
+def test_what_a_crash_left_is_not_played_into_a_new_ledger(book: Ledger) -> None:
+    """G-LEDGER: the ledger was moved after a crash, and what SQLite keeps beside it was not."""
+    journal = _crash(book)
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    with pytest.raises(LedgerError, match="a part of a ledger"):
+        Ledger.create(book.path, epsilon=5)
+    journal.rename(moved.with_name("b.ledger-journal"))
+    Ledger.open(moved).verify()
+    assert len(Ledger.open(moved).entries()) == 1
+    assert Ledger.create(book.path, epsilon=5).budget.epsilon == 5
+
+
+@pytest.mark.parametrize("act", _ACTS)
+@pytest.mark.parametrize("target", ["b.ledger", "sub/a.ledger", "sub/b.ledger"])
+def test_a_ledger_moved_after_a_crash_is_refused(book: Ledger, act: str, target: str) -> None:
+    """G-LEDGER: without what a crash left no charge is read or made; with it, all is as before."""
+    journal = _crash(book)
+    old = book.path
+    (old.parent / "sub").mkdir()
+    moved = old.rename(old.parent / target)
+    left, torn = journal.read_bytes(), moved.read_bytes()
+    with pytest.raises(LedgerError, match="moved after a crash"):
+        _ACTS[act](Ledger(moved, book._founding))
+    assert (journal.read_bytes(), moved.read_bytes()) == (left, torn)
+    journal.rename(f"{moved}-journal")
+    _ACTS[act](Ledger(moved, book._founding))
+    assert Ledger.open(moved).find("first")
+    assert Ledger.open(moved).find("dead") is None
+    Ledger.open(moved).verify()
+
+
+def test_a_ledger_moved_with_its_folder_is_whole(book: Ledger) -> None:
+    """G-LEDGER: what a crash left came along; a rename in the new folder is refused again."""
+    _crash(book)
+    place = book.path.parent.rename(book.path.parent.with_name(f"{book.path.parent.name}-moved"))
+    moved = (place / "a.ledger").rename(place / "b.ledger")
+    with pytest.raises(LedgerError, match="moved after a crash"):
+        Ledger.open(moved)
+    moved.rename(place / "a.ledger")
+    assert len(Ledger.open(place / "a.ledger").entries()) == 1
+
+
+def test_a_moved_ledger_knows_its_new_place_before_it_charges(book: Ledger) -> None:
+    """G-LEDGER: moved, crashed in the first charge there, and moved again: refused."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    journal = _crash(Ledger(moved, book._founding))
+    again = moved.rename(moved.with_name("c.ledger"))
+    with pytest.raises(LedgerError, match=r"b\.ledger-journal"):
+        Ledger.open(again)
+    journal.rename(f"{again}-journal")
+    assert len(Ledger.open(again).entries()) == 1
+
+
+def test_a_new_place_is_on_the_disk_before_a_charge_goes_on(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: whatever part of a charge a crash leaves, the place of its journal is known."""
+    moved = Ledger(book.path.rename(book.path.with_name("b.ledger")), book._founding)
+    seen = []
+
+    def look(point: str) -> None:
+        if point == "checked":
+            with closing(sqlite3.connect(f"{moved.path.as_uri()}?mode=ro", uri=True)) as other:
+                seen.append(other.execute("SELECT place FROM head").fetchone()[0])
+
+    monkeypatch.setattr(ledger, "_at", look)
+    moved.record("b", unit="u", epsilon="0.1", document=b"2")
+    assert seen == [place_of(moved.path)]
+
+
+def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:
+    """G-LEDGER: a new ledger under an old name, at work or not, does not stop the old one."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    _crash(Ledger.create(book.path, epsilon=1))
+    assert len(Ledger.open(moved).entries()) == 1
+    Ledger.open(moved).record("next", unit="u", epsilon="0.1", document=b"2")
+    Ledger.open(moved).verify()
+
+
+def test_what_another_ledgers_crash_left_stops_nobody(book: Ledger) -> None:
+    """G-LEDGER: it is not this ledger's, which it would damage: nothing says to move it here."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    other = Ledger.create(book.path, epsilon=5)
+    other.record("b1", unit="u", epsilon="0.1", document=b"2")
+    journal = _crash(other)
+    gone = other.path.rename(other.path.with_name("c.ledger"))
+    left = journal.read_bytes()
+    Ledger.open(moved).record("next", unit="u", epsilon="0.1", document=b"2")
+    Ledger.open(moved).verify()
+    with pytest.raises(LedgerError, match=r"move that file to '.*c\.ledger-journal'"):
+        Ledger.open(gone)
+    assert journal.read_bytes() == left
+    journal.rename(f"{gone}-journal")
+    assert [entry.question for entry in Ledger.open(gone).entries()] == ["b1"]
+    Ledger.open(gone).verify()
+
+
+def test_a_journal_that_cannot_be_read_is_moved_nowhere(book: Ledger) -> None:
+    """G-LEDGER: whose it is cannot be told, so the ledger is refused and nothing is advised."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    book.path.with_name("a.ledger-journal").mkdir()
+    with pytest.raises(LedgerError, match="move it nowhere before it is known whose it is"):
+        Ledger.open(moved)
+
+
+@pytest.mark.parametrize("when", ["begun", "inserted", "before commit"])
+def test_what_a_crash_left_says_whose_it_is(book: Ledger, when: str) -> None:
+    """G-LEDGER: from the first page on that a charge changes in the file."""
+    before = book.path.read_bytes()
+    code = DIE.replace('"before commit"', repr(when))
+    subprocess.run([sys.executable, "-c", code, str(book.path)], check=False)
+    journal = book.path.with_name("a.ledger-journal")
+    changed = book.path.read_bytes() != before
+    assert changed == (when != "begun")
+    assert not changed or book._founding.identity.encode() in journal.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: Ledger.open("a.ledger"),
+        lambda: Ledger.create("a.ledger", epsilon=1),
+        lambda: flights.plan().release(flights.records(), ledger="a.ledger"),
+        lambda: outputs.check_outputs({"--output": "a.csv"}, {"DATA": "b.csv"}, overwrite=False),
+        lambda: shoal.verify("a.json", ledger="a.ledger"),
+        lambda: flights.plan().save("a.json"),
+    ],
+)
+def test_a_folder_that_was_removed_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]
+) -> None:
+    """G-FUZZ: relative paths need a current folder."""
+    flights.plan()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ShoalError):
+        act()
+
+
+def test_links_that_lead_in_a_circle_are_told_in_words(tmp_path: Path) -> None:
+    """G-FUZZ: neither made nor opened, and nothing is left beside them."""
+    path = tmp_path / "loop.ledger"
+    path.symlink_to(path)
+    with pytest.raises(LedgerError):
+        Ledger.create(path, epsilon=1)
+    with pytest.raises(LedgerError):
+        Ledger.open(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["loop.ledger"]

@@ -1,0 +1,85 @@
+"""Processes wait in the kernel's queue: one at a time, all of them, and not for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shoal.errors import LedgerError
+from shoal.privacy.ledger import file as ledger_file
+from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.ledger.queue import turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(find_spec("fcntl") is None, reason="the system has no such locks")
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger of which another process, here a handle, holds the turn."""
+    yield Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="person")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.ledger"]
+
+
+def test_one_at_a_time_and_all_of_them(tmp_path: Path) -> None:
+    """G-QUEUE: twenty askers each have their turn, and never two together."""
+    inside, most, done = [0], [0], []
+
+    def ask(number: int) -> None:
+        with turn(tmp_path / "a.ledger", 60):
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.005)
+            inside[0] -= 1
+        done.append(number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert sorted(done) == list(range(20))
+
+
+def test_a_turn_that_is_kept_is_told_in_words(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: patience ends; who gave up does not keep the lock when it comes."""
+    monkeypatch.setattr(ledger_file, "_PATIENCE", 0.2)
+    monkeypatch.setattr(ledger_file, "_STREAK", ledger_file._Streak())
+    before = threading.active_count()
+    with (
+        turn(book.path, 1),
+        pytest.raises(LedgerError, match="kept it locked"),
+    ):
+        book.record("a", unit="person", epsilon="1/2", document=b"x")
+    until = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+    book.record("a", unit="person", epsilon="1/2", document=b"x")
+    assert book.spent.epsilon == 1 / 2
+
+
+@pytest.mark.parametrize("failing", ["open", "flock"])
+def test_without_such_locks_sqlite_decides_alone(
+    failing: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: where the folder cannot be opened, or has no locks, charges are still recorded."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(95, "not supported")
+
+    module = "fcntl" if failing == "flock" else "os"
+    monkeypatch.setattr(f"shoal.privacy.ledger.queue.{module}.{failing}", refuse)
+    book.record("a", unit="person", epsilon="1/2", document=b"x")
+    monkeypatch.undo()
+    assert len(book.entries()) == 1

@@ -1,0 +1,128 @@
+"""Budgets in exact rationals, and losses as people see them, against fractions and decimals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import InputError
+from shoal.privacy.budget import Budget, from_text, text
+from shoal.privacy.displayed_loss import round_up, show
+
+parts = st.fractions(min_value=0, max_value=10**6, max_denominator=10**9)
+budgets = st.builds(Budget, parts, parts)
+
+
+@given(one=budgets, other=budgets, times=st.integers(0, 1000))
+def test_both_parts_add_up(one: Budget, other: Budget, times: int) -> None:
+    """G-LEDGER: sums, differences and multiples are those of epsilon and of delta, exactly."""
+    for added, epsilon, delta in (
+        (one + other, one.epsilon + other.epsilon, one.delta + other.delta),
+        (one - other, one.epsilon - other.epsilon, one.delta - other.delta),
+        (one.times(times), one.epsilon * times, one.delta * times),
+    ):
+        assert (added.epsilon, added.delta) == (epsilon, delta)
+
+
+@given(one=budgets, epsilon=st.sampled_from([-1, 0, 1]), delta=st.sampled_from([-1, 0, 1]))
+def test_a_charge_fits_if_both_parts_do(one: Budget, epsilon: int, delta: int) -> None:
+    """G-LEDGER: a hair above in one part is too much; exactly all of it fits."""
+    hair = Fraction(1, 10**30)
+    other = Budget(one.epsilon + epsilon * hair, one.delta + delta * hair)
+    assert other.within(one) is (epsilon <= 0 and delta <= 0)
+
+
+@pytest.mark.parametrize(
+    ("amount", "exact"),
+    [
+        (0.1, Fraction(1, 10)),
+        ("0.1", Fraction(1, 10)),
+        ("1/3", Fraction(1, 3)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (1e-9, Fraction(1, 10**9)),
+        (Decimal("0.3"), Fraction(3, 10)),
+        (3, Fraction(3)),
+    ],
+)
+def test_amounts_are_their_shortest_decimals(amount: Any, exact: Fraction) -> None:  # noqa: ANN401
+    """G-LEDGER: ten charges of 0.1 are 1, and neither more nor less."""
+    assert Budget.of(amount).epsilon == exact
+    assert Budget.of(0, amount).delta == exact
+
+
+@pytest.mark.parametrize("amount", [-1, -1e-300, "-1/3", Fraction(-1, 10**50), float("nan"), "x"])
+def test_charges_below_zero_are_refused(amount: Any) -> None:  # noqa: ANN401
+    """G-REFUSE: nothing is ever given back."""
+    for wrong in ((amount, 0), (0, amount)):
+        with pytest.raises(InputError, match="allowed"):
+            Budget.of(*wrong)
+
+
+@pytest.mark.parametrize("delta", [1, "1", 1.0, 2])
+def test_a_budget_has_a_delta_below_one(delta: Any) -> None:  # noqa: ANN401
+    """G-REFUSE: at 1 nothing is protected."""
+    with pytest.raises(InputError, match="below 1"):
+        Budget.total(1, delta)
+    assert Budget.total(1, "999/1000").delta == Fraction(999, 1000)
+
+
+@given(value=parts)
+def test_shown_charges_are_rounded_up_and_what_is_left_down(value: Fraction) -> None:
+    """G-LEDGER: six digits on the safe side, within a unit of the last of them."""
+    up, down = (Budget(value).show(up=way).split(",")[0].split()[1] for way in (True, False))
+    assert Fraction(down) <= value <= Fraction(up)
+    assert Fraction(up) - Fraction(down) <= value / 10**5
+
+
+@given(value=st.fractions(min_value=0, max_value=10**6, max_denominator=10**40))
+def test_a_loss_is_never_understated(value: Fraction) -> None:
+    """G-ACCOUNTING: the least float that is not below, and texts that are not below."""
+    found = round_up(value)
+    assert Fraction(found) >= value
+    assert value == 0 or Fraction(found) <= value * (1 + Fraction(1, 2**50))
+    assert value <= Fraction(show(value)) <= value * (1 + Fraction(1, 10**5))
+
+
+@given(value=parts)
+def test_texts_are_read_back(value: Fraction) -> None:
+    """G-LEDGER: as stored and hashed."""
+    assert from_text(text(value)) == value
+
+
+@pytest.mark.parametrize("value", ["0.5", "1/3", "1e-9", "3", "123456789012", "12.375", "1/7000"])
+def test_what_a_budget_prints_is_exact(value: str) -> None:
+    """Read again it is the same amount, short enough to be read."""
+    budget = Budget.of(value, "1e-30")
+    parts = dict(part.split() for part in str(budget).split(", "))
+    assert Budget.of(parts["epsilon"], parts["delta"]) == budget
+    assert len(str(budget)) < 40
+
+
+@given(st.fractions(min_value=0))
+def test_a_budget_that_is_not_printed_exactly_says_about(value: Fraction) -> None:
+    """Every other text is read again as the same amount."""
+    printed = str(Budget(value)).removeprefix("epsilon ").removesuffix(", delta 0")
+    assert printed.startswith("about ") or Budget.of(printed).epsilon == value
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(10**40 + 1, 3 * 10**40), Fraction(1, 7**4000), Fraction(10**4000, 7)]
+)
+def test_long_amounts_are_printed_shortly(value: Fraction) -> None:
+    """However many digits they have."""
+    assert str(Budget(value)).startswith("epsilon about ")
+    assert len(str(Budget(value))) < 50
+
+
+@pytest.mark.parametrize(
+    "value", ["1e400", 10**16, "1000000000000001", "1_0", "\uff10.5", "1e-4_0"]
+)
+def test_totals_beyond_reason_and_odd_digits_are_refused(value: object) -> None:
+    """G-REFUSE: a slip of the keyboard makes no ledger."""
+    with pytest.raises(InputError, match="epsilon is"):
+        Budget.total(value)  # type: ignore[arg-type]

@@ -1,0 +1,177 @@
+"""The noise: right scale, wrong scale rejected, fresh in every process, refused when too large."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shoal.privacy.noise import LARGEST_STEPS, OperatingSystem, Simulated
+from shoal.theory.laplace import mean_absolute
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from numpy.typing import NDArray
+
+    from shoal.privacy.noise import Noise
+
+BITS = 12
+SIZE = 5_000_000 if os.environ.get("SHOAL_PROVE") else 200_000
+# Exact discrete Gaussian noise takes twice the time of discrete Laplace noise.
+GAUSSIAN_SIZE = SIZE // 2
+# Two-sided normal quantile of a false alarm rate of 1e-9; |Z| has standard deviation near t.
+SIGMAS = 6.11
+
+
+def scale_fits(noise: list[int], bits: int) -> bool:
+    """Whether the mean absolute noise is that of scale 2^bits; false alarms below 1e-9."""
+    absolute = np.abs(np.array(noise, dtype=np.float64))
+    slack = SIGMAS * 2.0**bits / math.sqrt(len(noise))
+    return bool(abs(absolute.mean() - mean_absolute(2.0**bits)) <= slack)
+
+
+@pytest.mark.parametrize("source", [OperatingSystem(), Simulated(7)], ids=["system", "simulated"])
+def test_noise_has_its_scale_and_a_wrong_scale_is_rejected(source: Noise) -> None:
+    """Accepts the truth, rejects 3% less and 3% more; each with a false alarm rate of 1e-9."""
+    noise = source.add_laplace([0] * SIZE, BITS)
+    assert scale_fits(noise, BITS)
+    assert not scale_fits([round(z * 0.97) for z in noise], BITS)
+    assert not scale_fits([round(z * 1.03) for z in noise], BITS)
+
+
+@pytest.mark.parametrize("source", [OperatingSystem(), Simulated(8)], ids=["system", "simulated"])
+def test_noise_has_the_discrete_laplace_shape(source: Noise) -> None:
+    """At scale 2 every probability within 6.11 standard errors; a shifted law is rejected."""
+    noise = np.array(source.add_laplace([0] * SIZE, 1))
+    q = math.exp(-0.5)
+    for z in range(-4, 5):
+        chance = (1 - q) / (1 + q) * q ** abs(z)
+        slack = SIGMAS * math.sqrt(chance * (1 - chance) / SIZE)
+        assert abs(float((noise == z).mean()) - chance) <= slack
+        if z:
+            assert abs(float((noise == z).mean()) - chance / q) > slack
+
+
+def gaussian_fits(noise: list[int], chances: NDArray[np.float64]) -> bool:
+    """Pearson's test that -8..8, with the tails in the ends, have these chances; at 1e-9."""
+    seen = np.bincount(np.clip(noise, -8, 8) + 8, minlength=17)
+    # With so many in every bin the tail of chi-square holds at 1e-9.
+    enough = chances * len(noise) >= 500
+    found = stats.chisquare(
+        np.append(seen[enough], seen[~enough].sum()),
+        np.append(chances[enough], chances[~enough].sum()) * len(noise),
+    )
+    return bool(found.pvalue > 1e-9)
+
+
+def gaussian_chances(scale: float) -> NDArray[np.float64]:
+    """P[Z = z] for z in -8..8, proportional to exp(-z^2 / (2 t^2)), tails in the ends."""
+    z = np.arange(-60, 61)
+    weight = np.exp(-(z**2) / (2 * scale**2))
+    return np.asarray(np.bincount(np.clip(z, -8, 8) + 8, weight) / weight.sum())
+
+
+@pytest.mark.parametrize("source", [OperatingSystem(), Simulated(9)], ids=["system", "simulated"])
+@pytest.mark.parametrize("bits", [0, 1])
+def test_gaussian_noise_has_its_law_and_others_are_rejected(source: Noise, bits: int) -> None:
+    """Accepts the truth; rejects 3% less and more, and a rounded normal, at 1e-9 false alarms."""
+    scale = 2.0**bits
+    noise = source.add_gaussian([0] * GAUSSIAN_SIZE, bits)
+    assert gaussian_fits(noise, gaussian_chances(scale))
+    assert not gaussian_fits(noise, gaussian_chances(0.97 * scale))
+    assert not gaussian_fits(noise, gaussian_chances(1.03 * scale))
+    edges = stats.norm.cdf(np.append(np.arange(-8, 8), np.inf) + 0.5, scale=scale)
+    assert bits or not gaussian_fits(noise, np.diff(edges, prepend=0))
+
+
+@pytest.mark.parametrize("source", [OperatingSystem(), Simulated(6)], ids=["system", "simulated"])
+@pytest.mark.parametrize("bits", [20, 40])
+def test_gaussian_noise_is_normal_at_fine_scales(source: Noise, bits: int) -> None:
+    """Mean, variance and Kolmogorov distance fit; each with a false alarm rate of 1e-9."""
+    noise = np.array(source.add_gaussian([0] * GAUSSIAN_SIZE, bits)) / 2.0**bits
+
+    def fits(sample: NDArray[np.float64]) -> bool:
+        slack = SIGMAS / math.sqrt(GAUSSIAN_SIZE)
+        near = stats.kstest(sample, "norm").pvalue > 1e-9
+        return bool(
+            near
+            and abs(sample.mean()) <= slack
+            and abs((sample**2).mean() - 1) <= math.sqrt(2) * slack
+        )
+
+    assert fits(noise)
+    assert not fits(0.95 * noise)
+    assert not fits(1.05 * noise)
+    assert not fits(noise + 0.05)
+
+
+@pytest.mark.parametrize("draw", ["add_laplace", "add_gaussian"])
+def test_noise_is_added_to_the_numbers_in_their_order(draw: str) -> None:
+    """Large vectors are cut into chunks; each number keeps its place, no chunk is repeated."""
+    steps = [number * 2**40 for number in range(50_000)]
+    noisy = getattr(OperatingSystem(), draw)(steps, 30)
+    noise = [x - y for x, y in zip(noisy, steps, strict=True)]
+    assert max(map(abs, noise)) < 2**38
+    # At this scale hardly two are equal; a repeated chunk would repeat 10,000 or more.
+    assert len(set(noise)) > 45_000
+
+
+def _draw(send: Connection) -> None:
+    send.send(OperatingSystem().add_laplace([0] * 50, 40))
+    send.send(OperatingSystem().add_gaussian([0] * 50, 40))
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_forked_children_never_repeat_noise() -> None:
+    """Children forked after a draw in the parent draw numbers of their own."""
+    drawn = [tuple(OperatingSystem().add_laplace([0] * 50, 40))]
+    context = multiprocessing.get_context("fork")
+    for _ in range(4):
+        receive, send = context.Pipe(duplex=False)
+        child = context.Process(target=_draw, args=(send,))
+        child.start()
+        assert receive.poll(60)
+        drawn.append(tuple(receive.recv()))
+        assert receive.poll(60)
+        drawn.append(tuple(receive.recv()))
+        child.join()
+    drawn.append(tuple(OperatingSystem().add_laplace([0] * 50, 40)))
+    assert len({number for draw in drawn for number in draw}) == 50 * len(drawn)
+
+
+def test_simulated_noise_is_repeatable_and_marked() -> None:
+    """The same seed gives the same numbers, and says that it is a simulation."""
+    assert Simulated(3).add_laplace([5], 20) == Simulated(3).add_laplace([5], 20)
+    assert Simulated(3).add_gaussian([5], 20) == Simulated(3).add_gaussian([5], 20)
+    assert Simulated(3).add_gaussian([5] * 9, 20) != Simulated(4).add_gaussian([5] * 9, 20)
+    assert Simulated(3).simulated
+    assert not OperatingSystem().simulated
+
+
+@pytest.mark.parametrize("source", [OperatingSystem(), Simulated(5)], ids=["system", "simulated"])
+@pytest.mark.parametrize("draw", ["add_laplace", "add_gaussian"])
+def test_numbers_outside_the_lattice_are_clamped_not_refused(source: Noise, draw: str) -> None:
+    """G-REPLAY: an exception would tell something about a private number."""
+    low, high = getattr(source, draw)([-(2**70), 2**70], 4)
+    assert abs(low) < 2**12
+    assert abs(high - LARGEST_STEPS) < 2**12
+
+
+def test_draws_of_one_simulated_release_share_nothing() -> None:
+    """A seed's noise, bits and selections come from streams of their own, also for draw 0."""
+    seed = 7
+    first = np.random.default_rng(seed).exponential(1.0, 4)
+    for draw in (0, 1):
+        streams = [np.random.default_rng([seed, draw, kind]) for kind in (1, 2, 3)]
+        found = [first, *(rng.exponential(1.0, 4) for rng in streams)]
+        assert len({tuple(each.tolist()) for each in found}) == 4
+        chosen = int(
+            (np.zeros(4) + np.random.default_rng([seed, draw, 3]).exponential(1, 4)).argmax()
+        )
+        assert Simulated(seed).select(np.zeros(4, dtype=np.int64), 1.0, draw) == chosen

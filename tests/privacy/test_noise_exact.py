@@ -1,0 +1,157 @@
+"""The noise without statistics: OpenDP's own privacy maps, fair bits, every number its own draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+
+import shoal
+from shoal.cells.release import drawing_of
+from shoal.errors import InputError
+from shoal.privacy.noise import OperatingSystem, Simulated, source_of
+from tests.support import flights, occupancies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+
+def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    """Every measurement that one of OpenDP's constructors gives from now on."""
+    found: list[Any] = []
+    original: Callable[..., Any] = getattr(dp.m, name)
+
+    def spy(*arguments: object, **options: object) -> object:
+        found.append(original(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(dp.m, name, spy)
+    return found
+
+
+@pytest.mark.parametrize("bits", [0, 7, 20, 45])
+@pytest.mark.parametrize("size", [1, 30_000], ids=["few", "many"])
+def test_opendp_itself_states_the_accounted_loss(
+    bits: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-ACCOUNTING: its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, exactly.
+
+    A scale that is 1% low, which few draws would show, is a loss that is 1% high.
+    """
+    laplace = made_by(monkeypatch, "make_laplace")
+    gaussian = made_by(monkeypatch, "make_gaussian")
+    OperatingSystem().add_laplace([0] * size, bits)
+    OperatingSystem().add_gaussian([0] * size, bits)
+    assert [each.map(1) for each in laplace] == [2.0**-bits]
+    assert [each.map(1) for each in gaussian] == [0.5 * 4.0**-bits]
+
+
+@pytest.mark.parametrize("scale", [0.75, 3.0, 2.0**20])
+def test_opendp_itself_states_the_loss_of_a_selection(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-SELECTION: its privacy map says 2/scale for scores that move by 1."""
+    made = made_by(monkeypatch, "make_noisy_max")
+    OperatingSystem().select(np.array([0, 5, 1]), scale, draw=0)
+    assert [each.map(1) for each in made] == [pytest.approx(2 / scale, rel=1e-15)]
+
+
+def test_fair_words_are_new_in_every_call_and_in_every_block() -> None:
+    """G-EXACT: words of two calls, and those a million places apart, hardly ever agree."""
+    source, block = OperatingSystem(), 1 << 20
+    words = source.bits(2 * block + 8, draw=0)
+    assert (words[:block] == words[block : 2 * block]).sum() == 0
+    assert (words[:8] == words[2 * block :]).sum() == 0
+    assert (words[:1000] == source.bits(1000, draw=0)).sum() == 0
+    assert len(np.unique(words[:1000])) == 1000
+
+
+def test_every_bit_of_a_fair_word_is_fair() -> None:
+    """G-EXACT: each of 64 bits is set in half of the words, within 7 standard errors."""
+    words = OperatingSystem().bits(100_000, draw=0)
+    for bit in range(64):
+        often = float(((words >> np.uint64(bit)) & np.uint64(1)).mean())
+        assert abs(often - 0.5) < 7 * 0.5 / 100_000**0.5
+
+
+@dataclass
+class Labelled:
+    """Stands in for noise: adds another number at every place, and remembers what it was asked."""
+
+    asked: list[tuple[str, list[int], int]] = field(default_factory=list)
+    simulated: bool = True
+
+    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """Place 0 gets 1, place 1 gets 4, then 9, ..."""
+        self.asked.append(("laplace", steps, lattice_bits))
+        return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """The same."""
+        self.asked.append(("gaussian", steps, lattice_bits))
+        return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
+
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+        """The first."""
+        assert scale > 0
+        assert draw >= 0
+        return int(scores.argmax())
+
+
+PLANS: list[dict[str, Any]] = [
+    {"statistics": ["mean"]},
+    {"statistics": ["mean", "variance"]},
+    {"statistics": ["mean", "variance", "share_above(400)"], "method": "equalised"},
+    {"statistics": ["mean", "variance"], "method": "clip_user"},
+    {"method": "levy"},
+    {"method": "auto"},
+]
+
+
+@pytest.mark.parametrize("wishes", PLANS, ids=str)
+def test_every_number_has_a_draw_of_its_own(wishes: dict[str, Any]) -> None:
+    """G-ACCOUNTING: one draw of the planned kind and scale; nothing is changed or used twice."""
+    records = flights.records()
+    plan = flights.plan(worthless="keep", **wishes)
+    source, others = Labelled(), [each.measure for each in plan.statistics if each.measure]
+    drawn = drawing_of(plan).draw(records.aggregate(others), source)
+    ((kind, steps, bits),) = source.asked
+    assert kind == ("gaussian" if plan.gaussian else "laplace")
+    assert bits == plan.lattice_bits
+    assert len(steps) == len(plan.statistics) * len(plan.released)
+    assert drawn.steps == [x + (at + 1) ** 2 for at, x in enumerate(steps)]
+
+
+def test_gaussian_plans_draw_gaussian_noise() -> None:
+    """G-ACCOUNTING: many cells of one user are planned and drawn with Gaussian noise."""
+    occupancy = occupancies.crowded()
+    plan = shoal.plan(occupancy, bounds=(0, 1), epsilon=1, delta=1e-6, worthless="keep")
+    assert plan.gaussian
+    assert drawing_of(plan).gaussian
+    users, cells = occupancy.user.repeat(occupancy.count), occupancy.cell.repeat(occupancy.count)
+    table = {"user": users, "cell": cells, "value": np.full(len(users), 0.25)}
+    source = Labelled()
+    drawing_of(plan).draw(_aggregate(table), source)
+    assert [kind for kind, *_ in source.asked] == ["gaussian"]
+
+
+def _aggregate(table: dict[str, NDArray[Any]]) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    made = pa.table({name: pa.array(each) for name, each in table.items()})
+    return shoal.Records(made, user="user", value="value", bounds=(0, 1), cell="cell").aggregate()
+
+
+def test_only_a_marked_simulation_is_not_the_operating_systems_noise() -> None:
+    """G-SIMULATION: without a wish noise is real; a simulation says so and is never recorded."""
+    assert isinstance(source_of(None), OperatingSystem)
+    assert isinstance(source_of(None, recorded=True), OperatingSystem)
+    assert source_of(Simulated(0)) == Simulated(0)
+    for seed in (0, 1, 10**9):
+        with pytest.raises(InputError, match="ledger"):
+            source_of(Simulated(seed), recorded=True)

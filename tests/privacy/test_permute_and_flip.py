@@ -1,0 +1,191 @@
+"""Private selections: scores by brute force, probabilities by enumeration, draws by statistics."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cells.bounding import grouping
+from shoal.cells.mechanisms import adaptive
+from shoal.cells.mechanisms.ranges import Contributions, Range, ends
+from shoal.data.aggregate import Aggregate
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.privacy import permute_and_flip as selection
+from shoal.privacy.noise import OperatingSystem
+from tests.support import selections
+
+TOP = 8
+
+
+def middle_by_hand(values: list[int], bins: int, top: int) -> list[int]:
+    """Score of each bin, by counting."""
+    middles = [(2 * b + 1) * top / (2 * bins) for b in range(bins)]
+    where = [min(range(bins), key=lambda b: abs(v - middles[b])) for v in values]
+    return [-max(sum(w < b for w in where), sum(w > b for w in where)) for b in range(bins)]
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.integers(1, 7))
+def test_middle_scores_count_on_both_sides(values: list[int], bins: int) -> None:
+    """Against a count by hand, away from the borders of bins, where both midpoints are nearest."""
+    values = [v for v in values if (v * bins) % 1000 or v in (0, 1000)] or [1]
+    found = selection.middle_scores(np.array(values), bins, 1000)
+    assert found.tolist() == middle_by_hand(values, bins, 1000)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=9), st.integers(0, 9))
+def test_quantile_scores_are_distances_of_ranks(values: list[int], rank: int) -> None:
+    """0 between #{y < t} and #{y <= t}, else how far away the rank is."""
+    candidates = np.arange(10)
+    found = selection.quantile_scores(np.array(values), rank * selection.UNIT, candidates)
+    for t in range(10):
+        below, upto = sum(v < t for v in values), sum(v <= t for v in values)
+        assert found[t] == -selection.UNIT * max(below - rank, rank - upto, 0)
+
+
+def scores_of(kind: str, values: tuple[int, ...]) -> np.ndarray:
+    """Scores of one kind for the values of single users."""
+    numbers = np.array(values)
+    if kind == "middle":
+        return selection.middle_scores(numbers, 3, TOP) * selection.UNIT
+    rank = 2 * selection.UNIT + 100
+    return selection.quantile_scores(numbers, rank, np.arange(TOP + 1))
+
+
+@pytest.mark.parametrize("kind", ["middle", "quantile"])
+def test_one_value_moves_no_score_by_more_than_one(kind: str) -> None:
+    """G-SELECTION: over all data sets of 4 values and all changes of one, and 1 is attained."""
+    most = 0
+    for rest in itertools.product(range(0, TOP + 1, 2), repeat=3):
+        found = [scores_of(kind, (*rest, own)) for own in range(TOP + 1)]
+        most = max(most, *(int(np.abs(a - b).max()) for a, b in itertools.pairwise(found)))
+        stacked = np.stack(found)
+        most = max(most, int((stacked.max(axis=0) - stacked.min(axis=0)).max()))
+    assert most == selection.UNIT
+
+
+@given(st.lists(st.integers(-6, 0), min_size=1, max_size=5), st.floats(0.5, 5))
+def test_the_two_ways_to_compute_probabilities_agree(scores: list[int], scale: float) -> None:
+    """Permutations and integration; both sum to 1."""
+    numbers = np.array(scores)
+    one = selections.by_permutations(numbers, scale)
+    assert np.allclose(one, selections.probabilities(numbers, scale), atol=1e-9)
+    assert math.isclose(one.sum(), 1)
+
+
+@given(
+    st.lists(st.integers(-4, 0), min_size=2, max_size=5),
+    st.lists(st.integers(-1, 1), min_size=5, max_size=5),
+    st.floats(0.5, 8),
+)
+def test_a_selection_costs_no_more_than_accounted(
+    scores: list[int], moves: list[int], scale: float
+) -> None:
+    """G-SELECTION: exact probabilities of scores 1 apart differ by at most exp(2/scale)."""
+    one = np.array(scores)
+    other = one + np.array(moves[: len(scores)])
+    ratio = selections.by_permutations(one, scale) / selections.by_permutations(other, scale)
+    accounted = float(selection.loss(1, scale))
+    assert ratio.max() <= math.exp(accounted) * (1 + 1e-9)
+
+
+def test_the_accounted_loss_of_a_selection_is_nearly_attained() -> None:
+    """G-SELECTION: a candidate that rises while all its rivals fall gains exp(2/scale)."""
+    one, other = np.array([-6, *[0] * 50]), np.array([-5, *[-1] * 50])
+    first = selections.probabilities(one, 2.0)[0]
+    second = selections.probabilities(other, 2.0)[0]
+    assert math.isclose(math.log(second / first), float(selection.loss(1, 2.0)), rel_tol=1e-9)
+
+
+def test_draws_of_the_operating_system_follow_permute_and_flip() -> None:
+    """20,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not.
+
+    The false alarm rate of four two-sided normal tails at 6.2 is below 1e-8/4.
+    """
+    scores, scale, size = np.array([0, -2, -3, -7]), 2.0, 20_000
+    draws = [OperatingSystem().select(scores, scale, 0) for _ in range(size)]
+    found = np.bincount(draws, minlength=4) / size
+
+    def apart(wrong: float) -> float:
+        truth = selections.by_permutations(scores, scale * wrong)
+        return float((np.abs(found - truth) / np.sqrt(truth * (1 - truth) / size)).max())
+
+    assert apart(1) < 6.2
+    assert apart(1.25) > 6.2
+    assert apart(0.8) > 6.2
+
+
+def test_simulated_draws_follow_permute_and_flip() -> None:
+    """As above, from NumPy's generator."""
+    scores, size = np.array([0, -1, -3]), 20_000
+    draws = [shoal.Simulated(seed).select(scores, 2.0, 3) for seed in range(size)]
+    truth = selections.by_permutations(scores, 2.0)
+    error = np.sqrt(truth * (1 - truth) / size)
+    assert (np.abs(np.bincount(draws, minlength=3) / size - truth) < 6.2 * error).all()
+
+
+def test_erratum_8_levy_with_wrap_around_spends_twice_as_printed() -> None:
+    """Exact probabilities: e^(-eps c/4) with two arrays of one user costs eps, not eps/2."""
+    epsilon = 1.0
+    # The second user fills the end of one array and begins another.
+    made = grouping.wrap_around(np.array([2, 2, 2]), 3)
+    assert made.most_arrays == 2
+    assert (made.user == 1).sum() == 2
+    # Among forty arrays in the highest of two bins, such a user moves two from the lowest.
+    low, high = np.array([0, 0, *[TOP] * 40]), np.array([TOP, TOP, *[TOP] * 40])
+    cost_low = -selection.middle_scores(low, 2, TOP)
+    cost_high = -selection.middle_scores(high, 2, TOP)
+    assert np.abs(cost_low - cost_high).max() == 2
+    one, other = np.exp(-epsilon * cost_low / 4), np.exp(-epsilon * cost_high / 4)
+    ratio = (one / one.sum()) / (other / other.sum())
+    worst = max(ratio.max(), (1 / ratio).max())
+    assert worst > math.exp(0.99 * epsilon)
+    assert worst <= math.exp(epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("halvings", [0, 1, 4, 10])
+def test_candidates_cover_the_range_at_every_width(halvings: int) -> None:
+    """Whole-number ends inside 0..top, even spans, and every point within a quarter of a centre."""
+    top = 1 << 20
+    low, high, steps = adaptive.candidates(halvings, top)
+    assert low.min() == 0
+    assert high.max() == top
+    assert ((high - low) % 2 == 0).all()
+    for step in range(2 * halvings + 1):
+        here = steps == step
+        span = int((high - low)[here][0])
+        assert math.isclose(span / top, 2 ** (-step / 2), rel_tol=0.01)
+        assert np.diff(low[here]).max(initial=0) <= span // 4 + 1
+
+
+@pytest.mark.parametrize("cells", [1, 2], ids=["widened", "plain"])
+@pytest.mark.parametrize("bits", [1, 3, 20])
+def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
+    """Against a loop over candidates and users, also where widths coincide on a coarse lattice."""
+    rng = np.random.default_rng(bits)
+    size = 12
+    users = np.tile(np.arange(size), cells)
+    counts = rng.integers(1, 9, size * cells)
+    occupancy = shoal.Occupancy.from_counts(users, np.repeat(np.arange(cells), size), counts)
+    mechanism = adaptive.Adaptive(Lattice(Bounds(0, 1), bits))
+    every = np.arange(cells)
+    parameters = mechanism.parameters(occupancy, every, np.full(cells, 20.0))
+    design = mechanism.design(occupancy, every, parameters)
+    assert design.widened == (cells == 1)
+    sums = rng.integers(0, (occupancy.count << bits) + 1)
+    centred = sums - (occupancy.count << (bits - 1))
+    contributions = Contributions(
+        design, Aggregate(occupancy, mechanism.lattice, centred, np.zeros_like(centred))
+    )
+    low, high, steps = adaptive.candidates(10, contributions.top)
+    found = adaptive._inside(contributions, low, high, steps)
+    say = adaptive._say(design)
+    for at in rng.choice(len(low), 300).tolist():
+        lows, highs = ends(design, Range(low[[at] * cells], high[[at] * cells]))
+        inside = (contributions.means >= lows) & (contributions.means <= highs)
+        assert found[at] == say[inside].sum()

@@ -1,0 +1,201 @@
+"""The order of every release: find, check, draw, record, deliver; and what a ledger adds up."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import BudgetError, InputError, LedgerError
+from shoal.privacy.budget import Budget
+from shoal.privacy.charge_rounding import LONGEST_CHARGE, added, booked
+from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.privacy_unit import PrivacyUnit, Whose
+from shoal.release.booking import Booking, deliver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PERSON = Whose(PrivacyUnit("person"), said=True)
+CHARGE = Budget.of("1/2", "1e-9")
+
+
+def booking(name: str = "", question: str = "q", charge: Budget = CHARGE, **more: bool) -> Booking:
+    """One question of a person's values."""
+    return Booking(question, name, "cells", PERSON, charge, **more)
+
+
+def book_of(folder: Path, epsilon: object = 1, delta: object = "1e-8") -> Ledger:
+    """A ledger of persons."""
+    return Ledger.create(folder / "a.ledger", epsilon=epsilon, delta=delta, unit="person")  # type: ignore[arg-type]
+
+
+def never() -> bytes:
+    """A draw that must not take place."""
+    raise AssertionError
+
+
+def drawing(text: bytes) -> Callable[[], bytes]:
+    """A draw that gives these bytes."""
+    return lambda: text
+
+
+def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
+    """G-LEDGER: both parts of the charge are booked; asked again nothing is drawn or charged."""
+    book = book_of(tmp_path)
+    first = deliver(book, booking("may"), drawing(b"3.1"))
+    assert (first.document, first.from_ledger) == (b"3.1", False)
+    assert book.spent == CHARGE == first.entry.charge
+    looked: list[int] = []
+    again = deliver(book, booking("may"), never, check_shape=lambda: looked.append(1))
+    assert (again.document, again.from_ledger, looked) == (b"3.1", True, [1])
+    assert book.spent == CHARGE
+    assert len(book.entries()) == 1
+
+
+def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> None:
+    """G-LEDGER: next month's question is not this month's: a name, or the wish to have it again."""
+    book = book_of(tmp_path)
+    deliver(book, booking(), drawing(b"3.1"))
+    with pytest.raises(InputError, match="name"):
+        deliver(book, booking(), never)
+    assert deliver(book, booking(again=True), never).document == b"3.1"
+    assert book.spent == CHARGE
+
+
+def test_a_ledger_without_delta_says_so(tmp_path: Path) -> None:
+    """G-REFUSE: a release with delta is refused in words that name delta; nothing is drawn."""
+    book = book_of(tmp_path, delta=0)
+    with pytest.raises(BudgetError, match="made without delta; allowed: releases with delta 0"):
+        deliver(book, booking("may"), never)
+    assert book.entries() == []
+
+
+def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
+    """G-UNIT: no guess fixes the unit of a ledger; where it is the ledger's it is none."""
+    book = Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    guess = Booking(
+        "q", "may", "trial", Whose(PrivacyUnit("each row"), said=False), Budget.of("1/2")
+    )
+    before = book.path.read_bytes()
+    with pytest.raises(InputError, match='privacy_unit="each row"'):
+        deliver(book, guess, never)
+    assert book.path.read_bytes() == before
+    deliver(book, replace(guess, whose=guess.whose._replace(said=True)), drawing(b"3.1"))
+    assert not deliver(book, replace(guess, name="june"), drawing(b"2.7")).from_ledger
+
+
+def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
+    """G-REFUSE: neither in epsilon nor in delta; nothing is read, written or charged."""
+    book = book_of(tmp_path)
+    deliver(book, booking("may"), drawing(b"3.1"))
+    for charge in (Budget.of("501/1000"), Budget.of(0, "91e-10"), Budget.of(2)):
+        with pytest.raises(BudgetError):
+            deliver(book, booking("june", charge=charge), never)
+    with pytest.raises(InputError, match="protects"):
+        deliver(
+            book,
+            Booking("q", "june", "cells", Whose(PrivacyUnit("device"), said=True), CHARGE),
+            never,
+        )
+    assert book.spent == CHARGE
+    assert deliver(book, booking("june"), drawing(b"2.7")).document == b"2.7"
+    assert book.spent == Budget.of(1, "2e-9")
+
+
+def test_of_two_draws_at_once_the_recorded_one_is_delivered(tmp_path: Path) -> None:
+    """G-LEDGER: another process records the same question while this one draws."""
+    book = book_of(tmp_path)
+
+    def slow() -> bytes:
+        deliver(Ledger.open(book.path), booking("may"), drawing(b"theirs"))
+        return b"ours"
+
+    found = deliver(book, booking("may"), slow)
+    assert (found.document, found.from_ledger) == (b"theirs", True)
+    assert book.spent == CHARGE
+
+
+def test_a_budget_that_is_used_up_while_drawing_refuses(tmp_path: Path) -> None:
+    """G-LEDGER: only the write lock decides: the draw is thrown away, nothing is overspent."""
+    book = book_of(tmp_path)
+
+    def slow() -> bytes:
+        other = Ledger.open(book.path)
+        for name in ("one", "two"):
+            deliver(other, booking(name, "another"), drawing(b"theirs"))
+        return b"ours"
+
+    with pytest.raises(BudgetError):
+        deliver(book, booking("may"), slow)
+    assert book.spent == Budget.of(1, "2e-9")
+    assert len(book.entries()) == 2
+    book.verify()
+
+
+def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
+    """G-LEDGER: the first entry says whose losses are added up; another unit is refused."""
+    book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
+
+    def slow() -> bytes:
+        row = Booking("row", "one", "cells", Whose(PrivacyUnit("row"), said=True), CHARGE)
+        deliver(Ledger.open(book.path), row, drawing(b"theirs"))
+        return b"ours"
+
+    with pytest.raises(InputError, match="protects"):
+        deliver(book, booking("may"), slow)
+    assert book.spent == CHARGE
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_entry_rewritten_with_a_hash_of_its_own_breaks_the_chain(
+    number: int, tmp_path: Path
+) -> None:
+    """G-LEDGER: what comes after an entry holds its hash: nobody rewrites the past unseen."""
+    book = book_of(tmp_path, epsilon=9, delta="1e-7")
+    for name in ("one", "two", "three"):
+        deliver(book, booking(name), drawing(name.encode()))
+    book.verify()
+    old = book.entries()[number - 1]
+    other = replace(old, recorded_at="2000-01-01T00:00:00+00:00")
+    with closing(sqlite3.connect(book.path)) as connection:
+        connection.execute(
+            "UPDATE entry SET recorded_at = ?, hash = ? WHERE number = ?",
+            (other.recorded_at, other.expected_hash(), number),
+        )
+        connection.commit()
+    with pytest.raises(LedgerError):
+        book.verify()
+
+
+@given(
+    parts=st.lists(
+        st.tuples(
+            st.fractions(min_value=0, max_value=10, max_denominator=10**60),
+            st.fractions(min_value=0, max_value=1, max_denominator=10**60),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_sums_of_charges_are_never_understated(
+    parts: list[tuple[Fraction, Fraction]],
+) -> None:
+    """G-LEDGER: long fractions are rounded upwards, by hardly anything."""
+    spent, exact = Budget.of(0), Budget.of(0)
+    for epsilon, delta in parts:
+        charge = Budget(epsilon, delta)
+        rounded = booked(charge)
+        assert charge.within(rounded)
+        assert max(rounded.epsilon.denominator, rounded.delta.denominator) <= LONGEST_CHARGE
+        spent, exact = added(spent, rounded), exact + charge
+    assert exact.within(spent)
+    room = Fraction(len(parts) + 1, 10**38)
+    assert spent.within(exact + Budget(room, room))
