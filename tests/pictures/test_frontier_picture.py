@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from matplotlib.text import Text
 
 import shoal
-from shoal.cells.frontier.explore import compare_plans
 from shoal.errors import InputError
 from shoal.pictures.frontier import _spread, draw
 from tests.support import occupancies
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLAN = shoal.plan(occupancies.sparse(6), bounds=(0, 9), epsilon=2)
-FRONTIER = compare_plans(PLAN, ["balanced", "uniform", "auto"], [1, 2, 4])
+FRONTIER = PLAN.compare(["balanced", "uniform", "auto"], [1, 2, 4])
 
 
 def test_a_frontier_is_drawn(tmp_path: Path) -> None:
@@ -54,7 +53,7 @@ def test_lines_are_the_errors() -> None:
 
 def test_names_do_not_cover_each_other() -> None:
     """As drawn, with three methods at the same error."""
-    same = compare_plans(PLAN, ["baseline", "balanced", "equalised", "uniform"], [1, 2])
+    same = PLAN.compare(["baseline", "balanced", "equalised", "uniform"], [1, 2])
     figure = draw(same)
     figure.draw_without_rendering()
     for axis in figure.axes:

@@ -62,7 +62,7 @@ def solve(
     sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon, bits)
     bundle = Bundle(design, request.statistics)
     relative = fit(relative, bits, limit, Losses(mechanism, bundle, sharp, bits))
-    facts = PlanFacts(
+    return PlanFacts(
         occupancy=occupancy,
         lattice=lattice,
         request=request,
@@ -71,9 +71,8 @@ def solve(
         lattice_bits=bits,
         parameters=mechanism.tune(design, parameters, epsilon, relative, selecting),
         selection_scale=sharp,
+        built=bundle,
     )
-    vars(facts).update(design=design, bundle=bundle)
-    return facts
 
 
 def _same(one: Parameters, other: Parameters) -> bool:

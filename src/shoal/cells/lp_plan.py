@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells import noise_allocation as sharing
-from shoal.cells.lp.error_model import Family
+from shoal.cells.gaps import family_of
 from shoal.cells.lp.problem import TargetProblem
 from shoal.cells.lp.solve import solve as least_loss
 from shoal.cells.lp.target_scaling import least_factor
@@ -23,19 +23,17 @@ from shoal.cells.mechanisms.adaptive import USER
 from shoal.cells.mechanisms.contributions import members
 from shoal.cells.mechanisms.optimal import PART
 from shoal.cells.plan_facts import mechanism_of, weights_of
-from shoal.cells.queries import PAIR, Bundle
-from shoal.cells.statistics.base import Linear
-from shoal.cells.statistics.variance import Variance
+from shoal.cells.queries import Bundle
+from shoal.cells.weighed_users import Weighed
 from shoal.privacy.noise_lattice import round_scale
-from shoal.theory import joint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.cells.lp.error_model import Family
     from shoal.cells.mechanisms.base import MeanMechanism
     from shoal.cells.plan_facts import PlanFacts, Status
     from shoal.cells.request import Request
-    from shoal.cells.statistics.base import Statistic
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Lattice
 
@@ -45,9 +43,6 @@ _TOLERANCE, _SECONDS = 0.004, 60.0
 # A variance's bias and sensitivity depend on the weights they are planned with: rounds with
 # chords of the bias to start with, and with tangents as long as errors fall.
 _CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
-_BISECTIONS = 60
-# Noise of a cell in which nobody counts: it releases a constant.
-_CONSTANT = 2.0**-12
 # Room for lattice steps, and for scales rounded upwards.
 _ROOM = 1 + 2.0**-18
 
@@ -79,7 +74,7 @@ def again(plan: PlanFacts) -> PlanFacts:
     occupancy, lattice, request, cells = plan.occupancy, plan.lattice, plan.request, plan.released
     targets = _targets(occupancy, lattice, request, cells, plan.status)
     search = _search(occupancy, lattice, request, cells, targets)
-    weighed = _Weighed(plan.bundle, plan.parameters, targets)
+    weighed = Weighed(plan.bundle, plan.parameters, targets)
     if request.epsilon is not None:
         epsilon = float(request.epsilon)
         least = weighed.least(epsilon * (1 - search.selecting(epsilon)))
@@ -106,7 +101,7 @@ def _search(
 
 def _finish(
     search: _Search,
-    best: _Weighed,
+    best: Weighed,
     status: tuple[Status, ...],
     targets: Floats,
     prices: Floats | None,
@@ -120,123 +115,14 @@ def _finish(
     ))  # fmt: skip
 
 
-def _select(search: _Search, best: _Weighed, plan: PlanFacts) -> PlanFacts:
+def _select(search: _Search, best: Weighed, plan: PlanFacts) -> PlanFacts:
     """The plan with the parameters of its selection, now that the noise is known."""
     mechanism = search.mechanism
     if mechanism.selects == "nothing":
         return plan
     selecting = search.selecting(float(search.request.epsilon or 0))
     own = (best.bundle.design, best.parameters, plan.epsilon, plan.relative_scale, selecting)
-    tuned = replace(plan, parameters=mechanism.tune(*own))
-    vars(tuned).update(design=plan.design, bundle=plan.bundle)
-    return tuned
-
-
-def family_of(problem: TargetProblem, statistics: tuple[Statistic, ...]) -> Family:
-    """The family of plans that release these statistics."""
-    linear = sum(isinstance(each, Linear) for each in statistics)
-    return Family(
-        problem,
-        linear,
-        variance=Variance() in statistics,
-        paired=set(PAIR) <= set(statistics),
-    )
-
-
-def factor(plan: PlanFacts) -> float:
-    """S of a plan: the largest error over its target, without roundings."""
-    assert plan.targets is not None  # noqa: S101  of the method optimal only
-    weighed = _Weighed(plan.bundle, plan.parameters, plan.targets)
-    return float((weighed.error(plan.relative_scale) / plan.targets).max())
-
-
-def gap(plan: PlanFacts) -> float:
-    """How far the factor can be above that of the best plan of the family, at the noise's loss.
-
-    0.01 means that no plan which weighs users, adds Laplace noise and loses as much has errors
-    below the plan's over 1.01 in all cells.
-    """
-    assert plan.targets is not None  # noqa: S101  of the method optimal only
-    assert plan.prices is not None  # noqa: S101  likewise
-    design, own = plan.design, factor(plan)
-    problem = TargetProblem(
-        design.user, design.number, design.share, plan.occupancy.n_users, len(plan.released),
-        plan.targets,
-    )  # fmt: skip
-    left = plan.epsilon - float(plan.losses.selecting)
-    low = family_of(problem, plan.statistics).least(plan.prices, left, own)
-    return own / low - 1 if low > 0 else float("inf")
-
-
-@dataclass(frozen=True, eq=False)
-class _Weighed:
-    """Weights that were chosen, with all that follows from them."""
-
-    bundle: Bundle
-    parameters: dict[str, NDArray[np.int64]]
-    targets: Floats
-
-    @cached_property
-    def shape(self) -> Floats:
-        """Noise scales within each cell, with the least sum of errors; one row a statistic."""
-        return self.bundle.per_statistic(self.bundle.shape(least_sum=True))
-
-    @cached_property
-    def bias(self) -> Floats:
-        """Sum of the biases of each cell."""
-        return np.asarray(self.bundle.per_statistic(self.bundle.bias).sum(axis=0))
-
-    @cached_property
-    def unit(self) -> Floats:
-        """Loss of each member at scales of the shape."""
-        return self.bundle.member_losses(self.shape.ravel())
-
-    @cached_property
-    def counts(self) -> NDArray[np.bool_]:
-        """Whether anybody counts in each cell."""
-        return np.bincount(self.bundle.design.number, self.bundle.design.reach) > 0
-
-    def error(self, scale: Floats) -> Floats:
-        """Sum over the statistics of bias and mean absolute noise, of each cell."""
-        rows = self.bundle.per_statistic(scale)
-        found = self.bias + rows.sum(axis=0)
-        if self.bundle.joint:
-            first = rows[self.bundle.pair[0]]
-            found = found + 4 * first + 4 * joint.SQUARE_NOISE * first**2
-        return np.asarray(found)
-
-    def noise(self, factor: float) -> Floats:
-        """Sum of the scales of each cell that its target allows; not above 0 if none does."""
-        room = factor * self.targets - self.bias
-        if self.bundle.joint:
-            first = self.shape[self.bundle.pair[0]]
-            slope, square = 1 + 4 * first, 4 * joint.SQUARE_NOISE * first**2
-            room = 2 * room / (slope + np.sqrt(slope**2 + 4 * square * np.maximum(room, 0)))
-        return np.where(self.counts, room, _CONSTANT)
-
-    def loss(self, factor: float) -> float:
-        """Of the dearest user at errors s e_g; infinite if they cannot be met."""
-        noise = self.noise(factor)
-        if not (noise > 0).all():
-            return float("inf")
-        design = self.bundle.design
-        return float(np.bincount(design.user, self.unit / noise[design.number]).max())
-
-    def least(self, epsilon: float) -> float:
-        """The least factor at which the loss is at most epsilon."""
-        high = 1.0
-        while self.loss(high) > epsilon:
-            high *= 2
-        low = 0.0
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.loss(middle) > epsilon else (low, middle)
-        return high
-
-    @property
-    def scale(self) -> Floats:
-        """Noise scales at errors of exactly the targets, one row a statistic."""
-        return np.asarray(self.shape * self.noise(1.0))
+    return replace(plan, parameters=mechanism.tune(*own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +159,7 @@ class _Search:
             return None
         return round_scale(np.array([2 * USER / (self.selecting(epsilon) * epsilon)]))
 
-    def run(self, epsilon: float) -> tuple[_Weighed, Floats]:
+    def run(self, epsilon: float) -> tuple[Weighed, Floats]:
         """The best plan, its targets scaled so that it is at factor 1, and prices.
 
         Args:
@@ -286,10 +172,10 @@ class _Search:
             best = replace(best, targets=best.targets * best.least(epsilon))
         return best, prices
 
-    def _chords(self, epsilon: float) -> tuple[_Weighed, Floats]:
+    def _chords(self, epsilon: float) -> tuple[Weighed, Floats]:
         """Programs that are right about the mass that the one before missed."""
         missing, prices = np.zeros(len(self.cells)), None
-        found: list[tuple[float, _Weighed, Floats]] = []
+        found: list[tuple[float, Weighed, Floats]] = []
         for _ in range(_CHORDS if self.family.variance else 1):
             problem = self.family.at(missing)
             if epsilon:
@@ -306,7 +192,7 @@ class _Search:
         _, best, proof = min(found, key=lambda each: each[0])
         return best, proof
 
-    def _tangents(self, epsilon: float, best: _Weighed, prices: Floats) -> _Weighed:
+    def _tangents(self, epsilon: float, best: Weighed, prices: Floats) -> Weighed:
         """Programs above the true errors that touch them at the best plan so far."""
         value = self._judge(best, epsilon)
         for _ in range(_TANGENTS):
@@ -318,14 +204,14 @@ class _Search:
             best, value = tried, found
         return best
 
-    def _best(self, plans: list[_Weighed], epsilon: float) -> tuple[float, _Weighed]:
+    def _best(self, plans: list[Weighed], epsilon: float) -> tuple[float, Weighed]:
         judged = [(self._judge(each, epsilon), each) for each in plans]
         return min(judged, key=lambda each: each[0])
 
-    def _judge(self, plan: _Weighed, epsilon: float) -> float:
+    def _judge(self, plan: Weighed, epsilon: float) -> float:
         return plan.least(epsilon) if epsilon else plan.loss(1.0)
 
-    def _weigh(self, weight: Floats) -> list[_Weighed]:
+    def _weigh(self, weight: Floats) -> list[Weighed]:
         problem, statistics = self.family.problem, self.request.statistics
         # A rounding of w/v above a whole number of parts must not cost one.
         part = np.floor(weight / problem.share * 2**PART + 2.0**-10).astype(np.int64)
@@ -333,7 +219,7 @@ class _Search:
         parameters |= {"part": np.minimum(part, 1 << PART)}
         design = self.mechanism.design(self.occupancy, self.cells, parameters)
         return [
-            _Weighed(Bundle(design, statistics, joint=way), parameters, problem.target)
+            Weighed(Bundle(design, statistics, joint=way), parameters, problem.target)
             for way in sharing.ways(self.request)
         ]
 

@@ -112,15 +112,12 @@ def finish(
     if bundle.gaussian:
         squares = np.bincount(design.user, bundle.member_losses(scale))
         scale = scale * float(squares.max() / (2 * float(losses.limit(epsilon)))) ** 0.5
-    facts = PlanFacts(
+    return PlanFacts(
         design.occupancy, lattice, request, status,
         relative_scale=fit(scale, bits, epsilon, losses), lattice_bits=bits,
-        selection_scale=sharp, joint=bundle.joint, gaussian=bundle.gaussian,
+        selection_scale=sharp, joint=bundle.joint, gaussian=bundle.gaussian, built=bundle,
         **others,  # type: ignore[arg-type]
     )  # fmt: skip
-    # What the planner built is what the facts would build again.
-    vars(facts).update(design=design, bundle=bundle)
-    return facts
 
 
 def _unit(allocation: Allocation, bundle: Bundle) -> NDArray[np.float64]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal import checks, documents
 from shoal.cells import document as plan_document
+from shoal.cells.frontier.explore import compare_plans
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide
 from shoal.cells.release import Release, carry_out
@@ -44,6 +45,15 @@ class Plan(PlanFacts):
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
         (True, [0.6, 2.5])
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.built is not None:
+            raise InputError(
+                "numbers that somebody has built beside the plan",
+                "a plan whose numbers follow from its counts",
+                "leave built out",
+            )
 
     def __str__(self) -> str:
         """The plan in words and columns."""
@@ -102,7 +112,7 @@ class Plan(PlanFacts):
         methods: Sequence[str | Wish] | None = None,
         epsilons: Sequence[Amount] | None = None,
         progress: Progress | None = None,
-    ) -> Frontier:
+    ) -> Frontier[Plan]:
         """Error against epsilon for several methods on these counts, before a value is read.
 
         Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps
@@ -125,9 +135,7 @@ class Plan(PlanFacts):
             >>> found.plan("optimal", 4).epsilon <= 4
             True
         """
-        from shoal.cells.frontier.explore import compare_plans
-
-        return compare_plans(self, methods, epsilons, progress)
+        return compare_plans(self, plan, methods, epsilons, progress)
 
     def to_dp_event(self) -> DpEvent:
         """The release as an event of dp-accounting: see `shoal.privacy.events.event_of`.
@@ -244,22 +252,9 @@ def plan(
         delta=delta,
     )
     about = checks.optional(source, _description, "source")
-    facts = decide(occupancy, lattice, request)
-    return Plan(
-        occupancy=occupancy,
-        lattice=lattice,
-        request=request,
-        status=facts.status,
-        relative_scale=facts.relative_scale,
-        lattice_bits=facts.lattice_bits,
-        prices=facts.prices,
-        source=about,
-        parameters=facts.parameters,
-        selection_scale=facts.selection_scale,
-        targets=facts.targets,
-        joint=facts.joint,
-        gaussian=facts.gaussian,
-    )
+    facts = replace(decide(occupancy, lattice, request), source=about)
+    kept = [each.name for each in fields(facts) if each.name != "built"]
+    return Plan(**{name: getattr(facts, name) for name in kept})
 
 
 def _description(value: object, name: str) -> dict[str, Any]:

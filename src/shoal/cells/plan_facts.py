@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal.cells.allocation import balanced
+from shoal.cells.gaps import optimal_gap
 from shoal.cells.mechanisms.catalogue import BOUNDINGS, make_mechanism
 from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.optimal import PART
@@ -64,6 +66,7 @@ class PlanFacts:
         targets: Of an optimal plan: relative error of each released cell up to a common factor.
         joint: Whether mean and variance come from one release of first and second moments.
         gaussian: Whether the noise is Gaussian, accounted by the request's delta.
+        built: The numbers, if the planner has built them; else they are built when needed.
     """
 
     occupancy: Occupancy
@@ -79,6 +82,7 @@ class PlanFacts:
     targets: NDArray[np.float64] | None = None
     joint: bool = False
     gaussian: bool = False
+    built: Bundle | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_counts(self.occupancy, self.lattice)
@@ -121,6 +125,8 @@ class PlanFacts:
     @cached_property
     def design(self) -> Design:
         """What every user contributes to every released cell."""
+        if self.built is not None:
+            return self.built.design
         return self.mechanism.design(self.occupancy, self.released, self.parameters)
 
     @property
@@ -131,6 +137,8 @@ class PlanFacts:
     @cached_property
     def bundle(self) -> Bundle:
         """The numbers: every statistic of every released cell."""
+        if self.built is not None:
+            return self.built
         return Bundle(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
 
     @cached_property
@@ -306,16 +314,15 @@ class PlanFacts:
         """How far a plan can be from the best one of its family; None if nothing is proved.
 
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
-        all errors below this one's over 1 + gap (`planning.optimum.gap`).
+        all errors below this one's over 1 + gap (`cells.gaps.optimal_gap`).
         """
         if self.prices is None:
             return None
         if self.targets is not None:
-            from shoal.cells import lp_plan as optimum
-
-            return optimum.gap(self)
-        from shoal.cells.allocation import balanced
-
+            left = self.epsilon - float(self.losses.selecting)
+            return optimal_gap(
+                self.bundle, self.parameters, self.targets, self.prices, self.relative_scale, left
+            )
         total = self.bundle.per_statistic(self.relative_scale).sum(axis=0)
         spent = 2 * self.losses.largest(self.relative_scale) if self.gaussian else self.epsilon
         power = 2 if self.gaussian else 1

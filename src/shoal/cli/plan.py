@@ -150,9 +150,8 @@ def _explore(
 ) -> None:
     """Compare the methods for the plan's cells; no value is read."""
     import shoal
-    from shoal.cells.frontier.explore import compare_plans
 
-    found = compare_plans(plan, versus or None, progress=bar("planning"))
+    found = plan.compare(versus or None, progress=bar("planning"))
     shoal.picture(found, path, overwrite=force)
     if as_json:
         show_json(found.to_document())

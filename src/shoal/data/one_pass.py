@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from shoal.data.cell_rules import CellRule
     from shoal.data.csv_file import Kind as CsvKind
-    from shoal.data.records import Records
     from shoal.data.source import Engine, EngineColumn, EngineTable
     from shoal.data.value_lattice import Lattice
 
@@ -32,6 +31,30 @@ _PENDING = 8_000_000
 _SUMS = ("count", "present", "centred", "squares")
 # Columns of the sums of measures, by their place.
 MEASURED = tuple(f"measure_{at}" for at in range(8))
+
+
+class Columns(Protocol):
+    """Which columns of a source are read, and how."""
+
+    @property
+    def user(self) -> str:
+        """The column of users."""
+
+    @property
+    def value(self) -> str:
+        """The column of values. Private."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """Bounds and ticks of the values."""
+
+    @property
+    def rules(self) -> tuple[CellRule, ...]:
+        """What makes a record's cell."""
+
+    @property
+    def missing(self) -> str:
+        """`refuse`, or `public` to leave out records with missing values."""
 
 
 class Measure(Protocol):
@@ -84,7 +107,7 @@ def check_types(
 def run(
     table: EngineTable,
     backend: Engine,
-    records: Records,
+    records: Columns,
     *,
     sums: bool,
     measures: Sequence[Measure] = (),
@@ -108,7 +131,7 @@ def run(
 
 
 def _pass(
-    table: EngineTable, backend: Engine, records: Records, kind: str, measures: Sequence[Measure]
+    table: EngineTable, backend: Engine, records: Columns, kind: str, measures: Sequence[Measure]
 ) -> pa.Table:
     expression, names = _expression(table, records, kind, measures)
     coded = all(len(rule.columns) == 1 for rule in records.rules)
@@ -136,7 +159,7 @@ def _stream(expression: EngineTable, backend: Engine) -> Iterator[pa.RecordBatch
     yield from backend.to_pyarrow_batches(expression, chunk_size=_BATCH)
 
 
-def check_missing(found: pa.Table, counts: np.ndarray, records: Records) -> None:
+def check_missing(found: pa.Table, counts: np.ndarray, records: Columns) -> None:
     """Refuse missing users, cells or values; how many there are is not said.
 
     Raises:
@@ -165,7 +188,7 @@ def check_size(largest: int, lattice: Lattice) -> None:
 
 
 def _expression(
-    table: EngineTable, records: Records, kind: str, measures: Sequence[Measure]
+    table: EngineTable, records: Columns, kind: str, measures: Sequence[Measure]
 ) -> tuple[EngineTable, list[list[str]]]:
     import ibis
 

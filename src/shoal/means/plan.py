@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 from shoal import checks, documents, files
 from shoal.means import document as plan_document
+from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.release import carry_out
 from shoal.means.request import METHODS, Request, counts_of, refuse_publishing
 from shoal.privacy.budget import Budget
-from shoal.privacy.displayed_loss import round_up, show
+from shoal.privacy.displayed_loss import show
 from shoal.theory.clipping import moments_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     from numpy.typing import ArrayLike, NDArray
 
     from shoal.means.estimate import UnbiasedEstimate
-    from shoal.means.estimators.base import Estimator
     from shoal.means.one_value_per_user import Users
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger.ledger import Ledger
@@ -30,68 +29,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan:
-    """Public facts of one unbiased mean. Make one with `shoal.means.plan`.
-
-    Attributes:
-        request: What was asked for.
-        estimator: What answers it: weights, moments, grid, noise.
-        source: Public description of the records, kept in plan and manifest.
-    """
-
-    request: Request
-    estimator: Estimator
-    source: Mapping[str, Any] | None = None
-
-    @property
-    def method(self) -> str:
-        """Its name."""
-        return self.estimator.name
-
-    @property
-    def n(self) -> int:
-        """Users."""
-        return self.estimator.weights.users
-
-    @property
-    def exact_epsilon(self) -> Fraction:
-        """The exact privacy loss."""
-        return self.estimator.loss.epsilon
-
-    @property
-    def exact_delta(self) -> Fraction:
-        """The exact delta."""
-        return self.estimator.loss.delta
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy loss, rounded upwards."""
-        return round_up(self.exact_epsilon)
-
-    @property
-    def delta(self) -> float:
-        """The delta, rounded upwards."""
-        return round_up(self.exact_delta)
-
-    @property
-    def bias_bound(self) -> float:
-        """Most that the estimate's expectation is off, in the value's unit."""
-        return self.estimator.bias_bound
-
-    @property
-    def rmse_bound(self) -> float:
-        """Largest root mean squared error, in the value's unit."""
-        return self.estimator.rmse_bound
-
-    @property
-    def standard_error(self) -> float:
-        """Largest standard deviation of the estimate, in the value's unit."""
-        return self.estimator.standard_error
-
-    @property
-    def noise_scale(self) -> float:
-        """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
-        return self.estimator.noise_scale
+class UnbiasedPlan(UnbiasedFacts):
+    """One unbiased mean that can be carried out; see `UnbiasedFacts` for its facts."""
 
     def release(
         self,
@@ -145,10 +84,6 @@ class UnbiasedPlan:
             values_name=values_name,
             privacy_unit=privacy_unit,
         )
-
-    def to_document(self) -> documents.Document:
-        """The plan as a JSON object."""
-        return plan_document.to_document(self.request, self.estimator, self.source)
 
     @classmethod
     def from_document(cls, document: documents.Document) -> Self:

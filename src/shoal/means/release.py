@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.base import Drawn
     from shoal.means.one_value_per_user import Users
-    from shoal.means.plan import UnbiasedPlan
+    from shoal.means.plan_facts import UnbiasedFacts
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import PrivacyUnit
@@ -37,7 +37,7 @@ CONFIDENCE = 0.95
 
 
 def carry_out(
-    plan: UnbiasedPlan,
+    plan: UnbiasedFacts,
     values: ArrayLike,
     users: Users | None,
     *,
@@ -90,7 +90,7 @@ def carry_out(
     )  # fmt: skip
 
 
-def _check_source(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> None:
+def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> None:
     """Refuse to release what the plan's description calls something else."""
     for role, name in (("user", unit.name), ("value", values_name)):
         told = (plan.source or {}).get(role, name)
@@ -102,7 +102,7 @@ def _check_source(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> No
             )
 
 
-def question_of(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> str:
+def question_of(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> str:
     """What a ledger knows a release by, besides its name: the plan without claims, values, unit."""
     contents = plan.to_document()
     del contents["claims"]
@@ -110,7 +110,7 @@ def question_of(plan: UnbiasedPlan, values_name: str, unit: PrivacyUnit) -> str:
 
 
 def _manifest(
-    plan: UnbiasedPlan,
+    plan: UnbiasedFacts,
     drawn: Drawn,
     source: Randomness,
     name: str,
@@ -152,7 +152,7 @@ def _manifest(
     )
 
 
-def _words(plan: UnbiasedPlan) -> str:
+def _words(plan: UnbiasedFacts) -> str:
     if plan.exact_delta == 0:
         return "pure differential privacy"
     if plan.method in PUBLISHING:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.frontier.errors import Figures, Point
     from shoal.cells.frontier.frontier import Frontier
+    from shoal.cells.plan import Plan
 
     End: TypeAlias = tuple[str, str, float]
 
@@ -37,7 +38,7 @@ _FINE = 1e5
 _APART = 0.052
 
 
-def draw(frontier: Frontier) -> Figure:
+def draw(frontier: Frontier[Plan]) -> Figure:
     """Two panels with logarithmic axes: the worst and the median cell.
 
     Grey above 1/2, where guessing does as well; the lower bound is dashed, and nothing lies
@@ -69,7 +70,7 @@ def draw(frontier: Frontier) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, frontier: Frontier, pick: Callable[[Figures], float]) -> list[End]:
+def _panel(axis: Axes, frontier: Frontier[Plan], pick: Callable[[Figures], float]) -> list[End]:
     """Draw the lines; name, colour and last error of each."""
     ends: list[End] = []
     for at, method in enumerate(frontier.methods):
@@ -94,7 +95,7 @@ def _panel(axis: Axes, frontier: Frontier, pick: Callable[[Figures], float]) -> 
     return ends
 
 
-def _joint(axis: Axes, frontier: Frontier) -> list[End]:
+def _joint(axis: Axes, frontier: Frontier[Plan]) -> list[End]:
     """The bound on the worst of all cells, if an optimal plan proves it: over its own line."""
     found = frontier.joint_bounds
     if not found:
@@ -106,11 +107,11 @@ def _joint(axis: Axes, frontier: Frontier) -> list[End]:
     return [(JOINT_BOUND, _DARK, found[-1].worst)]
 
 
-def _shown(point: Point) -> Figures:
+def _shown(point: Point[Plan]) -> Figures:
     return point.noise_figures or point.figures
 
 
-def _dress(axis: Axes, frontier: Frontier, title: str) -> None:
+def _dress(axis: Axes, frontier: Frontier[Plan], title: str) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     axis.set(xscale="log", yscale="log", xlabel="privacy loss epsilon, in total")

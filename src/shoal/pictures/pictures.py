@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import checks, files
 from shoal.cells.frontier.frontier import Frontier
-from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan import Plan
 from shoal.cells.simulation.compare import Comparison
 from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError, MissingPartError
@@ -32,7 +32,7 @@ _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 
 
 def picture(
-    subject: Occupancy | PlanFacts | Comparison | Frontier | TrialPlan | PrivateTrial,
+    subject: Occupancy | Plan | Comparison | Frontier[Plan] | TrialPlan | PrivateTrial,
     path: str | os.PathLike[str],
     *,
     overwrite: bool = False,
@@ -53,7 +53,7 @@ def picture(
     path = check_picture(path)
     if isinstance(subject, Occupancy):
         figure = _occupancy(subject)
-    elif isinstance(subject, PlanFacts):
+    elif isinstance(subject, Plan):
         figure = _plan(subject)
     elif isinstance(subject, Comparison):
         figure = _comparison(subject)
@@ -81,7 +81,7 @@ def _origin(subject: object) -> str | None:
         subject = next((each.plan for each in subject.points), None)
     if isinstance(subject, Comparison):
         subject = next((row.plan for row in subject.simulation.rows), None)
-    occupancy = subject.occupancy if isinstance(subject, PlanFacts) else subject
+    occupancy = subject.occupancy if isinstance(subject, Plan) else subject
     return occupancy.origin if isinstance(occupancy, Occupancy) else None
 
 
@@ -145,7 +145,7 @@ def _ranked(axis: Axes, values: np.ndarray, label: str, rank: str) -> None:
     axis.set(yscale="log", xscale="log", xlabel=rank, ylabel=label)
 
 
-def _plan(plan: PlanFacts) -> Figure:
+def _plan(plan: Plan) -> Figure:
     if not plan.certified:
         return _selecting(plan)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: worst-case error of each cell"
@@ -172,7 +172,7 @@ def _plan(plan: PlanFacts) -> Figure:
     return figure
 
 
-def _selecting(plan: PlanFacts) -> Figure:
+def _selecting(plan: Plan) -> Figure:
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: noise of each cell"
     figure, (axis,) = _new(title, 1)
     figure.set_size_inches(7, 4)

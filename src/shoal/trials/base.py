@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import Whose
+    from shoal.trials.released import Released
     from shoal.trials.request import Units
-    from shoal.trials.result import PrivateTrial, Released
+    from shoal.trials.result import PrivateTrial
 
 
 class Options(TypedDict, total=False):

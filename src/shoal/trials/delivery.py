@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
+    from shoal.trials.released import Released
     from shoal.trials.request import Question
-    from shoal.trials.result import Released
 
 
 def deliver_trial(

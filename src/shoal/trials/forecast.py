@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,13 @@ import numpy as np
 from shoal import checks
 from shoal.data.outcome_space import check_space
 from shoal.errors import InputError
-from shoal.privacy.displayed_loss import round_up
 from shoal.trials import student
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import checked_sizes
 from shoal.trials.expected import check_expected
+from shoal.trials.forecast_facts import ForecastFacts
 from shoal.trials.forecast_text import describe
-from shoal.trials.mechanism_forecasts import NAMES, UNITS, Outlook, outlooks_of
-from shoal.trials.parameter_search import TOLERANCE
+from shoal.trials.mechanism_forecasts import NAMES, outlooks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,78 +37,8 @@ _MOST_ARMS, _MOST_UNITS, _MOST_CLUSTERS = 64, 2**48, 10**6
 
 
 @dataclass(frozen=True, eq=False)
-class TrialPlan:
-    """What each mechanism is expected to tell about an effect: public, nothing is spent.
-
-    Attributes:
-        sizes: Units of each group, clusters x arms, control first.
-        space: Levels of the outcome.
-        charge: Exact epsilon and delta of one outcome.
-        expected: What is publicly expected of outcomes, or None for a family of expectations.
-        effect: The effect whose power is wanted, in the outcome's unit, or None.
-        confidence: Of the intervals.
-        power: Probability with which the least detectable effect is told from 0.
-        outlooks: One for each mechanism, first without privacy.
-    """
-
-    sizes: NDArray[np.int64] = field(repr=False)
-    space: Space
-    charge: Budget
-    expected: Expected | None
-    effect: float | None
-    confidence: float
-    power: float
-    outlooks: tuple[Outlook, ...] = field(repr=False)
-
-    @property
-    def n(self) -> int:
-        """Units."""
-        return int(self.sizes.sum())
-
-    @property
-    def epsilon(self) -> float:
-        """The loss of one outcome, rounded upwards."""
-        return round_up(self.charge.epsilon)
-
-    @property
-    def standard_errors(self) -> NDArray[np.float64]:
-        """Least and most over what may be expected, in the outcome's unit, mechanisms x 2."""
-        return np.array([each.standard_error for each in self.outlooks])
-
-    def __getitem__(self, mechanism: str) -> Outlook:
-        """The outlook of a mechanism by its name.
-
-        Raises:
-            InputError: No such mechanism.
-        """
-        known = {each.mechanism: each for each in self.outlooks}
-        return known[checks.choice(mechanism, tuple(known), "mechanism")]
-
-    @property
-    def recommended(self) -> Outlook:
-        """The mechanism for private outcomes of units: uniform prior unless another is 2 % better.
-
-        It needs no curator; variances are compared where they are largest.
-        """
-        best = self["uniform_prior"]
-        limit = (1 - TOLERANCE) * best.standard_error[1] ** 2
-        for each in self.outlooks:
-            if each.releases == UNITS and each.standard_error[1] ** 2 < limit:
-                best, limit = each, each.standard_error[1] ** 2
-        return best
-
-    def detectable(self, mechanism: str) -> float:
-        """The least effect told from 0 with the plan's power, at the largest standard error.
-
-        A two-sided interval with normal quantiles; in the outcome's unit.
-        """
-        return student.detectable(self[mechanism].standard_error[1], self.power, self.confidence)
-
-    def power_of(self, mechanism: str) -> float | None:
-        """The probability that the plan's effect is told from 0, at the largest standard error."""
-        if self.effect is None:
-            return None
-        return student.power(self.effect, self[mechanism].standard_error[1], self.confidence)
+class TrialPlan(ForecastFacts):
+    """What each mechanism is expected to tell about an effect; see `ForecastFacts`."""
 
     def table(self) -> pa.Table:
         """One row a mechanism, as in `against`."""

@@ -9,14 +9,14 @@ from shoal.privacy.displayed_loss import show
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shoal.trials.forecast import TrialPlan
+    from shoal.trials.forecast_facts import ForecastFacts
     from shoal.trials.mechanism_forecasts import Outlook
 
 COLUMNS = ("mechanism", "releases", "standard error", "detectable", "power", "levels")
 _LEFT = 2
 
 
-def describe(plan: TrialPlan) -> str:
+def describe(plan: ForecastFacts) -> str:
     """Head, one aligned row a mechanism, and what is recommended."""
     rows = [COLUMNS, *(_row(plan, each) for each in plan.outlooks)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
@@ -30,7 +30,7 @@ def describe(plan: TrialPlan) -> str:
     return "\n".join([_head(plan), *lines, *_notes(plan)])
 
 
-def _head(plan: TrialPlan) -> str:
+def _head(plan: ForecastFacts) -> str:
     clusters, arms = plan.sizes.shape
     loss = f"epsilon {show(plan.charge.epsilon)}"
     if plan.charge.delta:
@@ -39,7 +39,7 @@ def _head(plan: TrialPlan) -> str:
     return f"trial of {plan.n} units in {groups}, {arms} arms, {loss} for one outcome"
 
 
-def _row(plan: TrialPlan, each: Outlook) -> tuple[str, ...]:
+def _row(plan: ForecastFacts, each: Outlook) -> tuple[str, ...]:
     low, high = (f"{error:.3g}" for error in each.standard_error)
     power = plan.power_of(each.mechanism)
     return (
@@ -52,7 +52,7 @@ def _row(plan: TrialPlan, each: Outlook) -> tuple[str, ...]:
     )
 
 
-def _notes(plan: TrialPlan) -> Iterator[str]:
+def _notes(plan: ForecastFacts) -> Iterator[str]:
     known = "what was expected" if plan.expected else "any of a family of expectations"
     best = plan.recommended
     yield f"standard errors of the effect under {known}, constant effect; the largest counts"

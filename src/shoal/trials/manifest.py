@@ -14,8 +14,8 @@ from shoal.trials.effects import key_text
 if TYPE_CHECKING:
     from shoal import documents
     from shoal.trials.effects import Effect, Inference
+    from shoal.trials.released import Released
     from shoal.trials.request import Question
-    from shoal.trials.result import Released
 
 SCHEMA = "shoal.trial/1"
 CONFIDENCE = 0.95

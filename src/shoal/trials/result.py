@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from shoal.privacy.ledger.ledger import Entry
     from shoal.trials.effects import Effect
+    from shoal.trials.released import Released
 
 T = TypeVar("T")
-Released: TypeAlias = UnitRelease | AggregateRelease
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cells.frontier.errors import Figures, Point
-from shoal.cells.frontier.explore import compare_plans, default_epsilons, default_methods, label
+from shoal.cells.frontier.explore import default_epsilons, default_methods, label
 from shoal.cells.frontier.frontier import JOINT_BOUND, LOWER_BOUND, Frontier
 from shoal.errors import InputError
 from tests.support import occupancies
@@ -31,7 +31,7 @@ def base(**wishes: Any) -> shoal.Plan:  # noqa: ANN401
     return shoal.plan(OCCUPANCY, **{"bounds": (0, 9), "epsilon": 2, "worthless": "keep", **wishes})
 
 
-def rows(frontier: Frontier, method: str) -> list[dict[str, Any]]:
+def rows(frontier: Frontier[shoal.Plan], method: str) -> list[dict[str, Any]]:
     """Rows of the table of one method."""
     return [row for row in frontier.table().to_pylist() if row["method"] == method]
 
@@ -40,7 +40,7 @@ def rows(frontier: Frontier, method: str) -> list[dict[str, Any]]:
 def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
     """In every cell, so also worst, median and geometric mean."""
     plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, worthless="keep")
-    frontier = compare_plans(plan, FAST, [epsilon, 2 * epsilon])
+    frontier = plan.compare(FAST, [epsilon, 2 * epsilon])
     for bound in frontier.bounds:
         for point in frontier.points:
             if point.epsilon == bound.epsilon:
@@ -53,7 +53,7 @@ def test_the_lower_bound_of_equal_users_is_known() -> None:
     """Forty users of one record: 1/(40 epsilon), which every method reaches up to rounding."""
     alone = shoal.Occupancy.from_counts(range(40), ["all"] * 40, [1] * 40)
     plan = shoal.plan(alone, bounds=(0, 9), epsilon=1)
-    frontier = compare_plans(plan, FAST, [0.5, 2])
+    frontier = plan.compare(FAST, [0.5, 2])
     for bound, epsilon in zip(rows(frontier, LOWER_BOUND), (0.5, 2), strict=True):
         for name in ("worst", "median", "geometric_mean"):
             assert bound[name] == pytest.approx(1 / (40 * epsilon), rel=1e-5)
@@ -66,7 +66,7 @@ def test_the_lower_bound_of_equal_users_is_known() -> None:
 
 def test_the_lower_bound_is_that_of_the_dearest_plan() -> None:
     """A plan that spends more may be below the bound of one that spends less."""
-    low, high = compare_plans(base(), ["equalised"], [1, 4]).points
+    low, high = base().compare(["equalised"], [1, 4]).points
     [bound] = Frontier((Point("low", high.epsilon, low.plan), high)).bounds
     assert bound.spent == high.plan.exact_epsilon
     assert (bound.error == high.plan.lower_bound / 9).all()
@@ -78,7 +78,7 @@ def test_the_lower_bound_is_that_of_the_dearest_plan() -> None:
 def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
     """Of any method; the optimal plan itself is close to it."""
     plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, worthless="keep")
-    frontier = compare_plans(plan, [*FAST, "clip_user", "optimal", "worst_case_optimal"], [epsilon])
+    frontier = plan.compare([*FAST, "clip_user", "optimal", "worst_case_optimal"], [epsilon])
     for joint in frontier.joint_bounds:
         assert joint.worst <= 0.5 + 1e-9
         assert all(each.figures.worst >= joint.worst for each in frontier.points)
@@ -86,9 +86,7 @@ def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsi
 
 def test_an_optimal_plan_proves_a_bound_for_all_cells() -> None:
     """It is above the worst of the bounds of single cells, and stands in table and text."""
-    frontier = compare_plans(
-        base(), [*FAST, "optimal", ("optimal", {"targets": "balanced"})], [2, 4]
-    )
+    frontier = base().compare([*FAST, "optimal", ("optimal", {"targets": "balanced"})], [2, 4])
     for joint, bound, point in zip(
         frontier.joint_bounds, frontier.bounds, frontier.of("optimal"), strict=True
     ):
@@ -98,14 +96,14 @@ def test_an_optimal_plan_proves_a_bound_for_all_cells() -> None:
     ]
     assert rows(frontier, JOINT_BOUND)[0]["median"] is None
     assert "certified by linear programming" in str(frontier)
-    assert not compare_plans(base(), FAST, [2]).joint_bounds
-    alone = compare_plans(base(), [("optimal", {"targets": "balanced"})], [2])
+    assert not base().compare(FAST, [2]).joint_bounds
+    alone = base().compare([("optimal", {"targets": "balanced"})], [2])
     assert not alone.joint_bounds
 
 
 def test_methods_are_compared_at_equal_loss() -> None:
     """The uniform plan leaves most unspent, so it is asked for more: the same noise, less of it."""
-    frontier = compare_plans(base(), FAST, [1, 2, 4])
+    frontier = base().compare(FAST, [1, 2, 4])
     for point in frontier.points:
         assert point.plan.exact_epsilon <= point.epsilon
         assert point.plan.exact_epsilon >= point.epsilon * Fraction(99, 100)
@@ -123,7 +121,7 @@ def test_all_methods_have_the_same_cells() -> None:
     small = base(epsilon=2, min_records=40, worthless="drop")
     assert "worthless" in small.status
     assert "too few records" in small.status
-    frontier = compare_plans(small, FAST)
+    frontier = small.compare(FAST)
     kept = [at for at, status in enumerate(small.status) if status != "too few records"]
     assert len(kept) > len(small.released)
     for point in frontier.points:
@@ -134,7 +132,7 @@ def test_all_methods_have_the_same_cells() -> None:
 
 def test_the_table_tells_the_errors_of_the_plans() -> None:
     """Two statistics: the worse of the two, each over its own range, counts for a cell."""
-    frontier = compare_plans(base(statistics=["mean", "variance"]), ["balanced"], [4])
+    frontier = base(statistics=["mean", "variance"]).compare(["balanced"], [4])
     [row] = rows(frontier, "balanced")
     plan, cells = frontier.points[0].plan, OCCUPANCY.n_cells
     error = plan.worst_case_error
@@ -163,7 +161,7 @@ def test_figures_count_and_order(errors: list[float]) -> None:
 
 def test_a_private_range_has_no_certificate() -> None:
     """Its error is the whole range, its noise stands in columns of its own."""
-    frontier = compare_plans(base(), ["auto", "balanced"], [1, 2])
+    frontier = base().compare(["auto", "balanced"], [1, 2])
     for row, point in zip(rows(frontier, "auto"), frontier.of("auto"), strict=True):
         assert not row["certified"]
         assert (row["worst"], row["median"], row["better_than_guessing"]) == (1, 1, 0)
@@ -177,7 +175,7 @@ def test_a_private_range_has_no_certificate() -> None:
 def test_methods_without_a_plan_are_left_out_with_the_reason() -> None:
     """Weights go with balanced only; an epsilon may be too large."""
     plan = base(weights={"0": 3})
-    frontier = compare_plans(plan, [*FAST, "worst_case_optimal"], [1, 2])
+    frontier = plan.compare([*FAST, "worst_case_optimal"], [1, 2])
     assert frontier.methods == ("balanced", "worst_case_optimal")
     assert {each.method for each in frontier.left_out} == {"equalised", "uniform"}
     assert len(frontier.left_out) == 4
@@ -186,8 +184,8 @@ def test_methods_without_a_plan_are_left_out_with_the_reason() -> None:
     document = frontier.to_document()
     assert len(document["left_out"]) == 4  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"no method with a plan \(uniform at epsilon 1: weights"):
-        compare_plans(plan, ["uniform"], [1])
-    many = compare_plans(base(statistics=["variance"]), ["balanced", "levy"], [1])
+        plan.compare(["uniform"], [1])
+    many = base(statistics=["variance"]).compare(["balanced", "levy"], [1])
     assert many.methods == ("balanced",)
     assert "statistics variance with the method levy" in many.left_out[0].reason
 
@@ -198,7 +196,7 @@ def test_gaussian_noise_has_no_lower_bound() -> None:
     users, cells = zip(*pairs, strict=True)
     everywhere = shoal.Occupancy.from_counts(users, cells, [3] * len(pairs))
     plan = shoal.plan(everywhere, bounds=(0, 9), epsilon=1, delta=1e-6, worthless="keep")
-    frontier = compare_plans(plan, ["balanced", "clip_user"], [1, 500])
+    frontier = plan.compare(["balanced", "clip_user"], [1, 500])
     gaussian = {each.epsilon for each in frontier.points if each.plan.gaussian}
     assert gaussian == {1}
     assert {each.epsilon for each in frontier.bounds} == {500}
@@ -219,7 +217,7 @@ def test_defaults_are_the_plans_own() -> None:
     assert label(default_methods(own)[0]) == "array_averaging (cap=minimax)"
     wanted = base(epsilon=None, error=2.0, method="equalised")
     assert float(default_epsilons(wanted)[3]) == pytest.approx(wanted.epsilon, rel=1e-2)
-    frontier = compare_plans(own, [("array_averaging", {"cap": "minimax"}), "array_averaging"], [1])
+    frontier = own.compare([("array_averaging", {"cap": "minimax"}), "array_averaging"], [1])
     assert frontier.methods == ("array_averaging (cap=minimax)", "array_averaging")
     assert repr(frontier) == "<Frontier of 2 methods at 1 losses>"
 
@@ -235,13 +233,13 @@ def test_progress_sees_every_plan() -> None:
             seen.append((method, float(epsilon)))
             yield (method, chosen), epsilon
 
-    compare_plans(base(), ["balanced", "uniform"], [2, 1, 1], shown)
+    base().compare(["balanced", "uniform"], [2, 1, 1], shown)
     assert seen == [("balanced", 1), ("balanced", 2), ("uniform", 1), ("uniform", 2)]
 
 
 def test_plans_of_a_frontier_can_be_kept() -> None:
     """By method and loss; another one is refused with what there is."""
-    frontier = compare_plans(base(), FAST, [0.1, 1])
+    frontier = base().compare(FAST, [0.1, 1])
     plan = frontier.plan("equalised", "0.1")
     assert (plan.method, plan.request.epsilon) == ("equalised", Fraction(1, 10))
     with pytest.raises(InputError, match=r"balanced, equalised, uniform at 0.1, 1; choose"):
@@ -263,5 +261,5 @@ def test_plans_of_a_frontier_can_be_kept() -> None:
 def test_bad_wishes_are_refused(methods: Any, epsilons: Any, said: str) -> None:  # noqa: ANN401
     """Before any work, in one line."""
     with pytest.raises(InputError, match=said) as caught:
-        compare_plans(base(), methods, epsilons)
+        base().compare(methods, epsilons)
     assert "\n" not in str(caught.value)

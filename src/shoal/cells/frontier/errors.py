@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
+
+from shoal.cells.plan_facts import PlanFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from shoal.cells.plan import Plan
 
+P = TypeVar("P", bound=PlanFacts)
 GUESS, GOOD = 1 / 2, 1 / 4
 # What counts as spent.
 _UNSPENT = Fraction(1, 100)
@@ -59,7 +61,7 @@ class Figures:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Point(Generic[P]):
     """One method at one loss.
 
     Attributes:
@@ -70,7 +72,7 @@ class Point:
 
     method: str
     epsilon: Fraction
-    plan: Plan
+    plan: P
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
@@ -151,13 +153,13 @@ class LeftOut:
     reason: str
 
 
-def _per_cell(plan: Plan, number: NDArray[np.float64]) -> NDArray[np.float64]:
+def _per_cell(plan: PlanFacts, number: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest of each cell's statistics, over their ranges."""
     rows = (number / plan.extent).reshape(-1, len(plan.released))
     return np.asarray(rows.max(axis=0))
 
 
-def bound_of(row: Sequence[Point]) -> Bound | None:
+def bound_of(row: Sequence[Point[P]]) -> Bound | None:
     """The bound of the plan that spends most; bounds fall with the loss, so it holds for all.
 
     Args:
@@ -175,7 +177,7 @@ def bound_of(row: Sequence[Point]) -> Bound | None:
     return Bound(dearest.epsilon, dearest.plan.exact_epsilon, error)
 
 
-def jointly(point: Point) -> float:
+def jointly(point: Point[P]) -> float:
     """What a plan proves of any worst cell at the loss of its point; 0 if nothing.
 
     Args:

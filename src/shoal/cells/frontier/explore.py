@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from shoal import checks
-from shoal.cells.frontier.errors import LeftOut, Point
+from shoal.cells.frontier.errors import LeftOut, P, Point
 from shoal.cells.frontier.frontier import Frontier
-from shoal.cells.plan import plan as make_plan
 from shoal.cells.request import METHODS, SHARINGS, checked_settings
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
@@ -17,7 +16,7 @@ from shoal.privacy.displayed_loss import show
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from shoal.cells.plan import Plan
+    from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
     from shoal.privacy.budget import Amount
 
@@ -32,11 +31,12 @@ _OVERCOUNT = ("uniform", "clip_user")
 
 
 def compare_plans(
-    base: Plan,
+    base: P,
+    make: Callable[..., P],
     methods: Sequence[str | Wish] | None = None,
     epsilons: Sequence[Amount] | None = None,
     progress: Progress | None = None,
-) -> Frontier:
+) -> Frontier[P]:
     """Errors of several methods at several losses, for the cells and wishes of a plan.
 
     Counts, bounds, statistics, public rules, weights and delta are those of the plan. Worthless
@@ -46,6 +46,7 @@ def compare_plans(
 
     Args:
         base: The plan to start from; it is not changed.
+        make: Makes a plan, as `shoal.plan` does.
         methods: Names, or pairs of a name and its settings; by default `default_methods(base)`.
         epsilons: Losses; by default the plan's, and that times 1/8, 1/4, 1/2, 2, 4, 8.
         progress: Wraps the work, to show how far it is: gets the items and how many they are.
@@ -58,7 +59,7 @@ def compare_plans(
         >>> import shoal
         >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
         >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
-        >>> found = compare_plans(plan, ["balanced", "equalised"], [4, 8])
+        >>> found = compare_plans(plan, shoal.plan, ["balanced", "equalised"], [4, 8])
         >>> found.table()["worst"].to_numpy().round(2).tolist()
         [0.5, 0.25, 0.31, 0.16, 0.25, 0.12]
     """
@@ -75,7 +76,7 @@ def compare_plans(
     points, left_out = [], []
     for wish, epsilon in work if progress is None else progress(work, len(work)):
         try:
-            points.append(Point(label(wish), epsilon, _at(base, wish, epsilon)))
+            points.append(Point(label(wish), epsilon, _at(base, make, wish, epsilon)))
         except InputError as error:
             left_out.append(LeftOut(label(wish), epsilon, str(error)))
     if not points:
@@ -89,7 +90,7 @@ def compare_plans(
     return Frontier(tuple(points), tuple(left_out))
 
 
-def default_methods(base: Plan) -> tuple[Wish, ...]:
+def default_methods(base: PlanFacts) -> tuple[Wish, ...]:
     """What a plan is compared with unless told: its own method, and all that certify any statistic.
 
     Methods that select a private range have no certificate, and their noise is a part of a range
@@ -103,7 +104,7 @@ def default_methods(base: Plan) -> tuple[Wish, ...]:
     return tuple(known)
 
 
-def default_epsilons(base: Plan) -> tuple[Fraction, ...]:
+def default_epsilons(base: PlanFacts) -> tuple[Fraction, ...]:
     """The plan's loss, and it times 1/8, 1/4, 1/2, 2, 4 and 8."""
     epsilon = base.request.epsilon or Fraction(show(base.exact_epsilon, 3))
     return tuple(epsilon * Fraction(2) ** step for step in _STEPS)
@@ -121,14 +122,14 @@ def label(wish: Wish) -> str:
     return f"{name} ({said})" if said else name
 
 
-def _at(base: Plan, wish: Wish, epsilon: Fraction) -> Plan:
+def _at(base: P, make: Callable[..., P], wish: Wish, epsilon: Fraction) -> P:
     """The method's plan that spends as much of epsilon as it can."""
-    made = _plan(base, wish, epsilon)
+    made = _plan(base, make, wish, epsilon)
     spent = made.exact_epsilon
     if wish[0] not in _OVERCOUNT or spent == 0 or not Point("", epsilon, made).unspent:
         return made
     try:
-        other = _plan(base, wish, _short(epsilon * epsilon / spent))
+        other = _plan(base, make, wish, _short(epsilon * epsilon / spent))
     except InputError:
         return made
     return other if spent < other.exact_epsilon <= epsilon else made
@@ -139,9 +140,9 @@ def _short(epsilon: Fraction) -> Fraction:
     return Fraction(show(epsilon * (1 - Fraction(1, 10**5)), 6))
 
 
-def _plan(base: Plan, wish: Wish, epsilon: Fraction) -> Plan:
+def _plan(base: P, make: Callable[..., P], wish: Wish, epsilon: Fraction) -> P:
     request, (method, settings) = base.request, wish
-    return make_plan(
+    return make(
         base.occupancy,
         bounds=base.bounds,
         statistics=[each.name for each in request.statistics],

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.frontier.errors import Bound, JointBound, LeftOut, Point, bound_of, jointly
+from shoal.cells.frontier.errors import P, Point
+from shoal.cells.frontier.points import Points
 from shoal.cells.frontier.text import describe, notes
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.privacy.displayed_loss import round_up, show
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from shoal.cells.plan import Plan
     from shoal.privacy.budget import Amount
 
 LOWER_BOUND, JOINT_BOUND = "lower bound, each cell alone", "lower bound, all cells at once"
@@ -41,55 +38,10 @@ _TYPES: dict[str, pa.DataType] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier:
-    """Errors of several methods against the privacy loss, on the same cells.
+class Frontier(Points[P]):
+    """Errors of several methods against the privacy loss, on the same cells; see `Points`."""
 
-    Attributes:
-        points: One a method and loss, method by method, losses rising.
-        left_out: Methods without a plan at a loss, with the reason.
-    """
-
-    points: tuple[Point, ...]
-    left_out: tuple[LeftOut, ...] = ()
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Names of the methods that have a plan, with their settings."""
-        return tuple(dict.fromkeys(each.method for each in self.points))
-
-    @property
-    def epsilons(self) -> tuple[Fraction, ...]:
-        """Losses at which methods are compared, rising."""
-        return tuple(sorted({each.epsilon for each in self.points}))
-
-    @cached_property
-    def bounds(self) -> tuple[Bound, ...]:
-        """The lower bound at every loss where one is known: not where noise is Gaussian."""
-        found = [
-            bound_of([one for one in self.points if one.epsilon == at]) for at in self.epsilons
-        ]
-        return tuple(each for each in found if each is not None)
-
-    @cached_property
-    def joint_bounds(self) -> tuple[JointBound, ...]:
-        """What no worst cell beats, at the losses where an optimal plan proves it."""
-        found: dict[Fraction, float] = {}
-        for each in self.points:
-            worst = jointly(each)
-            if worst > found.get(each.epsilon, 0.0):
-                found[each.epsilon] = worst
-        if len(self.bounds) < len(self.epsilons):
-            # Gaussian noise may do better than what holds for Laplace noise.
-            found = {each.epsilon: found[each.epsilon] for each in self.bounds
-                     if each.epsilon in found}  # fmt: skip
-        return tuple(JointBound(epsilon, found[epsilon]) for epsilon in sorted(found))
-
-    def of(self, method: str) -> tuple[Point, ...]:
-        """The points of one method, losses rising."""
-        wanted = checks.text(method, "method")
-        return tuple(each for each in self.points if each.method == wanted)
-
-    def plan(self, method: str, epsilon: Amount) -> Plan:
+    def plan(self, method: str, epsilon: Amount) -> P:
         """The plan of a method at one of the losses, to be looked at, saved or released.
 
         Raises:
@@ -146,7 +98,7 @@ class Frontier:
         return f"<Frontier of {len(self.methods)} methods at {len(self.epsilons)} losses>"
 
 
-def _row(point: Point) -> dict[str, object]:
+def _row(point: Point[P]) -> dict[str, object]:
     noise, plan = point.noise_figures, point.plan
     return vars(point.figures) | {
         "method": point.method,

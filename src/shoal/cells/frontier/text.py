@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from fractions import Fraction
 
-    from shoal.cells.frontier.errors import Figures, Point
-    from shoal.cells.frontier.frontier import Frontier
-    from shoal.cells.plan import Plan
+    from shoal.cells.frontier.errors import Figures, P, Point
+    from shoal.cells.frontier.points import Points
 
     Lines: TypeAlias = Mapping[str, Mapping[Fraction, Figures]]
     Pick: TypeAlias = Callable[[Figures], float]
@@ -22,7 +21,7 @@ _MOST_REASONS = 8
 _DIGITS = 4
 
 
-def describe(frontier: Frontier) -> str:
+def describe(frontier: Points[P]) -> str:
     """The frontier as text: blocks of one row a method and one column a loss, then notes."""
     plan = frontier.points[0].plan
     head = (
@@ -41,11 +40,11 @@ def describe(frontier: Frontier) -> str:
     return "\n".join([head, "", *_aligned(rows), "", *notes(frontier)])
 
 
-def _row(frontier: Frontier, name: str, at: Mapping[Fraction, float]) -> tuple[str, ...]:
+def _row(frontier: Points[P], name: str, at: Mapping[Fraction, float]) -> tuple[str, ...]:
     return (f"  {name}", *(f"{at[e]:.3g}" if e in at else "-" for e in frontier.epsilons))
 
 
-def over(frontier: Frontier) -> str:
+def over(frontier: Points[P]) -> str:
     """What errors are divided by."""
     statistics = frontier.points[0].plan.statistics
     if len(statistics) > 1:
@@ -54,7 +53,7 @@ def over(frontier: Frontier) -> str:
     return "the width" if name == "mean" else f"the range of the {name}"
 
 
-def notes(frontier: Frontier) -> list[str]:
+def notes(frontier: Points[P]) -> list[str]:
     """What a reader has to know to read the figures."""
     found = ["worthless cells are kept, so that all methods are compared on the same cells"]
     if frontier.bounds:
@@ -68,7 +67,7 @@ def notes(frontier: Frontier) -> list[str]:
     return [*found, *_left_out(frontier)]
 
 
-def _blocks(frontier: Frontier) -> Iterator[Block]:
+def _blocks(frontier: Points[P]) -> Iterator[Block]:
     cells = len(frontier.points[0].plan.released)
     certified: dict[str, Mapping[Fraction, Figures]] = {}
     selecting: dict[str, Mapping[Fraction, Figures]] = {}
@@ -106,7 +105,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _notes_on(method: str, points: tuple[Point, ...]) -> Iterator[str]:
+def _notes_on(method: str, points: tuple[Point[P], ...]) -> Iterator[str]:
     if not points[0].plan.certified:
         yield (
             f"{method}: selects a range in private and certifies nothing; its noise is shown over "
@@ -127,7 +126,7 @@ def _notes_on(method: str, points: tuple[Point, ...]) -> Iterator[str]:
     yield from _proof(method, [each.plan for each in points])
 
 
-def _proof(method: str, plans: list[Plan]) -> Iterator[str]:
+def _proof(method: str, plans: list[P]) -> Iterator[str]:
     gaps = [each.gap for each in plans if each.gap is not None]
     if gaps and plans[0].targets is not None:
         yield (
@@ -138,7 +137,7 @@ def _proof(method: str, plans: list[Plan]) -> Iterator[str]:
         yield f"{method}: certified gap to the best balance at most {max(gaps):.1e} per cell"
 
 
-def _left_out(frontier: Frontier) -> Iterator[str]:
+def _left_out(frontier: Points[P]) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in frontier.left_out:
         reasons.setdefault((each.method, each.reason), []).append(show(each.epsilon, _DIGITS))

@@ -1,0 +1,86 @@
+"""Public facts of one unbiased mean, before any value is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.means import document as plan_document
+from shoal.privacy.displayed_loss import round_up
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from shoal import documents
+    from shoal.means.estimators.base import Estimator
+    from shoal.means.request import Request
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedFacts:
+    """Public facts of one unbiased mean. Make one with `shoal.unbiased.plan`.
+
+    Attributes:
+        request: What was asked for.
+        estimator: What answers it: weights, moments, grid, noise.
+        source: Public description of the records, kept in plan and manifest.
+    """
+
+    request: Request
+    estimator: Estimator
+    source: Mapping[str, Any] | None = None
+
+    @property
+    def method(self) -> str:
+        """Its name."""
+        return self.estimator.name
+
+    @property
+    def n(self) -> int:
+        """Users."""
+        return self.estimator.weights.users
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The exact privacy loss."""
+        return self.estimator.loss.epsilon
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """The exact delta."""
+        return self.estimator.loss.delta
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss, rounded upwards."""
+        return round_up(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta, rounded upwards."""
+        return round_up(self.exact_delta)
+
+    @property
+    def bias_bound(self) -> float:
+        """Most that the estimate's expectation is off, in the value's unit."""
+        return self.estimator.bias_bound
+
+    @property
+    def rmse_bound(self) -> float:
+        """Largest root mean squared error, in the value's unit."""
+        return self.estimator.rmse_bound
+
+    @property
+    def standard_error(self) -> float:
+        """Largest standard deviation of the estimate, in the value's unit."""
+        return self.estimator.standard_error
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
+        return self.estimator.noise_scale
+
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object."""
+        return plan_document.to_document(self.request, self.estimator, self.source)
