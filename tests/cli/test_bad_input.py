@@ -215,7 +215,7 @@ def test_a_full_disk_is_one_line() -> None:
     """No room for the ledger's journal or the output: status 2, the ledger still holds."""
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "from shoal.cli.main import main; import shoal.release.plan, opendp.prelude, ibis, duckdb;"
+        "from shoal.cli.main import main; import shoal.cells.plan, opendp.prelude, ibis, duckdb;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(

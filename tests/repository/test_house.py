@@ -31,6 +31,14 @@ def test_imports_for_type_checking_and_inside_functions_count(tmp_path: Path) ->
     assert found.package_circles == [("one", "two")]
 
 
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Imports inside functions and for type checking count like any other."""
+    found = imports(Path(shoal.__file__).parent)
+    assert len(found.modules) > 200
+    assert found.circles == []
+    assert found.package_circles == []
+
+
 def test_no_module_and_no_function_outgrows_its_size() -> None:
     """No module over 400 lines, no function over 40 lines of code."""
     found = sizes(Path(shoal.__file__).parent)
