@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: demo test lint types layers unit docs prove faults evidence bench studies lock clean
+.PHONY: demo test lint types layers unit docs prove faults evidence bench figures lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -38,20 +38,20 @@ faults: $(VENV)/.dev
 evidence: $(VENV)/.dev
 	$(BIN)/python -m tests.evidence --workers $(WORKERS)
 
-bench: $(VENV)/.demo
+bench: $(VENV)/.studies
 	$(BIN)/shoal bench noise
 	$(BIN)/shoal bench aggregate --rows 100000000
 	$(BIN)/shoal bench plan
 
-studies: $(VENV)/.demo
-	$(BIN)/shoal study run all --folder studies --force
+figures: $(VENV)/.studies
+	$(BIN)/shoal study run all --folder figures --force
 
 lock: $(VENV)/.dev
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml studies/pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--no-emit-index-url --no-header --no-annotate --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) site dist build shoal-demo studies
+	rm -rf $(VENV) site dist build shoal-demo figures
 
 $(VENV)/.made: requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)
@@ -62,10 +62,14 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 	$(PIP) -c requirements.lock --no-build-isolation -e '.[pictures]'
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.made pyproject.toml
+$(VENV)/.studies: $(VENV)/.demo studies/pyproject.toml
+	$(PIP) -c requirements.lock --no-build-isolation -e './studies[trials]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml studies/pyproject.toml
 	$(PIP) -c requirements.lock 'pip>=25.1' setuptools wheel
-	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,pandas,pictures,polars,spark,trials]' --group dev
-	touch $@ $(VENV)/.demo
+	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,pandas,pictures,polars,spark]' -e './studies[trials]' --group dev
+	touch $@ $(VENV)/.demo $(VENV)/.studies
 
 .PHONY: guarantees
 guarantees: $(VENV)/.dev

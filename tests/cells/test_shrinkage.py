@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from shoal_studies.benchmarks import sparse
 
 import shoal
-from shoal.benchmarks import sparse
 from shoal.cells import table
 from shoal.cells.estimates import Numbers
 from shoal.errors import InputError

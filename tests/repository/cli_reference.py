@@ -9,7 +9,7 @@ from typing import get_args
 
 import typer.main
 
-from shoal.cli.main import app
+from shoal.cli.main import app, extend
 
 
 def _choices(kind: object) -> list[str]:
@@ -25,6 +25,7 @@ def _kind(option: object) -> object:
 
 def reference() -> str:
     """The page as Markdown."""
+    extend([])
     parts = ["# Command line\n\nMade from the commands' own help.\n"]
     queue = [("shoal", typer.main.get_command(app))]
     while queue:

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from shoal.cells.bounding.statistics import cell_errors
-from shoal.data.occupancy import Occupancy
-from shoal.studies import composition, flights_variance
-from shoal.studies.composition import (
+from shoal_studies import composition, flights_variance
+from shoal_studies.composition import (
     BOTH,
     BOUND,
     CLIP,
@@ -28,12 +25,15 @@ from shoal.studies.composition import (
     USERS,
     Case,
 )
-from shoal.studies.measure import QUICK, Effort
-from shoal.studies.occupancies import itms_many, synthetic
-from shoal.studies.paper_error import Cells, Units, Weighed
-from shoal.studies.registry import find
-from shoal.studies.study import write
-from shoal.studies.values import WIDTH
+from shoal_studies.measure import QUICK, Effort
+from shoal_studies.occupancies import itms_many, synthetic
+from shoal_studies.paper_error import Cells, Units, Weighed
+from shoal_studies.registry import find
+from shoal_studies.study import write
+from shoal_studies.values import WIDTH
+
+from shoal.cells.bounding.statistics import cell_errors
+from shoal.data.occupancy import Occupancy
 from shoal.theory import joint, variance, worst_case
 
 if TYPE_CHECKING:

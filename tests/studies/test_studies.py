@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from shoal_studies import collections, values
+from shoal_studies.lines import ADAPTIVE, ARRAY_MEDIAN, BASELINE, PAPERS, QUANTILE, Line
+from shoal_studies.measure import QUICK, Effort, Setting, _part, _Task, measure
+from shoal_studies.registry import STUDIES, find
+from shoal_studies.values import BOUNDS, WIDTH
 
 from shoal.cells.bounding import caps, grouping
 from shoal.cells.simulation.simulate import Measured, _Trial
 from shoal.cli.main import main
 from shoal.errors import InputError
-from shoal.studies import collections, values
-from shoal.studies.lines import ADAPTIVE, ARRAY_MEDIAN, BASELINE, PAPERS, QUANTILE, Line
-from shoal.studies.measure import QUICK, Effort, Setting, _part, _Task, measure
-from shoal.studies.registry import STUDIES, find
-from shoal.studies.values import BOUNDS, WIDTH
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -301,7 +301,7 @@ def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     """Said before the work."""
-    monkeypatch.setattr("shoal.studies.drawing.find_spec", lambda _: None)
+    monkeypatch.setattr("shoal_studies.drawing.find_spec", lambda _: None)
     assert main(["study", "run", "001-figure-2"]) == 2
 
 

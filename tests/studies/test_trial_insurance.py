@@ -8,13 +8,13 @@ from importlib import import_module
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2
+from shoal_studies import trial_insurance_releases as releases
+from shoal_studies import trial_lines as lines
+from shoal_studies.measure import Effort
+from shoal_studies.trial_insurance import STUDY
+from shoal_studies.trial_insurance_releases import NULL, REAL, Households, Releases, Task
 
 from shoal.errors import MissingPartError
-from shoal.studies import trial_insurance_releases as releases
-from shoal.studies import trial_lines as lines
-from shoal.studies.measure import Effort
-from shoal.studies.trial_insurance import STUDY
-from shoal.studies.trial_insurance_releases import NULL, REAL, Households, Releases, Task
 from shoal.theory.response_variance import with_uniform_prior
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms import UniformPrior

@@ -10,30 +10,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from shoal.benchmarks.trials import run as bench
-from shoal.privacy.budget import Budget
-from shoal.privacy.noise import Simulated
-from shoal.studies import trial_lines as lines
-from shoal.studies.measure import QUICK, Effort
-from shoal.studies.trial_bounds import FIGURE_5
-from shoal.studies.trial_laws import FIGURE_4
-from shoal.studies.trial_measure import DELTA, Point, agreement, measure
-from shoal.studies.trial_setting import Communities, Mixture, Population, features
-from shoal.studies.trial_simulation import (
+from shoal_studies import trial_lines as lines
+from shoal_studies.benchmarks.trials import run as bench
+from shoal_studies.measure import QUICK, Effort
+from shoal_studies.trial_bounds import FIGURE_5
+from shoal_studies.trial_laws import FIGURE_4
+from shoal_studies.trial_measure import DELTA, Point, agreement, measure
+from shoal_studies.trial_setting import Communities, Mixture, Population, features
+from shoal_studies.trial_simulation import (
     Draws,
     NoisyDifferences,
     NoisyHistograms,
     Randomised,
     assign,
 )
-from shoal.studies.trial_studies import FIGURES
+from shoal_studies.trial_studies import FIGURES
+
+from shoal.privacy.budget import Budget
+from shoal.privacy.noise import Simulated
 from shoal.theory.response_variance import given_prior
 from shoal.trials import response
 from shoal.trials.parameters import Parameters, calibrate
 
 if TYPE_CHECKING:
-    from shoal.studies.study import Outcome
+    from shoal_studies.study import Outcome
 
 # Two-sided normal deviation of probability 1e-9.
 FAR = 6.11

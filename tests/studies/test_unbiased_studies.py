@@ -11,25 +11,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from shoal_studies import unbiased_printed
+from shoal_studies.benchmarks import unbiased as bench
+from shoal_studies.measure import QUICK, Effort
+from shoal_studies.unbiased_distributions import LAWS
+from shoal_studies.unbiased_exact import exact, worst
+from shoal_studies.unbiased_laws import Normal, Points, mirrored, two_points
+from shoal_studies.unbiased_measure import Job, simulate
+from shoal_studies.unbiased_parts import Asked
+from shoal_studies.unbiased_printed import Facts
+from shoal_studies.unbiased_regimes import BY_DELTA, place
+from shoal_studies.unbiased_studies import FIGURES
+from shoal_studies.unbiased_trade_off import cases
 
-from shoal.benchmarks import unbiased as bench
-from shoal.studies import unbiased_printed
-from shoal.studies.measure import QUICK, Effort
-from shoal.studies.unbiased_distributions import LAWS
-from shoal.studies.unbiased_exact import exact, worst
-from shoal.studies.unbiased_laws import Normal, Points, mirrored, two_points
-from shoal.studies.unbiased_measure import Job, simulate
-from shoal.studies.unbiased_parts import Asked
-from shoal.studies.unbiased_printed import Facts
-from shoal.studies.unbiased_regimes import BY_DELTA, place
-from shoal.studies.unbiased_studies import FIGURES
-from shoal.studies.unbiased_trade_off import cases
 from shoal.theory.clipping import Moment
 
 if TYPE_CHECKING:
+    from shoal_studies.unbiased_laws import Known
+
     from shoal.means.estimators.clipped import Clipped
     from shoal.means.estimators.sampled import Sampled
-    from shoal.studies.unbiased_laws import Known
 
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 FAR = 6.11

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from shoal_studies.trial_setting import Mixture
 
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
 from shoal.privacy.noise import Simulated
-from shoal.studies.trial_setting import Mixture
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.aggregate_release import draw_aggregate
 from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior

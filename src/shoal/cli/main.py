@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from shoal.cli import (
-    bench,
     compare,
     demo,
     ledger,
     plan,
     release,
     streams,
-    study,
     trial,
     unbiased,
     verify,
 )
 from shoal.cli.options import show
 from shoal.cli.pairs import misspelt
-from shoal.errors import ShoalError, one_line
+from shoal.errors import MissingPartError, ShoalError, one_line
 
 FAILED = 2
 # What Typer makes of Ctrl-C.
 _INTERRUPTED = 130
 # Typer repeats whatever was typed.
 _LONGEST = 2000
+# Verbs of a distribution of their own in the same repository.
+_ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
 _HELP = {"-h", "--help"}
 
 app = typer.Typer(
@@ -67,15 +67,38 @@ app.command("compare")(compare.compare)
 app.command("release")(release.release)
 app.command("verify")(verify.verify)
 app.add_typer(ledger.app, name="ledger")
-app.add_typer(bench.app, name="bench")
-app.add_typer(study.app, name="study")
 app.add_typer(trial.app, name="trial")
 app.add_typer(unbiased.app, name="unbiased")
+
+
+def extend(arguments: list[str]) -> None:
+    """Add the verbs of other distributions, by the entry points of the group `shoal.verbs`.
+
+    They are looked for only if none of this one's is asked for: that takes its time.
+
+    Raises:
+        MissingPartError: A verb of the repository's other distribution, which is not installed.
+    """
+    asked = arguments[0] if arguments else ""
+    groups = {each.name for each in app.registered_groups}
+    if asked in groups or asked in {each.name for each in app.registered_commands}:
+        return
+    for each in entry_points(group="shoal.verbs"):
+        if each.name not in groups:
+            app.add_typer(each.load(), name=each.name)
+            groups.add(each.name)
+    if asked in _ELSEWHERE and asked not in groups:
+        raise MissingPartError(
+            f"shoal {asked}, which is not installed",
+            f"verbs of the distribution {_ELSEWHERE[asked]}",
+            "run pip install ./studies in a clone of the repository",
+        )
 
 
 def main(arguments: list[str]) -> int:
     """Run the command line and return its status."""
     try:
+        extend(arguments)
         status = app(arguments, standalone_mode=False)
     except TyperException as error:
         if told := misspelt(typer.main.get_command(app), arguments):

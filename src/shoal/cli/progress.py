@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shoal.studies.measure import Progress
 
 T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Wraps work, to show how far it is."""
+
+    def __call__(self, items: Iterable[T], total: int) -> Iterable[T]:
+        """The items again, one after the other, of so many."""
 
 
 def bar(what: str) -> Progress:

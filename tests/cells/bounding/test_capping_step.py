@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from shoal_studies.occupancies import synthetic
 
 from shoal.cells.bounding.capping import cap_kept
 from shoal.cells.bounding.statistics import MEAN, VARIANCE, Statistic, cell_errors
 from shoal.cells.bounding.suppression import clip_user
 from shoal.errors import InputError
-from shoal.studies.occupancies import synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

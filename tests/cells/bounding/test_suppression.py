@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shoal_studies.occupancies import itms_many, synthetic
 
 from shoal.cells.bounding.statistics import MEAN, VARIANCE, Statistic, cell_errors
 from shoal.cells.bounding.suppression import Suppression, clip_user
 from shoal.errors import InputError
-from shoal.studies.occupancies import itms_many, synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from shoal_studies.occupancies import itms_many, synthetic
 
 import shoal
 from shoal.cells.allocation import balanced
@@ -19,7 +20,6 @@ from shoal.cells.lp.solution import Solution, certify, verify
 from shoal.cells.lp.solve import Method, solve
 from shoal.cells.lp.target_scaling import least_factor
 from shoal.errors import InputError
-from shoal.studies.occupancies import itms_many, synthetic
 from shoal.theory import minimax as limits
 from shoal.theory import worst_case
 from tests.support import targets

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shoal_studies.benchmarks.ledger import fill
 
-from shoal.benchmarks.ledger import fill
 from shoal.errors import BudgetError, InputError, LedgerError
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked

@@ -1,0 +1,177 @@
+"""`shoal bench`: speeds, and errors, side by side, measured in one run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options import show
+from shoal.cli.progress import bar
+
+app = typer.Typer(
+    help="Measure speed (ratios of one run, on this machine) and errors.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+def noise(
+    numbers: Annotated[int, typer.Option(help="Numbers to draw.", min=1)] = 200_000,
+) -> None:
+    """Draw exact noise with another scale for every number, and print numbers per second.
+
+    Example: shoal bench noise --numbers 200000
+    """
+    from shoal_studies.benchmarks.noise import run
+
+    for line in run(numbers):
+        show(line)
+
+
+@app.command()
+def aggregate(
+    rows: Annotated[int, typer.Option(help="Records to generate.", min=1000)] = 10_000_000,
+    users: Annotated[int, typer.Option(help="Users.", min=1)] = 100_000,
+    cells: Annotated[int, typer.Option(help="Cells.", min=1)] = 1000,
+    cells_per_user: Annotated[int, typer.Option(help="Most cells of a user.", min=1)] = 20,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Keep the generated file here; a temporary one if not given."),
+    ] = None,
+) -> None:
+    """Compare a plain DuckDB query, our pass and our whole release on the same file.
+
+    Example: shoal bench aggregate --rows 100000000
+    """
+    from shoal_studies.benchmarks.aggregate import run
+
+    for line in run(rows, users, cells, cells_per_user, folder):
+        show(line)
+
+
+@app.command()
+def error(
+    repetitions: Annotated[int, typer.Option(help="Data sets for each figure.", min=1)] = 10_000,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Loss; repeat.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; as many as processors if not given.", min=1)
+    ] = None,
+) -> None:
+    """Compare mean absolute errors of all mechanisms on made-up cells, at epsilon 0.5, 1 and 2.
+
+    Example: shoal bench error --repetitions 200
+    """
+    from shoal_studies.benchmarks.error import run
+    from shoal_studies.measure import Effort
+
+    processes = workers or os.cpu_count() or 1
+    effort = Effort(repetitions, seed, processes, bar("drawing data sets"))
+    for line in run(epsilon or [0.5, 1.0, 2.0], effort):
+        show(line)
+
+
+@app.command()
+def sparse(
+    repetitions: Annotated[int, typer.Option(help="Made-up data sets.", min=2)] = 100,
+    epsilon: Annotated[float, typer.Option(help="Total privacy loss of any user.")] = 1.0,
+) -> None:
+    """Err on fifty sparse cells: plain estimates, borrowed ones, and guessing the midpoint.
+
+    Example: shoal bench sparse --repetitions 100
+    """
+    from shoal_studies.benchmarks.sparse import run
+
+    for line in run(repetitions, epsilon):
+        show(line)
+
+
+@app.command()
+def plan(
+    counts: Annotated[
+        list[int] | None,
+        typer.Option(help="Users in cells, about; repeat. Four sizes if not given."),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Gap at which the optimal plan stops.")] = 0.05,
+    seconds: Annotated[float, typer.Option(help="Most seconds of the optimal plan.")] = 600.0,
+) -> None:
+    """Plan for counts of four sizes, up to a million users in ten thousand cells.
+
+    Example: shoal bench plan --counts 10000 --counts 100000
+    """
+    from shoal_studies.benchmarks.plan import SIZES, run
+
+    for line in run(counts or SIZES, tolerance, seconds):
+        show(line)
+
+
+@app.command()
+def trials(
+    repetitions: Annotated[int, typer.Option(help="Experiments for each figure.", min=2)] = 2000,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Loss; repeat.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+) -> None:
+    """Compare variances of trial mechanisms at equal loss: where clusters pay, and where not.
+
+    Example: shoal bench trials --repetitions 500 --epsilon 1
+    """
+    from shoal_studies.benchmarks.trials import EPSILONS, run
+
+    for line in run(repetitions, epsilon or EPSILONS, seed):
+        show(line)
+
+
+@app.command()
+def privatize(
+    units: Annotated[int, typer.Option(help="Units to generate.", min=1000)] = 10_000_000,
+    clusters: Annotated[int, typer.Option(help="Clusters.", min=1)] = 1000,
+) -> None:
+    """Time whole trial releases beside a plain table of means on the same units.
+
+    Example: shoal bench privatize --units 1000000
+    """
+    from shoal_studies.benchmarks.privatize import run
+
+    for line in run(units, clusters):
+        show(line)
+
+
+@app.command()
+def unbiased(
+    repetitions: Annotated[int, typer.Option(help="Data sets for each figure.", min=2)] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+) -> None:
+    """Measure errors of unbiased means beside certificates, lower bounds and the paper's bounds.
+
+    Example: shoal bench unbiased --repetitions 200
+    """
+    from shoal_studies.benchmarks.unbiased import run
+
+    for line in run(repetitions, seed):
+        show(line)
+
+
+@app.command()
+def ledger(
+    entries: Annotated[
+        list[int] | None, typer.Option(help="Histories; repeat. 10, 10^4, 10^6 if not.", min=1)
+    ] = None,
+    processes: Annotated[
+        list[int] | None, typer.Option(help="Crowds; repeat. 1, 8 and 64 if not.", min=1)
+    ] = None,
+    charges: Annotated[int, typer.Option(help="Of each history.", min=1)] = 1000,
+    seconds: Annotated[float, typer.Option(help="Of each crowd, in a round.", min=0.01)] = 5,
+    rounds: Annotated[int, typer.Option(help="Of the crowds; figures are medians.", min=1)] = 5,
+) -> None:
+    """Time durable charges after long histories, and by many processes at one ledger.
+
+    Example: shoal bench ledger --entries 10 --entries 1000 --processes 1 --processes 8
+    """
+    from shoal_studies.benchmarks.ledger import ENTRIES, PROCESSES, run
+
+    for line in run(entries or ENTRIES, processes or PROCESSES, charges, seconds, rounds):
+        show(line)

@@ -1,0 +1,111 @@
+"""Contribution counts that studies and benchmarks share: one cell each, public by nature."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.data.occupancy import Occupancy
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def itms() -> NDArray[np.int64]:
+    """217 counts with the published statistics of the ITMS cell; made up to match them.
+
+    L = 217, n = 17,166, m* = 417, m_* = 1, median 46 (paper 002, section IV). At the Levy cap, 56,
+    160 arrays with wrap_around and 164 with best_fit. They are not the original counts.
+
+    Example:
+        >>> counts = itms()
+        >>> len(counts), int(counts.sum()), int(counts.max()), int(counts.min())
+        (217, 17166, 417, 1)
+    """
+    text = (files("shoal_studies") / "itms_counts.csv").read_text(encoding="utf-8")
+    return np.array(text.split(), dtype=np.int64)
+
+
+def geometric(levels: int = 6) -> NDArray[np.int64]:
+    """2^i users with 2^(M-i) records each, i = 0..M (paper 001, section IV).
+
+    Args:
+        levels: M, 0 to 20.
+
+    Raises:
+        InputError: Another number of levels.
+
+    Example:
+        >>> geometric(2).tolist()
+        [4, 2, 2, 1, 1, 1, 1]
+    """
+    if not 0 <= levels <= 20:  # noqa: PLR2004
+        raise InputError(f"{levels} levels", "0 to 20", "give for example levels=6")
+    level = np.arange(levels + 1)
+    return np.repeat(2 ** level[::-1], 2**level)
+
+
+def extreme(users: int = 101, most: int = 10) -> NDArray[np.int64]:
+    """One user with `most` records, and one record of each other user (paper 001, section IV).
+
+    Args:
+        users: L, at least 1.
+        most: m*, at least 1.
+
+    Raises:
+        InputError: Not even one user or record.
+
+    Example:
+        >>> extreme(4, most=10).tolist()
+        [10, 1, 1, 1]
+    """
+    return heavy(most, users - 1, 1)
+
+
+def heavy(most: int = 1000, others: int = 100, few: int = 10) -> NDArray[np.int64]:
+    """One user with `most` records, and `others` with `few` each.
+
+    Raises:
+        InputError: A user without a record, or fewer than no others.
+
+    Example:
+        >>> heavy(9, 2, 3).tolist()
+        [9, 3, 3]
+    """
+    if min(most, few) < 1 or others < 0:
+        raise InputError(
+            f"one user with {most} records and {others} with {few}",
+            "at least one record a user",
+            "give for example most=1000, others=100, few=10",
+        )
+    return np.append(most, np.full(others, few, dtype=np.int64))
+
+
+def equal(users: int = 200, each: int = 20) -> NDArray[np.int64]:
+    """As many records of every user.
+
+    Example:
+        >>> equal(3, 5).tolist()
+        [5, 5, 5]
+    """
+    return heavy(each, users - 1, each)
+
+
+def one_cell(counts: NDArray[np.int64]) -> Occupancy:
+    """An occupancy of one cell, `all`, from the records of each user.
+
+    Args:
+        counts: At least 1 each, shape (users,).
+
+    Raises:
+        DataError: No users, or a count below 1.
+
+    Example:
+        >>> one_cell(extreme())
+        <Occupancy of 101 users, 1 cells>
+    """
+    users = len(counts)
+    return Occupancy.from_counts(np.arange(users), ["all"] * users, counts)

@@ -1,0 +1,238 @@
+"""Releases that are averaged: bias stays, variance goes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.theory.clipping import Moment
+from shoal_studies import drawing, unbiased_drawing
+from shoal_studies.study import Outcome, Row, Study, short
+from shoal_studies.unbiased_exact import Exact, exact, worst
+from shoal_studies.unbiased_laws import Normal, mirrored
+from shoal_studies.unbiased_measure import Job, simulate
+from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from shoal.means.estimators.base import Estimator
+    from shoal_studies.drawing import Shown
+    from shoal_studies.measure import Effort
+    from shoal_studies.unbiased_laws import Law
+    from shoal_studies.unbiased_measure import Measured
+
+USERS, EPSILON, DELTA = 4000, 1.0, 1e-5
+_UNIT = (Moment(8, 1.0),)
+# A Gaussian of deviation 1 has an eighth moment of 105.
+_GAUSSIAN = (Moment(2, 1.0), Moment(8, 105**0.125))
+_BUDGETS = (0.1, 0.03, 0.01, 0.001)
+_RELEASES = tuple(10**k for k in range(6))
+# Averages behind a figure, at least, and for a comparison with what is exact.
+_GROUPS, _MANY = 10, 400
+# No more releases than this are of interest.
+_MOST = 10**9
+_WORST, _NORMAL = "adversarial", "Gaussian"
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One estimator on one law, over the number of releases.
+
+    Attributes:
+        data: Which panel.
+        name: Of the line.
+        method: Of the estimator.
+        exact: Bias and variance of one release.
+        simulated: Releases.
+    """
+
+    data: str
+    name: str
+    method: str
+    exact: Exact
+    simulated: Measured
+
+    @property
+    def groups(self) -> list[int]:
+        """Numbers of releases of which there are enough averages."""
+        most = len(self.simulated.error) // _GROUPS
+        return [each for each in _RELEASES if each <= max(most, 1)]
+
+    @property
+    def rows(self) -> list[Row]:
+        """One a number of releases."""
+        seen = self.groups
+        return [
+            {
+                "data": self.data,
+                "estimator": self.name,
+                "releases": each,
+                "rmse": short(self.exact.average(each)),
+                "simulated": short(self.simulated.average(each)) if each in seen else "",
+                "averages": len(self.simulated.error) // each if each in seen else "",
+            }
+            for each in _RELEASES
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    data: str
+    name: str
+    part: Estimator
+    law: Law
+    exact: Exact | None
+
+
+def _asked(data: str) -> Asked:
+    return Asked(USERS, _GAUSSIAN if data == _NORMAL else _UNIT, EPSILON, DELTA)
+
+
+def lines(data: str) -> list[_Line]:
+    """Estimators, each on its own worst two points, or all on Gaussian values.
+
+    Example:
+        >>> [line.name for line in lines("Gaussian")][:2]
+        ['clipped, bias 0.1', 'clipped, bias 0.03']
+    """
+    gaussian = data == _NORMAL
+    asked = _asked(data)
+    parts = [(f"clipped, bias {each:g}", asked.clipped(each)) for each in _BUDGETS]
+    found = []
+    for name, part in (*parts, ("combined", asked.combined())):
+        law: Law = Normal()
+        known = exact(part, Normal(), 1.0)
+        if not gaussian:
+            law, known = worst(part, _RELEASES[-1])
+        found.append(_Line(data, name, part, law, known))
+    law = Normal() if gaussian else mirrored(_UNIT, 1.0)
+    return [*found, _Line(data, "symmetric", asked.symmetric(), law, None)]
+
+
+def _run(effort: Effort) -> Outcome:
+    drawing.check()
+    every = [line for data in (_WORST, _NORMAL) for line in lines(data)]
+    runs = max(20, effort.repetitions // 2)
+    jobs = [Job(line.part, line.law, 1.0, runs) for line in every]
+    curves = [
+        Curve(line.data, line.name, line.part.name, _known(line, found), found)
+        for line, found in zip(every, simulate(jobs, effort), strict=True)
+    ]
+    rows = [row for curve in curves for row in curve.rows]
+    return Outcome(rows, _picture(curves), _reading(curves))
+
+
+def _known(line: _Line, found: Measured) -> Exact:
+    """The symmetric mean has no bias; its variance is the simulated one."""
+    return line.exact or Exact(0.0, found.rmse**2)
+
+
+def chosen(asked: Asked, releases: int) -> float:
+    """Certificate of the average of clipped means whose budget is chosen for their number.
+
+    Example:
+        >>> unit = Asked(USERS, _UNIT, EPSILON, DELTA)
+        >>> [round(chosen(unit, each) * USERS**0.5, 4) for each in (1, 10**6)]
+        [1.0063, 0.001]
+    """
+    parts = [asked.clipped(float(each)) for each in np.geomspace(1e-9, 0.1, 33)]
+    return min(math.sqrt(each.bias_bound**2 + each.variance_bound / releases) for each in parts)
+
+
+def _picture(curves: Sequence[Curve]) -> Figure:
+    title = f"Averages of releases, {USERS:,} other users each, epsilon {EPSILON:g}"
+    figure, axes = drawing.canvas(title, 2)
+    shown: Shown = {}
+    for axis, data in zip(axes, (_WORST, _NORMAL), strict=True):
+        shades = iter(unbiased_drawing.SHADES)
+        for curve in (each for each in curves if each.data == data):
+            clipped = curve.method == CLIPPED
+            colour = next(shades) if clipped else unbiased_drawing.COLOURS[curve.method]
+            along = [curve.exact.average(each) for each in _RELEASES]
+            unbiased_drawing.line(axis, shown, curve.name, _RELEASES, along, colour=colour)
+            dots = [curve.simulated.average(each) for each in curve.groups]
+            axis.plot(curve.groups, dots, "o", color=colour, markersize=3.5)
+        along = [chosen(_asked(data), each) for each in _RELEASES]
+        name = "clipped, budget for so many: certificate"
+        dark = unbiased_drawing.COLOURS["bound"]
+        unbiased_drawing.line(axis, shown, name, _RELEASES, along, colour=dark, style=":")
+        unbiased_drawing.finish(axis, f"{data} values", "releases", "RMSE of the average")
+    drawing.legend(figure, shown)
+    return figure
+
+
+def _reading(curves: Sequence[Curve]) -> str:
+    parts = [
+        _of_data(data, [curve for curve in curves if curve.data == data])
+        for data in (_WORST, _NORMAL)
+    ]
+    off = _agreement(curves)
+    return (
+        f"{' '.join(parts)} A bias budget that is chosen for the number of releases costs "
+        "little where high moments are bounded; unbiased means need no such number. Adversarial "
+        f"values are two points that are worst after {_RELEASES[-1]:,} releases (+-1 for the "
+        "symmetric mean). Lines are exact but for the symmetric mean's, whose variance is "
+        "simulated; dots are simulated averages"
+        + (f", at most {off:.1%} off where there are {_MANY} of them." if off > 0 else ".")
+    )
+
+
+def _of_data(data: str, these: Sequence[Curve]) -> str:
+    combined = next(curve for curve in these if curve.method == COMBINED)
+    free = next(curve for curve in these if curve.method == SYMMETRIC)
+    biased = [curve for curve in these if curve.method == CLIPPED]
+    last, unit = _RELEASES[-1], USERS**0.5
+    ahead = ", ".join(f"{each.name.split()[-1]}: {_crossing(each, combined)}" for each in biased)
+    factors = ", ".join(
+        f"{each.exact.average(last) / combined.exact.average(last):.3g}" for each in biased
+    )
+    asked = _asked(data)
+    share = chosen(asked, last) / asked.combined().rmse_bound * last**0.5
+    return (
+        f"On {data} values one release of the combined mean errs by "
+        f"{combined.exact.rmse * unit:.3g}/sqrt(n), of the symmetric one by "
+        f"{free.exact.rmse * unit:.3g}/sqrt(n), of the clipped ones by "
+        f"{', '.join(f'{each.exact.rmse * unit:.3g}' for each in biased)}. Averages of the "
+        "combined mean err less than the clipped mean's from so many releases on, by bias budget: "
+        f"{ahead}. After {last:,} the clipped means err {factors} times as much; with a budget "
+        f"chosen for {last:,}, the clipped mean's certificate is {share:.2f} times the combined "
+        "one's."
+    )
+
+
+def _crossing(biased: Curve, other: Curve) -> str:
+    """From how many releases on the other one errs less.
+
+    b^2 + v/R > w/R where R > (w - v)/b^2.
+    """
+    gain, square = other.exact.variance - biased.exact.variance, biased.exact.bias**2
+    if gain > square * _MOST:
+        return "no number of"
+    return f"{max(1, math.ceil(gain / square)):,}"
+
+
+def _agreement(curves: Sequence[Curve]) -> float:
+    """Largest relative difference between simulated and exact errors of many averages."""
+    return max(
+        (
+            abs(curve.simulated.average(each) / curve.exact.average(each) - 1)
+            for curve in curves
+            for each in curve.groups
+            if len(curve.simulated.error) // each >= _MANY
+        ),
+        default=0.0,
+    )
+
+
+RELEASES = Study(
+    "004-releases",
+    "The error of averages of many releases",
+    "paper 004, chapter 1: why bias matters",
+    _run,
+)
