@@ -24,7 +24,8 @@ Bounds = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace outputs that are there; never inputs or ledgers.")
+    bool,
+    typer.Option("--force", help="Replace earlier outputs; never records, ledgers or other files."),
 ]
 
 Book = Annotated[Path, typer.Option("--ledger", help="The data set's ledger.")]

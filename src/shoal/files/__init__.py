@@ -12,18 +12,12 @@ from pathlib import Path
 
 from shoal import checks
 from shoal.errors import DocumentError, InputError
-from shoal.files.fork_gate import GATE
+from shoal.files.own import is_own
 
 # What SQLite keeps beside a database, and DuckDB: a file that is called so may be taken for a part
 # of it, played into it and deleted.
 LEDGER_PARTS = ("-journal", "-wal", "-shm")
 PARTS = (*LEDGER_PARTS, ".wal")
-# https://www.sqlite.org/fileformat.html: the first bytes, the application's own, and zeros.
-_IN_ALL_LEDGERS = ((0, b"SQLite format 3\0"), (68, b"Shoa" + bytes(20)))
-_START = 100
-# A database of DuckDB and a file of Parquet; what shoal writes has a mark near its end.
-_DUCKDB, _PARQUET, MARK = b"DUCK", b"PAR1", b"shoal.output"
-_END = 2**16
 # Of a name: file systems take 255 bytes, and a draft has a longer one.
 _LONGEST = 230
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -37,7 +31,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
     Args:
         path: Where to.
         data: The contents.
-        overwrite: Replace a file that is there. A ledger is never replaced.
+        overwrite: Replace an output of shoal that is there; nothing else is ever replaced.
 
     Raises:
         DocumentError: There is a file already, the place cannot be written, or the disk is full.
@@ -46,10 +40,10 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
 
     Example:
         >>> folder = tempfile.TemporaryDirectory()
-        >>> write_bytes(folder.name + "/a.json", b"{}")
-        >>> write_bytes(folder.name + "/a.json", b"[]", overwrite=True)
+        >>> write_bytes(folder.name + "/a.json", b'{"schema":"shoal.plan/3"}')
+        >>> write_bytes(folder.name + "/a.json", b"{}", overwrite=True)
         >>> Path(folder.name + "/a.json").read_bytes()
-        b'[]'
+        b'{}'
         >>> folder.cleanup()
     """
     target = place_of(path)
@@ -119,7 +113,7 @@ def check_free(target: Path, *, overwrite: bool) -> None:
     """Refuse a place where something is that must not be replaced.
 
     Raises:
-        DocumentError: A file and no `overwrite`, a ledger or records, or no regular file.
+        DocumentError: A file and no `overwrite`, or one that is no output of shoal.
     """
     if not os.path.lexists(target):
         return
@@ -129,11 +123,11 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         )
     if not overwrite:
         raise _there(target)
-    if target.exists() and (is_database(target) or _holds_records(target)):
+    if target.exists() and (is_database(target) or not is_own(target)):
         raise DocumentError(
-            f"{os.fspath(target)!r} is a ledger or another database, or somebody's Parquet file",
-            "any other file: a ledger or a file of records is never replaced",
-            "choose another name",
+            f"{os.fspath(target)!r}, which is a ledger or another file that shoal did not make",
+            "an earlier output: records, ledgers and other files are never replaced, forced or not",
+            "choose another name, or remove the file yourself",
         )
 
 
@@ -152,8 +146,7 @@ def is_database(path: Path) -> bool:
     """Whether a regular file is a database of SQLite, as ledgers are, or cannot be told from one.
 
     SQLite itself looks: to close any other handle of the file would drop the locks that this
-    process may hold on it. A damaged start, which SQLite does not know, is compared with that of a
-    ledger.
+    process may hold on it.
 
     Example:
         >>> is_database(Path(__file__))
@@ -167,40 +160,10 @@ def is_database(path: Path) -> bool:
             found.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        return code & 0xFF != sqlite3.SQLITE_NOTADB or _starts_like_a_ledger(path)
+        return code & 0xFF != sqlite3.SQLITE_NOTADB
     except (OSError, ValueError):
         return True
     return True
-
-
-def _holds_records(path: Path) -> bool:
-    """Whether a file that is no database of SQLite is one of DuckDB, or Parquet by others."""
-    try:
-        with GATE, path.open("rb") as stream:
-            start = stream.read(_START)
-            stream.seek(max(0, path.stat().st_size - _END))
-            end = stream.read(_END)
-    except OSError:
-        return True
-    return start[8:12] == _DUCKDB or (start.startswith(_PARQUET) and MARK not in end)
-
-
-def _starts_like_a_ledger(path: Path) -> bool:
-    """Whether three of five bytes that all ledgers have in common are there.
-
-    No operation on a ledger goes on in this process meanwhile, whose locks would be dropped.
-    """
-    try:
-        with GATE, path.open("rb") as stream:
-            start = stream.read(_START)
-    except OSError:
-        return True
-    same = sum(
-        start[at : at + 1] == bytes([byte])
-        for first, part in _IN_ALL_LEDGERS
-        for at, byte in enumerate(part, first)
-    )
-    return 5 * same >= 3 * sum(len(part) for _, part in _IN_ALL_LEDGERS)
 
 
 def _take(draft: Path, target: Path, data: bytes) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
+from shoal.files.own import MARK
 
 if TYPE_CHECKING:
     import os
@@ -100,7 +101,7 @@ def _parquet(table: pa.Table) -> bytes:
     from pyarrow import parquet
 
     stream, known = io.BytesIO(), table.schema.metadata or {}
-    parquet.write_table(table.replace_schema_metadata({**known, files.MARK: b"table"}), stream)
+    parquet.write_table(table.replace_schema_metadata({**known, MARK: b"table"}), stream)
     return stream.getvalue()
 
 

@@ -17,6 +17,7 @@ from shoal.cells.simulation.compare import Comparison
 from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError, MissingPartError
 from shoal.files import outputs
+from shoal.files.own import MARK
 from shoal.pictures import frontier, trials
 from shoal.privacy.displayed_loss import show
 from shoal.trials.forecast import TrialPlan
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ENDINGS = (".png", ".svg", ".pdf")
+_MAKER = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
+_ENDINGS = tuple(f".{kind}" for kind in _MAKER)
 _COLOURS = ("#1f6f8b", "#7a5195", "#2a9d8f", "#8d99ae")
 _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 
@@ -71,7 +73,9 @@ def picture(
         )
     outputs.keep_inputs(path, {"records": _origin(subject)})
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=150, format=Path(path).suffix[1:].lower())
+    kind = Path(path).suffix[1:].lower()
+    # By its mark an output is told from other pictures, which are never replaced.
+    figure.savefig(drawn, dpi=150, format=kind, metadata={_MAKER[kind]: MARK.decode()})
     files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
 
 
