@@ -259,3 +259,19 @@ def test_the_threshold_of_sums_counts_as_noise() -> None:
     occupancy = shoal.Occupancy.from_counts([0, 1], ["a", "a"], [100, 100])
     with pytest.raises(InputError, match="without a single cell"):
         shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv")
+
+
+def test_a_typical_interval_is_never_a_point_at_the_bounds() -> None:
+    """G-TYPICAL: an estimate far outside the bounds has the certified interval, not an end."""
+    values = np.full(40, 48.0)
+    found = [
+        mean.baseline(
+            values, np.arange(40), bounds=(0, 100), epsilon=0.02, noise=shoal.Simulated(seed)
+        )
+        for seed in range(200)
+    ]
+    wide = [each.typical_interval[1] - each.typical_interval[0] for each in found]
+    assert min(wide) > 0
+    covered = [each.typical_interval[0] <= 48 <= each.typical_interval[1] for each in found]
+    # 166 of 200 or fewer have a chance below 1e-9 if each has 95%.
+    assert sum(covered) > 166

@@ -158,7 +158,6 @@ def _with(option: str, value: str) -> list[str]:
         (_with("--outcome", "holes"), "missing or infinite outcomes"),
         (_with("--space", "fog"), "a space 'fog'"),
         (_with("--space", "counts:3:1"), "levels"),
-        (_with("--space", "ordinal:a,b"), "outcomes of another kind"),
         (_with("--epsilon", "0"), "epsilon is"),
         (_with("--epsilon", "much"), "epsilon is"),
         (_with("--epsilon", "10"), "what is left"),

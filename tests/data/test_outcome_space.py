@@ -89,11 +89,10 @@ def test_kinds_of_outcomes() -> None:
 @pytest.mark.parametrize("outcomes", [["secret"], [[1, 2]], [{"a": 1}], ["1", 2]])
 def test_other_kinds_are_refused_without_showing_them(outcomes: list[object]) -> None:
     """G-CANARY: the message says what is allowed and nothing of what was there."""
-    for space in (Space.binary(), Space.ordinal(["no", "yes"])):
-        with pytest.raises(DataError) as caught:
-            space.numbers(outcomes)
-        assert "secret" not in str(caught.value)
-        assert caught.value.__cause__ is None
+    with pytest.raises(DataError) as caught:
+        Space.binary().numbers(outcomes)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +14,6 @@ from shoal import documents, unbiased
 from shoal.documents.strict_json import plain, strict
 from shoal.errors import DocumentError
 from tests.support import flights
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("text", [b'{"a":-0.0}', b"[-0.0,1]", b"[[-0.0]]", b"[-0]", b"[1,-0.0]"])
@@ -35,12 +32,15 @@ def test_a_file_that_never_gives_anything_is_refused(monkeypatch: pytest.MonkeyP
             # What a read that would wait gives.
             return None  # type: ignore[return-value]
 
+        def fileno(self) -> int:
+            return regular.fileno()
+
     def opened(handle: int, _mode: str) -> Waiting:
         os.close(handle)
         return Waiting()
 
     monkeypatch.setattr(os, "fdopen", opened)
-    with pytest.raises(DocumentError, match="no data"):
+    with Path(__file__).open("rb") as regular, pytest.raises(DocumentError, match="no data"):
         documents.read_bytes(__file__, "plan")
 
 

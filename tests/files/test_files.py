@@ -65,12 +65,16 @@ def test_every_call_that_writes_keeps_what_is_there(tmp_path: Path) -> None:
         assert made
         with pytest.raises(DocumentError, match="there is a file"):
             write(place)
-        place.write_bytes(b"old")
         with pytest.raises(DocumentError, match="there is a file"):
             write(str(place))
-        assert place.read_bytes() == b"old"
+        assert place.read_bytes() == made
         write(place, overwrite=True)
         assert len(place.read_bytes()) > 3
+        place.write_bytes(b"old")
+        for overwrite in (False, True):
+            with pytest.raises(DocumentError, match=r"there is a file|shoal did not make"):
+                write(place, overwrite=overwrite)
+        assert place.read_bytes() == b"old"
         place.unlink()
         shoal.Ledger.create(place, epsilon=1)
         book = place.read_bytes()
@@ -118,7 +122,8 @@ def test_file_systems_without_hard_links(
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """G-OUTPUTS: no part of a file, and the old one as it was."""
-    (tmp_path / "old.json").write_bytes(b"old")
+    old = b'{"schema":"shoal.plan/3"}'
+    (tmp_path / "old.json").write_bytes(old)
 
     def full(_handle: int, _data: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -128,7 +133,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(DocumentError, match="No space left"):
             files.write_bytes(tmp_path / name, b"new", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["old.json"]
-    assert (tmp_path / "old.json").read_bytes() == b"old"
+    assert (tmp_path / "old.json").read_bytes() == old
 
 
 def test_databases_are_told_from_other_files(tmp_path: Path) -> None:
@@ -162,13 +167,57 @@ def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int
     assert path.read_bytes() == data
 
 
-@pytest.mark.parametrize("data", [b"a" * 68 + b"Shoal Creek," * 9, bytes(4096), b"SQLite format 3"])
-def test_other_files_are_replaced(tmp_path: Path, data: bytes) -> None:
-    """G-OUTPUTS: words that ledgers hold, too, and zeros, make no ledger."""
-    path = tmp_path / "a.csv"
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("pupils.csv", b"pupil,arm,outcome\n1,a,3\n"),
+        ("feb.csv", b"user,cell,value,low,high\n1,2,3,4,5\n"),
+        ("notes.md", b"# What shoal wrote\n"),
+        ("zeros", bytes(4096)),
+        ("other.json", b'{"schema":"another/1"}'),
+        ("rows.json", b'[\n {"statistic": "mean", "value": 3}\n]'),
+        ("photo.png", b"\x89PNG\r\n" + bytes(99)),
+        ("cut", b"SQLite format 3"),
+    ],
+)
+def test_a_file_of_somebody_else_is_kept(tmp_path: Path, name: str, data: bytes) -> None:
+    """G-OUTPUTS: what shoal did not make is never replaced, forced or not."""
+    path = tmp_path / name
     path.write_bytes(data)
+    with pytest.raises(DocumentError, match="shoal did not make"):
+        files.write_bytes(path, b"new", overwrite=True)
+    assert path.read_bytes() == data
+
+
+def test_an_empty_file_is_replaced(tmp_path: Path) -> None:
+    """Nothing is lost with it."""
+    path = tmp_path / "a.csv"
+    path.touch()
     files.write_bytes(path, b"new", overwrite=True)
     assert path.read_bytes() == b"new"
+
+
+def test_a_large_document_is_known_by_its_schema(tmp_path: Path) -> None:
+    """G-OUTPUTS: wherever in a large file of one line its name stands."""
+    path = tmp_path / "a.json"
+    for before in (2**20 - 5, 3 * 2**20):
+        data = b'{"cells":"' + b"x" * before + b'","schema":"shoal.occupancy/1","user":"'
+        path.write_bytes(data + b"y" * 2**18 + b'"}')
+        files.write_bytes(path, b"", overwrite=True)
+        assert path.read_bytes() == b""
+
+
+@pytest.mark.skipif(not Path("/dev").is_dir(), reason="no folder of devices")
+def test_a_link_to_a_device_is_kept(tmp_path: Path) -> None:
+    """G-OUTPUTS: `/dev/stdout` may lead to a regular file; what is replaced would be the link."""
+    (tmp_path / "made.json").touch()
+    with (tmp_path / "made.json").open("wb") as stream:
+        link = tmp_path / "stdout"
+        link.symlink_to(f"/proc/self/fd/{stream.fileno()}")
+        for place in (link, f"/dev/fd/{stream.fileno()}"):
+            with pytest.raises(DocumentError, match="no regular file"):
+                files.write_bytes(place, b"new", overwrite=True)
+    assert link.is_symlink()
 
 
 def test_a_ledger_that_appears_meanwhile_is_kept(
@@ -226,7 +275,7 @@ def test_records_are_never_replaced(tmp_path: Path) -> None:
     base.close()
     for name in ("a.parquet", "b.duckdb"):
         before = (tmp_path / name).read_bytes()
-        with pytest.raises(DocumentError, match="a file of records is never replaced"):
+        with pytest.raises(DocumentError, match="other files are never replaced"):
             files.write_bytes(tmp_path / name, b"new", overwrite=True)
         assert (tmp_path / name).read_bytes() == before
 

@@ -133,6 +133,22 @@ def test_counts_of_users_and_a_bias_that_is_kept() -> None:
     assert found.users == 1500
 
 
+@pytest.mark.parametrize("cap", [None, 3])
+def test_the_table_is_of_the_weights_that_were_asked_for(cap: int | None) -> None:
+    """G-ERROR: what is compared is what would be released, with weighted users too."""
+    counts = [1] * 900 + [50] * 20
+    found = advice(n=counts, weights="counts", cap=cap, bias=1.0, publish_values=True)
+    assert (
+        found["clipped_mean"].rmse_bound
+        > 1.05 * advice(n=counts, bias=1.0)["clipped_mean"].rmse_bound
+    )
+    for option in found.options:
+        assert option.plan is not None
+        assert option.plan.request.weights == "counts"
+        assert option.plan.request.cap == cap
+        assert option.rmse_bound == option.plan.rmse_bound
+
+
 def test_tables_texts_and_documents_agree() -> None:
     """The same order and numbers everywhere."""
     found = advice(releases=9)

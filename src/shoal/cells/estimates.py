@@ -151,7 +151,7 @@ class Numbers:
         that and the noise's quantile share the chance of a miss. Where users count in parts of a
         selected range, the assumption is that the range holds their means: then the estimate is
         off by at most half of what is missing. Never wider than `intervals`; the same for other
-        statistics.
+        statistics, and where all of the interval would lie outside the bounds.
 
         Raises:
             InputError: confidence is not a probability strictly between 0 and 1.
@@ -169,9 +169,12 @@ class Numbers:
         bounds, noise = self.plan.bounds, self.noise_scale * self._quantile(miss)
         half = noise + (off + self._rounding) * self.plan.width
         near = np.clip(self.unclamped, bounds.lo, bounds.hi)
+        lower, upper = self.unclamped - half, self.unclamped + half
+        # An estimate so far outside says that the assumption or the noise is unusual.
+        outside = (upper <= bounds.lo) | (lower >= bounds.hi)
         return (
-            np.minimum(np.maximum(low, self.unclamped - half), near),
-            np.maximum(np.minimum(high, self.unclamped + half), near),
+            np.where(outside, low, np.minimum(np.maximum(low, lower), near)),
+            np.where(outside, high, np.maximum(np.minimum(high, upper), near)),
         )
 
     def unshrunk(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -85,7 +85,8 @@ class Plan(PlanFacts):
                 is a simulation.
             name: What the release is of, such as a period: another name draws, and costs, again.
                 Needed when the ledger holds a release of this plan.
-            again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+            again: Deliver what is recorded: by its name, without one the unnamed or only one;
+                never draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
             privacy_unit: What a user is, in a word; by default the user column's name. Say the
                 ledger's word if this file calls the same users otherwise (G-UNIT).

@@ -41,7 +41,7 @@ Again = Annotated[
     bool,
     typer.Option(
         "--again",
-        help="Deliver the recorded release, by its name or as the only one; never charge.",
+        help="Deliver what is recorded, without --name the unnamed or only one; never charge.",
     ),
 ]
 PrivacyUnitName = Annotated[

@@ -217,7 +217,11 @@ def release(
 
 def _told(done: PrivateTrial, confidence: float) -> str:
     # Said whether there are any or not: that is private.
-    moved = "outcomes outside the space are moved to its nearest level"
+    moved = (
+        "texts that are no label count as the first level"
+        if done.space.labels
+        else "outcomes outside the space are moved to its nearest level"
+    )
     return "\n".join([moved, done.reason, *map(str, done.effects(confidence))])
 
 

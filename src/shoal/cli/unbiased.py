@@ -132,6 +132,8 @@ def plan(
         bias=bias,
         releases=releases,
         publish_values=publish_values,
+        weights=str(weights),
+        cap=cap,
     )
     made: UnbiasedPlan | None = None
     if method is not None or output is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +27,16 @@ _LARGEST, _SMALLEST, _NARROWEST = 1e50, 1e-50, 1e-9
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+# Of pandas, which has its own words for what is missing.
+_ABSENT = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True)
 class Space:
     """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
 
+    A text that is no label counts as the first level: to refuse it would tell of one outcome.
     An outcome on a level stays there. Between two levels, `random` rounding goes up with the
     probability that keeps the mean (no bias, at most a quarter of the squared gap more variance),
     and `nearest` moves each outcome by at most half a gap, which bounds the bias of every mean.
@@ -142,13 +147,11 @@ class Space:
         """Outcomes as numbers, NaN where one is missing. Private.
 
         Raises:
-            DataError: Not one column of numbers, booleans, or known labels; Python objects, unless
-                they are labels.
+            DataError: Not one column of numbers or booleans, or of texts if levels have labels;
+                Python objects, unless they are labels.
 
         Guarantees: G-CELLWISE.
         """
-        import pyarrow as pa
-
         from shoal.checks.floats import floats, floats_of, listed
 
         if untyped(outcomes) and self.labels is None:
@@ -159,12 +162,12 @@ class Space:
             )
         try:
             plain = listed(outcomes)
-            if plain and self.labels is None:
-                return floats_of(outcomes)
-            array = _in_arrow(outcomes, texts=plain or untyped(outcomes))
             if self.labels is not None:
-                return self._labelled(array.cast(pa.string()))
-            found = floats(array)
+                objects = plain or untyped(outcomes)
+                return self._labelled(_in_arrow(_texts(outcomes) if objects else outcomes))
+            if plain:
+                return floats_of(outcomes)
+            found = floats(_in_arrow(outcomes))
         except Exception:  # noqa: BLE001
             # The text of the engine's error may hold an outcome.
             found = None
@@ -212,11 +215,17 @@ class Space:
         import pyarrow.compute as pc
 
         labels = pa.array(list(self.labels or ()), pa.string())
+        if not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
+            # Whole numbers are labels where all labels are: the types decide, no outcome does.
+            whole = all(_WHOLE.fullmatch(label) for label in self.labels or ())
+            if not (whole and pa.types.is_integer(array.type)):
+                raise TypeError
+        array = array.cast(pa.string())
         place: Any = pc.index_in(array, value_set=labels)
-        if place.null_count != array.null_count:
-            raise _bad_outcomes(labelled=True)
-        codes = place.fill_null(len(labels)).to_numpy(zero_copy_only=False)
-        return np.asarray(np.append(self.array, np.nan)[codes])
+        codes = place.fill_null(0).to_numpy(zero_copy_only=False)
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        # A text that is no label counts as the first: an error would tell of one outcome.
+        return np.where(missing, np.nan, self.array[codes])
 
     def _check_labels(self) -> None:
         if self.labels is None:
@@ -234,13 +243,29 @@ class Space:
             )
 
 
-def _in_arrow(outcomes: Any, *, texts: bool) -> Any:  # noqa: ANN401
-    """Outcomes as an array of Arrow, of the type that they have; of objects each is a text."""
+def _texts(outcomes: Any) -> list[str | None]:  # noqa: ANN401
+    """Objects as texts, one by one: what is none is no label, and None and NaN are missing."""
+    if not hasattr(outcomes, "__len__"):
+        # It may never end.
+        raise TypeError
+    return list(map(_text, outcomes))
+
+
+def _text(outcome: object) -> str | None:
+    if isinstance(outcome, str):
+        return outcome
+    missing = isinstance(outcome, float) and math.isnan(outcome)
+    return None if outcome is None or missing or type(outcome).__name__ in _ABSENT else ""
+
+
+def _in_arrow(outcomes: Any) -> Any:  # noqa: ANN401
+    """Outcomes as an array of Arrow, of the type that they have; texts of Python as texts."""
     import pyarrow as pa
 
     array = outcomes
     if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
-        array = pa.array(outcomes, type=pa.string() if texts else None, from_pandas=True)
+        kind = pa.string() if isinstance(outcomes, list) else None
+        array = pa.array(outcomes, type=kind, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
@@ -282,6 +307,8 @@ def _bad_levels(got: str) -> InputError:
 def _bad_outcomes(labelled: bool) -> DataError:  # noqa: FBT001
     return DataError(
         "outcomes of another kind",
-        "one of the space's labels in every row" if labelled else "one number in every row",
+        "a text in every row, or a whole number if all labels are"
+        if labelled
+        else "one number in every row",
         "convert the outcomes, or give another space",
     )

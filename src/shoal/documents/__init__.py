@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from shoal import checks
 from shoal.documents.json_schema import fits
+from shoal.documents.opened import opened
 from shoal.documents.packed import pack_integers, unpack_integers
 from shoal.documents.strict_json import MOST_BYTES, Document, canonical_bytes, plain, strict
 from shoal.errors import DocumentError, InputError
@@ -103,14 +104,10 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
 
 
 def _contents(path: str) -> bytes:
-    # Opening a pipe for reading waits for a writer unless it is told not to.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, flags)
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-        os.close(handle)
-        raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
-    with os.fdopen(handle, "rb") as stream:
+    with opened(path) as stream:
+        found = os.fstat(stream.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+            raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
         data: bytes | None = stream.read(MOST_BYTES + 1)
     if data is None or len(data) > MOST_BYTES:
         # Some files of the system wait, or never end, and say that they are regular ones.

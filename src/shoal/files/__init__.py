@@ -20,6 +20,7 @@ LEDGER_PARTS = ("-journal", "-wal", "-shm")
 PARTS = (*LEDGER_PARTS, ".wal")
 # Of a name: file systems take 255 bytes, and a draft has a longer one.
 _LONGEST = 230
+_DEVICES, _MOST_LINKS = ("/dev/", "/proc/"), 40
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -117,7 +118,7 @@ def check_free(target: Path, *, overwrite: bool) -> None:
     """
     if not os.path.lexists(target):
         return
-    if target.exists() and not target.is_file():
+    if _leads_to_a_device(target) or (target.exists() and not target.is_file()):
         raise DocumentError(
             f"{os.fspath(target)!r} is no regular file", "a file or a new name", "choose another"
         )
@@ -129,6 +130,18 @@ def check_free(target: Path, *, overwrite: bool) -> None:
             "an earlier output: records, ledgers and other files are never replaced, forced or not",
             "choose another name, or remove the file yourself",
         )
+
+
+def _leads_to_a_device(target: Path) -> bool:
+    """Whether a path, or a link on its way, lies where the system keeps its devices."""
+    path = os.path.abspath(target)  # noqa: PTH100  follows no link
+    for _ in range(_MOST_LINKS):
+        if path.startswith(_DEVICES):
+            return True
+        if not os.path.islink(path):  # noqa: PTH114
+            return False
+        path = os.path.join(os.path.dirname(path), os.readlink(path))  # noqa: PTH115, PTH118, PTH120
+    return True
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

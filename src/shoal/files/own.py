@@ -10,7 +10,7 @@ import csv
 import re
 from typing import TYPE_CHECKING
 
-from shoal.files.fork_gate import GATE
+from shoal.documents.opened import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def is_own(path: Path) -> bool:
         False
     """
     try:
-        with GATE, path.open("rb") as stream:
+        with opened(path) as stream:
             start = stream.read(_END)
             stream.seek(max(0, path.stat().st_size - _END))
             if not start or MARK in start or MARK in stream.read(_END):

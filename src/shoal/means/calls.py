@@ -31,7 +31,8 @@ class Options(TypedDict, total=False):
         source: Public description of the records, kept in plan and manifest.
         ledger: The data set's ledger, or its path; without one nobody keeps the books.
         name: What the release is of, such as a period; tells releases of the same plan apart.
-        again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+        again: Deliver what is recorded: by its name, without one the unnamed or only one;
+            never draw or charge.
         noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
         confidence: Of the interval; 0.95 unless given.
         values_name: What the values are called; needed with a ledger.

@@ -56,7 +56,8 @@ class UnbiasedPlan(UnbiasedFacts):
             ledger: The data set's ledger, or its path.
             name: What the release is of, such as a period: another name draws, and costs, again.
                 Needed when the ledger holds a release of this plan.
-            again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+            again: Deliver what is recorded: by its name, without one the unnamed or only one;
+                never draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval.
             values_name: What the values are called, needed with a ledger: two kinds of values of

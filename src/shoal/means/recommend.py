@@ -11,13 +11,14 @@ from shoal.errors import InputError
 from shoal.means.estimators.clipped import check_interval
 from shoal.means.options import CLIPPED, PUBLISHES, RESIDUAL, SAMPLED, SYMMETRIC, Option
 from shoal.means.plan import plan
-from shoal.means.request import PUBLISHING, counts_of
+from shoal.means.request import PUBLISHING, Request, counts_of
 from shoal.privacy.budget import Budget, check_epsilon, text
 from shoal.theory import clipping
 from shoal.theory.trilemma import trilemma
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -134,6 +135,8 @@ def recommend(
     bias: float | None = None,
     releases: int = 1,
     publish_values: bool = False,
+    weights: str = "equal",
+    cap: int | None = None,
 ) -> Recommendation:
     """Compare the certificates of all estimators, before any value is read; nothing is spent.
 
@@ -156,6 +159,8 @@ def recommend(
         bias: Most bias that is accepted, in the value's unit; any if not said.
         releases: How many such releases will be averaged.
         publish_values: Whether sampled users' values may be published.
+        weights: `equal`, or `counts`: in proportion to a user's records.
+        cap: Largest weight with `counts`.
 
     Raises:
         InputError: An argument that is not usable.
@@ -173,7 +178,8 @@ def recommend(
     budget = Budget.of(epsilon, delta)
     _check(budget, bias, releases, publish_values)
     ends = None if interval is None else check_interval(interval)
-    wish: dict[str, Any] = {"counts": counts, "moment": moments}
+    heaviest = Request(CLIPPED, counts, moments, budget, weights=weights, cap=cap).weighed().share
+    wish: dict[str, Any] = {"counts": counts, "moment": moments, "weights": weights, "cap": cap}
     parts: dict[str, dict[str, Any]] = {
         CLIPPED: {"epsilon": budget.epsilon, "interval": ends},
         SAMPLED: {"delta": budget.delta, "interval": ends, "publish_values": True},
@@ -183,7 +189,7 @@ def recommend(
     parts[RESIDUAL]["publish_values"] = True
     if ends is not None and bias != 0 and budget.epsilon > 0:
         parts[CLIPPED]["bias"] = best_bias(
-            len(counts), budget.epsilon, moments, ends, most=bias, releases=releases
+            1 / heaviest, budget.epsilon, moments, ends, most=bias, releases=releases
         )
     found = [
         _option(method, {**wish, **own}, releases, allowed=publish_values)
@@ -194,7 +200,7 @@ def recommend(
 
 
 def best_bias(
-    users: int,
+    users: int | Fraction,
     epsilon: Amount,
     moments: Moments,
     interval: tuple[float, float],
@@ -208,7 +214,7 @@ def best_bias(
     B the bound `clipping.one_sided`.
 
     Args:
-        users: Of each release, n.
+        users: Of each release, n; of weighted ones, as many as are as heavy as the heaviest.
         epsilon: Of each release.
         moments: Public bounds.
         interval: Of the mean, of width W.
@@ -259,7 +265,7 @@ def _option(method: str, wish: Mapping[str, Any], releases: int, *, allowed: boo
     try:
         made = plan(method, **wish)
     except InputError as error:
-        return Option(method, None, f"cannot be planned: {error.got}")
+        return Option(method, None, f"cannot be planned: {error.got}; {error.todo}")
     consent = allowed or method not in PUBLISHING
     refusal = f"publishes {PUBLISHES[method]}, so only with publish_values=True"
     return Option(

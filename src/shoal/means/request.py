@@ -173,6 +173,12 @@ def _check_losses(method: str, budget: Budget) -> None:
 
 
 def _check_bias(bias: object) -> None:
+    if bias is None:
+        raise InputError(
+            "a clipped mean without a bias budget",
+            "the most bias that is accepted, above 0, in the value's unit",
+            "give for example bias=0.1 (--bias 0.1), or ask recommend (`shoal unbiased plan`)",
+        )
     checks.number(bias, "bias", above=0, below=_MOST_FARTHEST, example=0.1)
 
 

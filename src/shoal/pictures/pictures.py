@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import checks, files
 from shoal.cells.frontier.frontier import Frontier
-from shoal.cells.plan import Plan
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.simulation.compare import Comparison
 from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError, MissingPartError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from shoal.cells.plan import Plan
+
 _MAKER = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 _ENDINGS = tuple(f".{kind}" for kind in _MAKER)
 _COLOURS = ("#1f6f8b", "#7a5195", "#2a9d8f", "#8d99ae")
@@ -34,7 +36,7 @@ _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 
 
 def picture(
-    subject: Occupancy | Plan | Comparison | Frontier[Plan] | TrialPlan | PrivateTrial,
+    subject: Occupancy | PlanFacts | Comparison | Frontier[Plan] | TrialPlan | PrivateTrial,
     path: str | os.PathLike[str],
     *,
     overwrite: bool = False,
@@ -55,7 +57,7 @@ def picture(
     path = check_picture(path)
     if isinstance(subject, Occupancy):
         figure = _occupancy(subject)
-    elif isinstance(subject, Plan):
+    elif isinstance(subject, PlanFacts):
         figure = _plan(subject)
     elif isinstance(subject, Comparison):
         figure = _comparison(subject)
@@ -85,7 +87,7 @@ def _origin(subject: object) -> str | None:
         subject = next((each.plan for each in subject.points), None)
     if isinstance(subject, Comparison):
         subject = next((row.plan for row in subject.simulation.rows), None)
-    occupancy = subject.occupancy if isinstance(subject, Plan) else subject
+    occupancy = subject.occupancy if isinstance(subject, PlanFacts) else subject
     return occupancy.origin if isinstance(occupancy, Occupancy) else None
 
 
@@ -149,7 +151,7 @@ def _ranked(axis: Axes, values: np.ndarray, label: str, rank: str) -> None:
     axis.set(yscale="log", xscale="log", xlabel=rank, ylabel=label)
 
 
-def _plan(plan: Plan) -> Figure:
+def _plan(plan: PlanFacts) -> Figure:
     if not plan.certified:
         return _selecting(plan)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: worst-case error of each cell"
@@ -176,7 +178,7 @@ def _plan(plan: Plan) -> Figure:
     return figure
 
 
-def _selecting(plan: Plan) -> Figure:
+def _selecting(plan: PlanFacts) -> Figure:
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: noise of each cell"
     figure, (axis,) = _new(title, 1)
     figure.set_size_inches(7, 4)

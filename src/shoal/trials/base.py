@@ -40,7 +40,8 @@ class Options(TypedDict, total=False):
         ledger: Records result and charge before anything is delivered.
         name: What the release is of, such as a period: another name draws, and costs, again.
             Needed when the ledger holds a release of this question.
-        again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+        again: Deliver what is recorded: by its name, without one the unnamed or only one;
+                never draw or charge.
         privacy_unit: What a unit is, in a word such as "person"; needed with a ledger and `unit`.
             Without both each row is protected by itself; a ledger that has no unit yet wants that
             said: "each row". A ledger adds up losses of one unit.

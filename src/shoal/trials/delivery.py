@@ -37,7 +37,8 @@ def deliver_trial(
         draw: Reads the outcomes and gives what leaves the mechanism.
         ledger: Where result and charge are recorded; without one nothing is.
         said: Whether anybody said what the question's unit is.
-        again: Deliver what is recorded, by its name or as the only one; never draw or charge.
+        again: Deliver what is recorded: by its name, without one the unnamed or only one;
+            never draw or charge.
         noise: A marked simulation, which touches no ledger.
 
     Raises:

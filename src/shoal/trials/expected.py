@@ -78,7 +78,10 @@ class Expected:
             rate: Share of outcomes on the upper level, above 0 and below 1.
             between: Share of the variance rate (1 - rate) that is between clusters.
         """
-        share = checks.number(rate, "rate", above=0, below=1, example=0.2)
+        share = checks.number(
+            rate, "a mean without a standard deviation (sd, --sd), which is a rate,", above=0,
+            below=1, example=0.2,
+        )  # fmt: skip
         return cls(share, math.sqrt(share * (1 - share)), between, "binary")
 
     def kinds(self, space: Space) -> Kinds:

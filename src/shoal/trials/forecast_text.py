@@ -60,7 +60,10 @@ def _notes(plan: ForecastFacts) -> Iterator[str]:
         f"detectable: told from 0 by a {100 * plan.confidence:.4g}% interval with probability "
         f"{plan.power:.4g}"
     )
-    yield "outcomes outside the space are moved to its nearest level"
+    if plan.space.labels:
+        yield "texts that are no label count as the first level"
+    else:
+        yield "outcomes outside the space are moved to its nearest level"
     yield f"recommended for outcomes of units: {best.mechanism}"
     yield best.reason
     alike = [

@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from shoal.documents.fork_gate import GATE
 from shoal.errors import LedgerError, raise_alone
-from shoal.files.fork_gate import GATE
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
 from shoal.privacy.ledger.hash_chain import (
     APPLICATION_ID,

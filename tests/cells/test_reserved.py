@@ -1,0 +1,25 @@
+"""Cell columns keep out of the names that tables of results have."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.data.records import RESERVED
+from shoal.errors import InputError
+from tests.support import flights
+
+
+def test_no_column_of_a_result_can_be_a_cell_column() -> None:
+    """G-REFUSE: what tables of results add is refused as a cell's column, before a charge."""
+    records = flights.records()
+    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    cells = set(plan.occupancy.cells.column_names)
+    added = (set(release.table().column_names) | set(release.borrow().column_names)) - cells
+    assert added <= RESERVED
+    for name in sorted(added):
+        table = pa.table({"who": ["a"], "x": [1.0], name: ["k"]})
+        with pytest.raises(InputError, match="cell columns named"):
+            shoal.Records(table, user="who", value="x", bounds=(0, 9), cell=name)
