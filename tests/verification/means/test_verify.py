@@ -82,6 +82,8 @@ def test_true_manifests_hold(kind: str, weights: Document) -> None:
     verdict = verify(documents.parse(documents.canonical_bytes(found), "shoal.unbiased/1", "x"))
     assert verdict.holds, str(verdict)
     assert len(verdict.checks) == 10
+    said = any("as likely above their mean as below" in each for each in verdict.unverified)
+    assert said == (found["plan"]["method"] == "symmetric_mean")
 
 
 @pytest.mark.parametrize("kind", WISHES)

@@ -81,9 +81,16 @@ def verify(manifest: documents.Document) -> Verdict:
         shoal.errors.DocumentError: manifest is not of the schema shoal.unbiased/1; ...
     """
     documents.check_schema(manifest, (SCHEMA,), "manifest")
-    return checked(_checks, manifest, _UNVERIFIED)
+    verdict = checked(_checks, manifest, _UNVERIFIED)
+    if manifest["plan"]["method"] != SYMMETRIC:
+        return verdict
+    return Verdict(verdict.checks, (*verdict.unverified, _SYMMETRY))
 
 
+_SYMMETRY = (
+    "that values are as likely above their mean as below, at every distance: the bias is 0 and the"
+    " interval holds only then"
+)
 _UNVERIFIED = (
     (
         "that users are independent and their values keep the moments: the certificates rest on it,"
