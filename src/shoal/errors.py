@@ -38,8 +38,18 @@ def one_line(text: str, most: int = _LONGEST) -> str:
         ('a b\\x00', 'xxx ...')
     """
     line = " ".join(text[: 2 * most].split())
-    plain = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+    plain = printable(line)
     return plain if len(plain) <= most else f"{plain[:most]} ..."
+
+
+def printable(text: str) -> str:
+    r"""A text in which nothing moves a reader's cursor: other characters are shown escaped.
+
+    Example:
+        >>> printable("a\nb\u202ec")
+        'a\\nb\\u202ec'
+    """
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 class InputError(ShoalError, ValueError):

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal import checks, documents
 from shoal.cells import table
 from shoal.cells.document import damaged, question_of
+from shoal.cells.document import parts as read_plan
 from shoal.cells.estimates import Numbers
 from shoal.cells.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
+from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.draw import Drawing
+from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.rules import keeps
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
@@ -23,6 +28,7 @@ from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.noise import source_of
 from shoal.privacy.privacy_unit import unit_of_column
 from shoal.release.booking import Booking, check_request, deliver, told
+from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -193,6 +199,7 @@ def carry_out(
         raise damaged()
 
     def draw() -> bytes:
+        _rehearse(plan, described, whose.unit, name, source)
         return _draw(plan, _aggregate(plan, records), described, whose.unit, name, source)
 
     if ledger is None:
@@ -254,6 +261,29 @@ def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
             "make a new plan from these records",
         )
     return described
+
+
+def _rehearse(
+    plan: PlanFacts, described: dict[str, Any], unit: PrivacyUnit, name: str, noise: Noise
+) -> None:
+    """Write the manifest with every number 0 and the whole range selected, and read it back."""
+    cells, chosen = len(plan.released), None
+    if plan.mechanism.selects != "nothing":
+        whole = np.full(cells, 1 << (plan.lattice.bits + FINE))
+        chosen = Range(np.zeros_like(whole), whole)
+    numbers = Numbers(plan, [0] * (cells * len(plan.statistics)), chosen)
+
+    def read(manifest: documents.Document) -> None:
+        read_plan(manifest["plan"])
+        table.make_table(numbers_of(plan, manifest), CONFIDENCE)
+
+    rehearse(
+        lambda: make_manifest(
+            numbers, records=described, unit=unit, name=name, simulated=noise.simulated
+        ),
+        SCHEMA,
+        read,
+    )
 
 
 def _draw(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal import checks
 from shoal.cells.shrinkage import borrow
 from shoal.cells.statistics.variance import Variance
-from shoal.errors import InputError
+from shoal.errors import InputError, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,4 +149,4 @@ def to_text(table: pa.Table, rows: int = 12) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.errors import printable
 from shoal.privacy.displayed_loss import show
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
     order = np.argsort(plan.relative_error, kind="stable")
     if len(order) > most:
         order = np.concatenate([order[: most // 2], [-1], order[len(order) - most + most // 2 :]])
-    rows = []
+    rows, labels = [], plan.occupancy.labels
     for at in order.tolist():
         if at < 0:
             left_out = len(plan.relative_scale) - most
@@ -81,7 +82,7 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
         )
         rows.append(
             (
-                f"{plan.occupancy.labels[cell]}{statistic}",
+                f"{printable(labels[cell])}{statistic}",
                 f"{plan.occupancy.users_per_cell[cell]:,}",
                 f"{plan.occupancy.totals[cell]:,}",
                 *("-" if np.isnan(number) else f"{number:.3g}" for number in numbers),
@@ -131,10 +132,11 @@ def _left_out(plan: PlanFacts) -> Iterator[str]:
     if worthless:
         better = "the midpoint errs by no more" if plan.certified else "noise hides the range"
         yield f"{worthless} released cells are worthless: {better}"
+    labels = plan.occupancy.labels
     for reason in ("worthless", "too few users", "too few records"):
         left_out = [at for at, status in enumerate(plan.status) if status == reason]
         if left_out:
-            names = ", ".join(plan.occupancy.labels[at] for at in left_out[:_SHOWN])
+            names = ", ".join(printable(labels[at]) for at in left_out[:_SHOWN])
             more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
             yield f"left out, {reason}: {names}{more}"
 

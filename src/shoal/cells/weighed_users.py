@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.errors import InputError
 from shoal.theory import joint
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Noise of a cell in which nobody counts: it releases a constant.
 _CONSTANT = 2.0**-12
 _BISECTIONS = 60
+_MOST_FACTOR = 2.0**200
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,12 @@ class Weighed:
         high = 1.0
         while self.loss(high) > epsilon:
             high *= 2
+            if high > _MOST_FACTOR:
+                raise InputError(
+                    "errors that no factor of the targets allows",
+                    "targets above the bias of their cells",
+                    "ask for larger errors",
+                )
         low = 0.0
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2

@@ -29,6 +29,7 @@ _MOST_ITEMS = 100_000
 # Nearer to 1, a quantile of noise is beyond floating-point numbers.
 _MOST_CONFIDENCE = 1 - 1e-12
 _MOST_FACTS = 100_000
+_FACTS, _LARGEST_FACT = (str, int, bool, type(None)), 2**63
 _SHOWN = (str, bytes, bool, int, float, complex, Fraction, Decimal, type(None))
 
 
@@ -293,6 +294,27 @@ def public_facts(value: object, name: str) -> dict[str, Any]:
         f"texts, numbers, lists and mappings of at most {_MOST_FACTS} characters",
         f"leave {name} out",
     )
+
+
+def plain_facts(value: object, name: str) -> dict[str, Any]:
+    """The same where a schema wants one fact a name: no lists, no mappings, no fractions.
+
+    Raises:
+        InputError: As `public_facts`, or a fact that is no text, whole number, truth or None.
+
+    Example:
+        >>> plain_facts({"year": 2013}, "source")
+        {'year': 2013}
+    """
+    found = public_facts(value, name)
+    for each in found.values():
+        if type(each) not in _FACTS or (type(each) is int and abs(each) >= _LARGEST_FACT):
+            raise InputError(
+                f"{name} with {shown(each)}",
+                "texts, whole numbers of less than 64 bits, truths and None",
+                "give lists and fractions as texts",
+            )
+    return found
 
 
 def path(value: object, name: str = "path") -> str:

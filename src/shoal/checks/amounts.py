@@ -13,8 +13,8 @@ import numpy as np
 from shoal.checks import shown
 from shoal.errors import InputError
 
-# Python turns integers of up to 4300 digits into text and back.
-MOST_DIGITS = 4000
+# As many as the schemas of manifests and the second opinion allow.
+MOST_DIGITS = 400
 # "1e999999999" is short to write and has a billion digits.
 _LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
 
@@ -27,7 +27,7 @@ def amount(value: object, name: str) -> Fraction:
         name: What it is called.
 
     Raises:
-        InputError: Not a number, not finite, below zero, or of more than 4000 digits.
+        InputError: Not a number, not finite, below zero, or of more than 400 digits.
 
     Example:
         >>> amount(0.1, "epsilon"), amount("1/3", "epsilon")

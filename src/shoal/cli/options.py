@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from shoal.cli import streams
+from shoal.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,7 +70,8 @@ def working(what: str) -> Iterator[None]:
 def show(text: str) -> None:
     """Print to standard output; a reader that has gone does not stop the work."""
     try:
-        typer.echo(text)
+        # Names may be of any kind, also where a text was not made for reading.
+        typer.echo("\n".join(map(printable, text.split("\n"))))
     except BrokenPipeError:
         streams.mute()
 

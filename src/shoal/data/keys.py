@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 # Two columns with this many codes in product still fit 64 bits.
 _MOST_CODES = 2**62
+# What documents hold of a column's name, and of columns that make a cell.
+LONGEST_NAME, MOST_COLUMNS = 200, 64
+_FIRST_DAY, _LAST_DAY = (
+    day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max)
+)
+_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+# In a microsecond, the least that texts of times tell apart.
+_NANOSECONDS = 1000
 # Classes before those that they are special cases of.
 _FAMILIES = (str, bool, int, datetime, date)
 
@@ -50,7 +58,39 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
         )
     if not _is_key(array.type):
         raise _bad_type(name, str(array.type))
+    if not _has_a_text(array):
+        raise DataError(
+            f"dates or times in the column {name} that have no text of their own",
+            "days of the years 1 to 9999 and times in whole microseconds",
+            "leave such rows out, or round the times",
+        )
     return array
+
+
+def is_name(name: object) -> bool:
+    r"""Whether a column may be called so: what is not read in a line has no place in a manifest.
+
+    Example:
+        >>> is_name("dest"), is_name("a\nb"), is_name("")
+        (True, False, False)
+    """
+    return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
+
+
+def _has_a_text(array: pa.Array[Any]) -> bool:
+    """Whether every date or time is one that documents can write and read back."""
+    kind = array.type
+    if not len(array) or not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
+        return True
+    times = pa.types.is_timestamp(kind)
+    whole = array.cast(pa.int64() if times else pa.int32()).to_numpy(zero_copy_only=False)
+    unit = _PER_DAY[kind.unit] if times else 1
+    # Where clocks differ by up to a day, the first and the last day have no text everywhere.
+    first, last = (1, -1) if times and kind.tz else (0, 0)
+    days = whole // unit
+    inside = int(days.min()) >= _FIRST_DAY + first and int(days.max()) <= _LAST_DAY + last
+    fine = times and kind.unit == "ns"
+    return inside and not (fine and bool((whole % _NANOSECONDS).any()))
 
 
 def as_table(cells: object) -> pa.Table:
@@ -67,6 +107,12 @@ def as_table(cells: object) -> pa.Table:
         columns = {"cell": cells}
     if not columns:
         raise DataError("no cell column", "at least one", "name the columns that make a cell")
+    if len(columns) > MOST_COLUMNS or not all(is_name(str(name)) for name in columns):
+        raise DataError(
+            "cell columns that a manifest cannot hold",
+            f"up to {MOST_COLUMNS} printable names of up to {LONGEST_NAME} characters",
+            "rename or join the columns",
+        )
     arrays = {str(name): as_array(column, str(name)) for name, column in columns.items()}
     if len({len(array) for array in arrays.values()}) != 1:
         raise DataError("cell columns of different length", "one length", "give one row a count")

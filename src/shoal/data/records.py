@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.checks.roles import check_columns
-from shoal.data import cell_rules
+from shoal.data import cell_rules, keys
 from shoal.data import occupancy as occupancies
 from shoal.data import one_pass as passing
 from shoal.data.aggregate import Aggregate
@@ -161,10 +161,12 @@ class Records:
                 "check the source, its filters and the missing rule",
             )
         passing.check_missing(found, counts, self)
-        keys = found.select([rule.name for rule in self.rules])
-        occupancy, order = occupancies.build(found.column("user").combine_chunks(), keys, counts)
+        cells = found.select([rule.name for rule in self.rules])
+        occupancy, order = occupancies.build(found.column("user").combine_chunks(), cells, counts)
         finished = {
-            rule.name: rule.finish(occupancy.cells.column(rule.name).combine_chunks())
+            rule.name: keys.as_array(
+                rule.finish(occupancy.cells.column(rule.name).combine_chunks()), rule.name
+            )
             for rule in self.rules
         }
         occupancy = replace(occupancy, cells=pa.table(finished), origin=self.place)
@@ -172,19 +174,19 @@ class Records:
         return occupancy, [found.column(name).to_numpy()[order] for name in names]
 
 
-# Manifests name user and value: what cannot be read in a line does not belong there.
-_LONGEST_NAME = 200
+# Of the text of a cell rule, and how many there may be: what a manifest can hold.
+_LONGEST_RULE, _MOST_RULES = 400, 64
 
 
 def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
     texts = all(
-        isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
-        for name in (user, value)
-    )
-    if not texts or not rules:
+        keys.is_name(name) for name in (user, value, *(rule.name for rule in rules))
+    ) and all(len(str(rule)) <= _LONGEST_RULE for rule in rules)
+    if not texts or not 0 < len(rules) <= _MOST_RULES:
         raise InputError(
             "a user, value or cell that is no column",
-            f"printable names of up to {_LONGEST_NAME} characters, and at least one cell rule",
+            f"printable names of up to {keys.LONGEST_NAME} characters, and 1 to {_MOST_RULES} cell "
+            f"rules whose texts have up to {_LONGEST_RULE} characters",
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]

@@ -199,5 +199,5 @@ def plan(
         reuse=checks.optional(reuse, checks.truth, "reuse"),
         farthest=checks.optional(farthest, checks.number, "farthest"),
     )
-    about = checks.optional(source, checks.public_facts, "source")
+    about = checks.optional(source, checks.plain_facts, "source")
     return UnbiasedPlan(request, request.estimator(), about)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from fractions import Fraction
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ import numpy as np
 from shoal import checks, documents
 from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
+from shoal.means.document import parts
 from shoal.means.estimate import SCHEMA, UnbiasedEstimate
+from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.one_value_per_user import People
 from shoal.means.request import PUBLISHING
@@ -20,13 +23,13 @@ from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import source_of
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.booking import Booking, check_request, check_text, deliver, request_of
+from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import ArrayLike
 
-    from shoal.means.estimators.base import Drawn
     from shoal.means.one_value_per_user import Users
     from shoal.means.plan_facts import UnbiasedFacts
     from shoal.privacy.ledger.ledger import Ledger
@@ -72,8 +75,11 @@ def carry_out(
         )
 
     def draw() -> bytes:
+        failed = False if plan.method == Symmetric.name else None
+        blank = _manifest(plan, Drawn(Fraction(0), failed), source, name, values_name, unit)
+        rehearse(lambda: blank, SCHEMA, lambda found: parts(found["plan"]))
         drawn = plan.estimator.release(people.value, source)
-        return _manifest(plan, drawn, source, name, values_name, unit)
+        return documents.canonical_bytes(_manifest(plan, drawn, source, name, values_name, unit))
 
     if ledger is None:
         return UnbiasedEstimate(
@@ -116,40 +122,38 @@ def _manifest(
     name: str,
     values_name: str,
     unit: PrivacyUnit,
-) -> bytes:
+) -> documents.Document:
     value, half = float(drawn.value), plan.estimator.half_interval(CONFIDENCE)
-    return documents.canonical_bytes(
-        {
-            "schema": SCHEMA,
-            "name": name,
-            "values": values_name,
-            "request": request_of(question_of(plan, values_name, unit), name),
-            "simulation": source.simulated,
-            "guarantee": {
-                "privacy": _words(plan),
-                "unit": unit.to_document(),
-                "neighbours": "values: all values of one user change, the counts are public",
-                "publishes_values": plan.method in PUBLISHING or bool(drawn.failed),
-                "epsilon": text(plan.exact_epsilon),
-                "epsilon_at_most": round_up(plan.exact_epsilon),
-                "delta": text(plan.exact_delta),
-                "delta_at_most": round_up(plan.exact_delta),
-            },
-            "plan": plan.to_document(),
-            "result": {
-                "exact": text(drawn.value),
-                "value": value,
-                "interval": [value - half, value + half],
-                "confidence": CONFIDENCE,
-                "coarse_failed": drawn.failed,
-            },
-            "versions": {
-                "shoal": version("shoal"),
-                "opendp": version("opendp"),
-                "python": platform.python_version(),
-            },
-        }
-    )
+    return {
+        "schema": SCHEMA,
+        "name": name,
+        "values": values_name,
+        "request": request_of(question_of(plan, values_name, unit), name),
+        "simulation": source.simulated,
+        "guarantee": {
+            "privacy": _words(plan),
+            "unit": unit.to_document(),
+            "neighbours": "values: all values of one user change, the counts are public",
+            "publishes_values": plan.method in PUBLISHING or bool(drawn.failed),
+            "epsilon": text(plan.exact_epsilon),
+            "epsilon_at_most": round_up(plan.exact_epsilon),
+            "delta": text(plan.exact_delta),
+            "delta_at_most": round_up(plan.exact_delta),
+        },
+        "plan": plan.to_document(),
+        "result": {
+            "exact": text(drawn.value),
+            "value": value,
+            "interval": [value - half, value + half],
+            "confidence": CONFIDENCE,
+            "coarse_failed": drawn.failed,
+        },
+        "versions": {
+            "shoal": version("shoal"),
+            "opendp": version("opendp"),
+            "python": platform.python_version(),
+        },
+    }
 
 
 def _words(plan: UnbiasedFacts) -> str:

@@ -167,8 +167,10 @@ def margin(moments: Moments, bias: float) -> float:
     short, enough = 0.0, deviation(moments) * (deviation(moments) / (4 * bias))
     if one_sided(moments, short) <= bias:
         return short
+    step = 2.0**-40
     while one_sided(moments, enough) > bias:
-        enough *= 1 + 2.0**-40
+        # Rounding takes a step or two; longer ones end wherever the bound does.
+        enough, step = enough * (1 + step), 2 * step
     while True:
         middle = (short + enough) / 2
         if not short < middle < enough:

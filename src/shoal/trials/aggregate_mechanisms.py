@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from shoal import checks
 from shoal.checks.amounts import amount
 from shoal.errors import InputError
+from shoal.privacy.noise import Simulated
 from shoal.trials import histogram, horvitz_thompson
-from shoal.trials.aggregate_release import draw_aggregate
+from shoal.trials.aggregate_release import AggregateRelease, draw_aggregate
 from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
 
@@ -22,8 +25,12 @@ if TYPE_CHECKING:
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
     from shoal.privacy.noise import Randomness
-    from shoal.trials.aggregate_release import Aggregate, AggregateRelease
+    from shoal.trials.aggregate_release import Aggregate
     from shoal.trials.request import Units
+
+
+# What a manifest holds of it.
+_LONGEST_SHARE = 90
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,13 @@ class _Prepared:
         """Noisy numbers."""
         return draw_aggregate(units, self.space, self.aggregate, noise)
 
+    def blank(self, assignment: Assignment) -> AggregateRelease:
+        """Numbers of a simulation in which everybody's outcome is the lowest level."""
+        counts = np.zeros((*assignment.sizes.shape, self.space.size), dtype=np.int64)
+        counts[:, :, 0] = assignment.sizes
+        numbers = self.aggregate.draw(counts, Simulated(0))
+        return AggregateRelease(self.space, assignment, self.aggregate, numbers)
+
 
 @dataclass(frozen=True)
 class NoisyHorvitzThompson(Mechanism):
@@ -88,10 +102,13 @@ class NoisyHorvitzThompson(Mechanism):
 
     def __post_init__(self) -> None:
         charge_of(self.epsilon)
-        if self.spread_share is not None and amount(self.spread_share, "spread_share") >= 1:
+        if self.spread_share is None:
+            return
+        share = amount(self.spread_share, "spread_share")
+        if share >= 1 or len(str(share)) > _LONGEST_SHARE:
             raise InputError(
                 f"a spread_share of {checks.shown(self.spread_share)}",
-                "0 or more and below 1",
+                f"0 or more and below 1, written in at most {_LONGEST_SHARE} characters",
                 "leave it out",
             )
 

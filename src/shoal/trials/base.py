@@ -80,6 +80,9 @@ class Prepared(Protocol):
     def draw(self, units: Units, noise: Randomness) -> Released:
         """What leaves the mechanism."""
 
+    def blank(self, assignment: Assignment) -> Released:
+        """The same with placeholders for all numbers, whatever the outcomes."""
+
 
 class Mechanism:
     """What can be prepared from public facts, and privatizes outcomes."""
@@ -154,6 +157,7 @@ def _privatize(
     return deliver_trial(
         question,
         lambda noise: prepared.draw(units, noise),
+        lambda: prepared.blank(units.assignment),
         ledger=options.get("ledger"),
         said=whose.said,
         again=options.get("again", False),

@@ -8,8 +8,9 @@ from shoal import documents
 from shoal.privacy.noise import source_of
 from shoal.privacy.privacy_unit import Whose
 from shoal.release.booking import Booking, check_request, deliver
-from shoal.trials.manifest import make_manifest
-from shoal.trials.result import PrivateTrial
+from shoal.release.rehearsal import rehearse
+from shoal.trials.manifest import CONFIDENCE, SCHEMA, make_manifest
+from shoal.trials.result import PrivateTrial, read_released
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 def deliver_trial(
     question: Question,
     draw: Callable[[Randomness], Released],
+    blank: Callable[[], Released],
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     said: bool,
@@ -35,6 +37,7 @@ def deliver_trial(
     Args:
         question: All public facts; its key is what the ledger knows the release by.
         draw: Reads the outcomes and gives what leaves the mechanism.
+        blank: Gives the same with placeholders for all numbers, from public facts alone.
         ledger: Where result and charge are recorded; without one nothing is.
         said: Whether anybody said what the question's unit is.
         again: Deliver what is recorded: by its name, without one the unnamed or only one;
@@ -51,6 +54,11 @@ def deliver_trial(
     source = source_of(noise, recorded=ledger is not None)
 
     def make() -> bytes:
+        rehearse(
+            lambda: make_manifest(question, blank(), simulated=source.simulated),
+            SCHEMA,
+            lambda found: read_released(found["question"], found["released"]).effects(CONFIDENCE),
+        )
         manifest = make_manifest(question, draw(source), simulated=source.simulated)
         return documents.canonical_bytes(manifest)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from shoal.errors import printable
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -84,8 +86,9 @@ class Effect:
         """Two lines: these units, and where they came from."""
         here, there = self.finite_population, self.super_population
         many = len(self.clusters.value) > 1
+        arm, control = printable(str(self.arm)), printable(str(self.control))
         return (
-            f"{self.arm} against {self.control}: {self.value:.6g}, {_shown(here)} for these units\n"
+            f"{arm} against {control}: {self.value:.6g}, {_shown(here)} for these units\n"
             f"{_shown(there)} for {'clusters' if many else 'units'} like these"
         )
 
@@ -114,7 +117,7 @@ class Effect:
         parts = self.clusters
         columns = parts.value.tolist(), parts.standard_error.tolist(), parts.weight.tolist()
         return "\n".join(
-            f"  {name}: {value:.6g}"
+            f"  {printable(str(name))}: {value:.6g}"
             + ("" if math.isnan(error) else f" +- {error:.3g}")
             + f", {weight:.3g} of the units"
             for name, value, error, weight in zip(parts.names, *columns, strict=True)

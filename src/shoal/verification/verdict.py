@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.errors import DocumentError, raise_alone
+from shoal.errors import DocumentError, printable, raise_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,7 +47,9 @@ class Verdict:
 
     def __str__(self) -> str:
         """One line a check, one for what cannot be checked, and the verdict."""
-        lines = [f"{'ok ' if c.holds else 'NO '} {c.claim}: {c.found}" for c in self.checks]
+        lines = [
+            f"{'ok ' if c.holds else 'NO '} {c.claim}: {printable(c.found)}" for c in self.checks
+        ]
         lines += [f"?   not verifiable: {each}" for each in self.unverified]
         verdict = "yes, every claim that can be recomputed holds" if self.holds else "NO"
         return "\n".join([*lines, verdict])

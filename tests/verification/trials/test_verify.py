@@ -419,7 +419,7 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "half an interval": (
         "units", _put(f"{FINITE}/interval", lambda old: [None, old[1]]), "intervals"
     ),
-    "another confidence": ("units", _put("confidence", 0.99), "intervals"),
+    "another confidence": ("units", _put("confidence", 0.99), UNSHAPED),
     "more weight of means": ("means", _put(f"{AGGREGATE}/weight", _add(1)), "privacy loss"),
     "more spread": ("means", _put(f"{AGGREGATE}/spread_weight", _add(1)), "privacy loss"),
     "no spread": ("means", _put(f"{AGGREGATE}/spread_weight", 0), "released numbers"),

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
+from shoal.checks.amounts import MOST_DIGITS
 from shoal.verification.strict import real, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Larger numbers than shoal ever writes would only keep the verifier busy.
-_RATIONAL = re.compile(r"(0|[1-9][0-9]{0,39})(/[1-9][0-9]{0,130})?", re.ASCII)
+_WHOLE = f"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}"
+_RATIONAL = re.compile(f"(0|{_WHOLE})(/{_WHOLE})?", re.ASCII)
 MOST_STEPS = 2**63
 # Claims printed as floats may differ from the exact value by rounding, never by more.
 TOLERANCE = 1e-9

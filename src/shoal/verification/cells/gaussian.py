@@ -17,6 +17,8 @@ MEAN_QUADRATIC = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
 LEAST_BITS = 20
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 _DIGITS, _SERIES_UP_TO, _TERMS = 60, 5, 3000
+# In lattice steps: scales have up to 2^60 of them.
+_FURTHEST = 2**80
 _LARGEST_EPSILON, _LARGEST_RHO = 10**9, 10**12
 _NEAR, _PLACES = Fraction(1, 2**70), 2**80
 # From this ratio of squared scales on, the second moment costs nothing: (5 sqrt 5 - 11)/2 < 1/11.
@@ -108,6 +110,18 @@ def ceil_root(square: Fraction) -> int:
     return root if root * root == whole else root + 1
 
 
+def doubled(high: int) -> int:
+    """Twice as far, or ArithmeticError: no noise that shoal writes is looked for beyond.
+
+    Example:
+        >>> doubled(4)
+        8
+    """
+    if high >= _FURTHEST:
+        raise ArithmeticError
+    return 2 * high
+
+
 def quantile(scale: float, beta: float) -> int:
     """Least z with P[|X| > z + 1/2] <= beta (1 - 1/(24 t^2)), by bisection on the tail itself."""
     allowed = beta * (1 - 1 / (24 * scale * scale))
@@ -117,7 +131,7 @@ def quantile(scale: float, beta: float) -> int:
 
     low, high = -1, 1
     while tail(high) > allowed:
-        high *= 2
+        high = doubled(high)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if tail(middle) > allowed else (low, middle)

@@ -166,7 +166,7 @@ def _laplace(scale: float, beta: float) -> int:
 
     low, high = -1, 1
     while tail(high) > beta:
-        high *= 2
+        high = verify_gaussian.doubled(high)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if tail(middle) > beta else (low, middle)

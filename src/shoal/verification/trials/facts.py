@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Python turns whole numbers of up to 4300 digits into text and back.
 _RATIONAL = re.compile(r"[0-9]{1,4300}(/[1-9][0-9]{0,4299})?")
+# Of every manifest: other intervals cost nothing, and are nobody's claim.
+_CONFIDENCE = 0.95
 _COLUMN = {"name", "type", "values"}
 _FEWEST, _MOST_LEVELS, _MOST_ARMS = 2, 256, 64
 # What a key may be in JSON, by the start of its type; dates and times are texts.
@@ -84,7 +86,7 @@ class Facts:
         if assignment["units"] is not None:
             rising &= _units_rise(assignment["units"], sizes)
         confidence = real(manifest["confidence"])
-        if not 0 < confidence < 1:
+        if confidence != _CONFIDENCE:
             raise ValueError
         return cls(
             levels=_levels(question["space"]),

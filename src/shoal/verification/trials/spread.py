@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 # Half of all the weight is taken for a little less, where the formula has its limit.
 _ROOM = 1e-18
 _POINTS = 4001
+# Of a quantile that is looked for: none of a probability below 1 - 1e-15 is further.
+_DOUBLINGS = 64
 # From here on Student's t is normal to 1e-9.
 _NORMAL = 1e9
 
@@ -116,6 +118,11 @@ def normal_laplace(confidence: float, normal: float, laplace: float, terms: floa
         return float(chance @ erf(x * unit / deviation)) - confidence
 
     high = 1.0
-    while excess(high) < 0:
+    for _ in range(_DOUBLINGS):
+        if excess(high) >= 0:
+            break
         high *= 2
+    else:
+        # Nearer to 1 than sums of floating-point numbers come.
+        raise ArithmeticError
     return unit * float(brentq(excess, 0.0, high, xtol=1e-13, rtol=1e-13))
