@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks, documents
@@ -14,6 +13,7 @@ from shoal.cells.estimates import Numbers
 from shoal.cells.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
 from shoal.cells.mechanisms.draw import Drawing
 from shoal.cells.rules import keeps
+from shoal.checks.frozen import cached_property
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import outputs, tables
