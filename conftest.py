@@ -71,7 +71,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401
     from importlib.resources import files
 
     folder: Path = tmp_path_factory.mktemp("page")
-    data = (files("shoal") / "data" / "flights_2013.parquet").read_bytes()
+    data = (files("shoal") / "datasets" / "flights_2013.parquet").read_bytes()
     (folder / "flights.parquet").write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -81,7 +81,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401
 pages = Sybil(
     parsers=[PythonCodeBlockParser(), ConsoleParser()],
     patterns=["*.md"],
-    excludes=["src/shoal/theory/*.md", "src/shoal/data/*.md"],
+    excludes=["src/shoal/theory/*.md", "src/shoal/datasets/*.md"],
     fixtures=["scratch"],
 )
 docstrings = Sybil(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
+
+from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

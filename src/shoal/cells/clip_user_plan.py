@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from shoal.cells.mechanisms.contributions import members
 from shoal.cells.noise_allocation import finish
 from shoal.cells.plan_facts import mechanism_of, weights_of
 from shoal.cells.queries import Bundle
+from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

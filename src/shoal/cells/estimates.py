@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.ranges import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
+from shoal.checks.frozen import cached_property
 from shoal.theory import gaussian, laplace
 
 if TYPE_CHECKING:

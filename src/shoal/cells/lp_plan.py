@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ from shoal.cells.mechanisms.optimal import PART
 from shoal.cells.plan_facts import mechanism_of, weights_of
 from shoal.cells.queries import Bundle
 from shoal.cells.weighed_users import Weighed
+from shoal.checks.frozen import cached_property
 from shoal.privacy.noise_lattice import round_scale
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from shoal.cells.mechanisms.optimal import PART
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Bundle
 from shoal.cells.statistics.variance import Variance
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
@@ -39,11 +39,13 @@ if TYPE_CHECKING:
 Status = Literal["released", "worthless", "too few users", "too few records"]
 # Means and mean squares of weighed users are kept finely enough from here on.
 FEWEST_BITS = 20
+# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
+MOST_SCALE = 2.0**100
 _NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFacts:
+class PlanFacts(Frozen):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each released cell: statistic by statistic, each in
@@ -87,6 +89,13 @@ class PlanFacts:
     def __post_init__(self) -> None:
         check_counts(self.occupancy, self.lattice)
         check_weights(self.request, self.occupancy, self.lattice)
+        # With bounds to 1e50 every number that can be drawn, and its square, is a finite float.
+        if not float(self.relative_scale.max(initial=0.0)) <= MOST_SCALE:
+            raise InputError(
+                "noise that is far wider than the range",
+                f"at most 2^{int(np.log2(MOST_SCALE))} times as wide",
+                "ask for a larger epsilon or a smaller error",
+            )
         # Without room on the lattice the noise would have to look at the number it hides.
         finest = float(self.relative_scale.min(initial=np.inf))
         finest /= self.mechanism.most_spans(self.parameters)

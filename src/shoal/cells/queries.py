@@ -8,7 +8,6 @@ one column a cell, whatever is released.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from shoal.cells.allocation_problem import Problem
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
+from shoal.checks.frozen import cached_property
 from shoal.theory import gaussian, joint, sensitivity
 
 if TYPE_CHECKING:

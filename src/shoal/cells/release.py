@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.draw import Drawing
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.rules import keeps
+from shoal.checks.frozen import cached_property
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import outputs, tables

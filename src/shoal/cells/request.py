@@ -14,6 +14,7 @@ from shoal.cells.mechanisms.catalogue import (
     settings_allowed,
 )
 from shoal.cells.statistics.catalogue import statistics as statistics_of
+from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, Budget, check_epsilon
 
@@ -35,7 +36,7 @@ MOST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(Frozen):
     """A wish: how much privacy loss or error, by which method, under which public rules.
 
     Attributes:

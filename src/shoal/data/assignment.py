@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks, documents
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError
 
@@ -25,7 +25,7 @@ _MOST_UNITS = 2**48
 
 
 @dataclass(frozen=True, eq=False)
-class Assignment:
+class Assignment(Frozen):
     """Units in groups of one cluster and one arm. All of it is public.
 
     Attributes:

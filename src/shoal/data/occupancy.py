@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
 from shoal import checks, documents
+from shoal.checks.frozen import Frozen, cached_property, exactly
 from shoal.data import keys
-from shoal.errors import DataError, DocumentError, raise_alone
+from shoal.errors import DataError, DocumentError, InputError, raise_alone
 from shoal.files import outputs
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
@@ -43,7 +43,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Occupancy:
+class Occupancy(Frozen):
     """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
 
     Users are anonymous: their rows are ordered by what they contribute (most cells first, then
@@ -69,6 +69,34 @@ class Occupancy:
     cell: NDArray[np.int64]
     count: NDArray[np.int64]
     origin: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("user", "cell", "count"):
+            object.__setattr__(self, name, exactly(getattr(self, name), np.int64, name))
+        super().__post_init__()
+        if not self._sound():
+            raise InputError(
+                "memberships that are not in the order of users and cells, or no such numbers",
+                "users 0, 1, ..., each in rising cells, every cell used, counts from 1",
+                "make it with Occupancy.from_counts",
+            )
+
+    def _sound(self) -> bool:
+        """Whether these could be sorted sparse triples; the order among users is `build`'s."""
+        user, cell, count = self.user, self.cell, self.count
+        cells = self.cells.num_rows if isinstance(self.cells, pa.Table) else 0
+        if not 0 < len(user) == len(cell) == len(count) or not 0 < cells <= len(cell):
+            return False
+        step, right = np.diff(user), np.diff(cell) > 0
+        return (
+            int(user[0]) == 0
+            and 0 <= int(step.min(initial=0)) <= int(step.max(initial=0)) <= 1
+            and bool((right | (step == 1)).all())
+            and 0 <= int(cell.min()) <= int(cell.max()) < cells
+            and bool((np.bincount(cell, minlength=cells) > 0).all())
+            and 1 <= int(count.min()) <= int(count.max()) <= _MOST_RECORDS
+            and float(count.sum(dtype=np.float64)) <= _MOST_RECORDS
+        )
 
     @classmethod
     def from_counts(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import checks
+from shoal.checks.frozen import cached_property
 from shoal.checks.roles import check_columns
 from shoal.data import cell_rules, keys
 from shoal.data import occupancy as occupancies

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 MOST_BITS = 24
 # Floating-point numbers within a tick, at least: `Lattice.rounding` counts on it.
 _SPACINGS = 2**10
-# Wider ones would overflow in sums of errors.
-_WIDEST = 1e300
+# Fourth powers of values, and noise on them, must be numbers: what cannot be written down after a
+# draw would not be charged, and whether it can would depend on the values.
+_FARTHEST = 1e50
 # Narrower bounds would make ticks per unit overflow.
 _SMALLEST = 1e-280
 
@@ -29,7 +30,7 @@ class Bounds:
     """The public range [lo, hi] of a value, in the value's unit.
 
     Raises:
-        InputError: Not two finite numbers with lo < hi.
+        InputError: Not two numbers of at most 1e50 in absolute value with lo < hi.
 
     Example:
         >>> Bounds(0, 65).width
@@ -40,9 +41,10 @@ class Bounds:
     hi: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lo", checks.number(self.lo, "the lower bound"))
-        object.__setattr__(self, "hi", checks.number(self.hi, "the upper bound"))
-        if not self.lo < self.hi or not self.hi - self.lo < _WIDEST:
+        ends = {"least": -_FARTHEST, "most": _FARTHEST}
+        object.__setattr__(self, "lo", checks.number(self.lo, "the lower bound", **ends))
+        object.__setattr__(self, "hi", checks.number(self.hi, "the upper bound", **ends))
+        if not self.lo < self.hi:
             raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
 
     @classmethod

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal import documents, files
+from shoal.checks.frozen import cached_property
 from shoal.privacy.displayed_loss import round_up
 from shoal.release.booking import told
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.checks.frozen import Frozen
 from shoal.means import document as plan_document
 from shoal.privacy.displayed_loss import round_up
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedFacts:
+class UnbiasedFacts(Frozen):
     """Public facts of one unbiased mean. Make one with `shoal.unbiased.plan`.
 
     Attributes:

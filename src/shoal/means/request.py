@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
+from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.means.estimators.calibrate import Wish, best
 from shoal.means.estimators.clipped import Clipped, check_interval
@@ -35,7 +36,7 @@ _MOST_FARTHEST = 2.0**300
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class Request(Frozen):
     """Public facts and wishes, checked.
 
     Attributes:
@@ -63,6 +64,7 @@ class Request:
     farthest: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.interval is not None:
             object.__setattr__(self, "interval", check_interval(self.interval))
 
@@ -185,8 +187,8 @@ def _check_bias(bias: object) -> None:
 def _check_farthest(farthest: object, size: float) -> None:
     if farthest is None:
         return
-    # No bin is below half a size, and values are cut off at 2^61 bins.
-    checks.number(farthest, "farthest", least=0, most=2.0**59 * size)
+    # No bin is below half a size, and values are cut off at 2^61 bins; its square is a number.
+    checks.number(farthest, "farthest", least=0, most=min(2.0**59 * size, _MOST_FARTHEST))
 
 
 def pure(method: str) -> InputError:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
+from shoal.checks.frozen import cached_property
 from shoal.errors import InputError
 from shoal.trials import student
 from shoal.trials.aggregate_lattice import (

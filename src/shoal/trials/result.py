@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
 from shoal import checks, documents, files
 from shoal.checks import check_confidence
+from shoal.checks.frozen import cached_property
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError, InputError, raise_alone

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.checks.frozen import cached_property
 from shoal.trials.aggregate_lattice import TOP, pooled, step_variance
 from shoal.trials.aggregates import Sampling
 

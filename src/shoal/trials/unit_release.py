@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import documents
+from shoal.checks.frozen import cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.errors import DocumentError
 from shoal.trials import response

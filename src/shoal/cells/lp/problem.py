@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.checks.frozen import cached_property
 from shoal.errors import InputError
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,11 @@ high - low; noise scales are relative to it, so that accounting does not depend 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.checks.frozen import cached_property
 from shoal.theory.sensitivity import OUTWARD
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.mechanisms.contributions import FINE, SHARE, add_by
+from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

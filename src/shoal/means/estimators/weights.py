@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MOST_WEIGHT = 2**30
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class Weights(Frozen):
     """Weights w_l in ascending order; the estimate is of sum_l w_l x_l / W, W their sum.
 
     For independent users of one mean it has that mean, and variance at most `squares` times theirs.
@@ -41,9 +41,11 @@ class Weights:
     number: NDArray[np.int64]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         number = self.number
         sound = (
-            number.ndim == 1
+            isinstance(number, np.ndarray)
+            and number.ndim == 1
             and number.dtype == np.int64
             and 0 < len(number) <= MOST_WEIGHT
             and int(number[0]) >= 1

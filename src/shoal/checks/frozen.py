@@ -1,0 +1,172 @@
+"""Public facts that nobody changes: arrays and mappings of frozen dataclasses are their own.
+
+A frozen dataclass keeps names from being bound anew, not what they are bound to. A plan whose noise
+could be written into after its loss was computed would be drawn with one noise and charged for
+another. Here every array becomes a view of bytes, which nobody can write into, and every mapping a
+dictionary that refuses to change; what is derived and kept is read-only too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from shoal.errors import InputError
+
+Kept = TypeVar("Kept")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that stays as it was made: JSON, copies and pickles take it as one.
+
+    Example:
+        >>> FrozenDict(cap=2) == {"cap": 2}
+        True
+    """
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("public facts of a plan do not change: make another plan")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
+        """Made anew from a plain dictionary."""
+        return FrozenDict, (dict(self),)
+
+
+class Frozen:
+    """Makes the arrays and mappings of a frozen dataclass its own, also of copies and pickles."""
+
+    def __post_init__(self) -> None:
+        """Own copies of all fields, before anything is checked."""
+        for name, value in _facts(self).items():
+            object.__setattr__(self, name, own(value))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The facts alone: what was derived from them is derived again."""
+        return _facts(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The facts, checked and frozen as when they were first given."""
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+
+class cached_property(functools.cached_property[Kept]):  # noqa: N801
+    """As that of functools; arrays that it keeps are read-only.
+
+    Example:
+        >>> class Half:
+        ...     @cached_property
+        ...     def number(self):
+        ...         return np.zeros(2)
+        >>> Half().number.flags.writeable
+        False
+    """
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:  # noqa: ANN401
+        """The value, computed once."""
+        found = super().__get__(instance, owner)
+        return found if found is self else read_only(found)
+
+
+def own(value: Any) -> Any:  # noqa: ANN401
+    """A value whose arrays and mappings nobody else can change; other things as they are.
+
+    Example:
+        >>> given = np.ones(3)
+        >>> kept = own(given)
+        >>> given[0] = 7
+        >>> kept.tolist(), kept.flags.writeable, own(kept) is kept
+        ([1.0, 1.0, 1.0], False, True)
+    """
+    if isinstance(value, np.ndarray):
+        return _own_array(value)
+    if isinstance(value, FrozenDict):
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({name: own(each) for name, each in value.items()})
+    if type(value) is tuple:
+        return tuple(own(each) for each in value)
+    return value
+
+
+def read_only(value: Kept) -> Kept:
+    """The same, and no array in it is writeable, nor the memory that it shows.
+
+    Example:
+        >>> read_only((np.zeros(4)[:2],))[0].base.flags.writeable
+        False
+    """
+    found: Any = value
+    if isinstance(found, tuple):
+        for each in found:
+            read_only(each)
+    elif is_dataclass(found) and not isinstance(found, type):
+        for each in _facts(found).values():
+            read_only(each)
+    while isinstance(found, np.ndarray):
+        found.setflags(write=False)
+        found = found.base
+    return value
+
+
+def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None = None) -> Any:  # noqa: ANN401
+    """An array of whole or of finite numbers as one of a given type, its values unchanged.
+
+    Args:
+        value: What was given.
+        kind: `np.int64` or `np.float64`.
+        name: What it is called.
+        shape: Which it must have; any one-dimensional array unless said.
+
+    Raises:
+        InputError: No plain array, another shape, or numbers that the type does not hold.
+
+    Example:
+        >>> exactly(np.array([1, 2], dtype="u1"), np.int64, "count").dtype
+        dtype('int64')
+    """
+    plain = type(value) is np.ndarray and value.dtype.kind in ("iu" if kind is np.int64 else "f")
+    if isinstance(value, np.ndarray) and plain:
+        fits = value.ndim == 1 if shape is None else value.shape == shape
+        if fits and value.dtype == np.dtype(kind) and value.dtype.isnative:
+            found = value
+        else:
+            with np.errstate(all="ignore"):
+                found = value.astype(kind)
+        if fits and bool((found == value).all()) and bool(np.isfinite(found).all()):
+            # Unsigned numbers beyond the type compare as floating-point numbers, which round.
+            if value.dtype.kind != "u" or not (found < 0).any():
+                return found
+    raise InputError(
+        f"{name} that {'are' if name.endswith('s') else 'is'} no such array of numbers",
+        f"{np.dtype(kind)} numbers"
+        + ("" if shape is None else f", {' x '.join(map(str, shape))} of them"),
+        "make the object with the function that makes it, and leave its arrays as they are",
+    )
+
+
+def _own_array(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    root: Any = value
+    while isinstance(root, np.ndarray):
+        root = root.base
+    if type(value) is np.ndarray and isinstance(root, bytes):
+        return value
+    if type(value) is not np.ndarray or value.dtype.hasobject:
+        raise InputError(
+            f"an array of class {type(value).__name__} and type {value.dtype}",
+            "a plain array of numbers",
+            "leave the arrays as they were made",
+        )
+    return np.frombuffer(value.tobytes(), dtype=value.dtype).reshape(value.shape)
+
+
+def _facts(found: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {each.name: getattr(found, each.name) for each in fields(found)}
