@@ -86,7 +86,7 @@ pages = Sybil(
 )
 docstrings = Sybil(
     parsers=[DocTestParser(optionflags=ELLIPSIS)],
-    patterns=["src/**/*.py", "*.py"],
+    patterns=["src/**/*.py", "studies/src/**/*.py", "*.py"],
     excludes=["tests/**"],
 )
 pytest_collect_file = (pages + docstrings).pytest()

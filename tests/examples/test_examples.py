@@ -1,0 +1,27 @@
+"""Every example runs and says what it did."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SAID = {
+    "cells.py": "spent epsilon 4, delta 0 of epsilon 4",
+    "trial.py": "mean outcomes by arm",
+    "mean.py": "symmetric_mean",
+}
+
+
+def test_every_family_has_an_example() -> None:
+    """The list is complete."""
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAID)
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_an_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `python examples/NAME` does."""
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert SAID[name] in capsys.readouterr().out
