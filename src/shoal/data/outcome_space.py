@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks.python_objects import untyped
-from shoal.errors import DataError, InputError
+from shoal.errors import DataError, InputError, is_failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,7 +165,9 @@ class Space:
             if self.labels is not None:
                 return self._labelled(array.cast(pa.string()))
             found = floats(array)
-        except Exception:  # noqa: BLE001
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             # The text of the engine's error may hold an outcome.
             found = None
         if found is None or found.ndim != 1:
