@@ -16,7 +16,7 @@ def main() -> None:
     print(advice)
 
     heights = np.random.default_rng(1).normal(171, 9, 20_000)
-    print(unbiased.symmetric_mean(heights, **wish))
+    print(unbiased.symmetric_mean(heights, moment=moments, epsilon=1, delta="1e-6"))
 
 
 if __name__ == "__main__":

@@ -76,8 +76,20 @@ class MissingPartError(ShoalError, ImportError):
     """An optional part of shoal is not installed."""
 
 
-def raise_alone(error: ShoalError) -> NoReturn:
-    """Raise an error of ours that remembers nothing of the exception that is being handled.
+def is_failure(error: BaseException) -> bool:
+    """Whether an exception says that something failed, not that the work is to stop.
+
+    A crash inside of Polars, or another library in Rust, is no `Exception` for Python.
+
+    Example:
+        >>> is_failure(ValueError()), is_failure(KeyboardInterrupt()), is_failure(SystemExit())
+        (True, False, False)
+    """
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+def raise_alone(error: ShoalError | KeyboardInterrupt) -> NoReturn:
+    """Raise an error of ours, or Ctrl-C, without the exception that is being handled.
 
     Python keeps that exception as `__context__`, also behind `from None`, and its message may hold
     the line of a file or a value. Local variables of the frames in a traceback are another matter:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.errors import InputError, is_failure
 
 Kind = TypeVar("Kind")
 Name = TypeVar("Name", bound=str)
@@ -353,7 +353,9 @@ def array(value: object) -> np.ndarray[Any, Any] | None:
         if np.ma.is_masked(value):
             return None
         found = np.asarray(value)
-    except Exception:  # noqa: BLE001
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         return None
     return found if found.dtype.kind in "biufUSMmO" else None
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
+from shoal.errors import is_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,7 +123,9 @@ def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
             (width,) = set(map(len, values))
             return floats_of(list(chain.from_iterable(values))).reshape(len(values), width)
         return floats_of(values)
-    except Exception:  # noqa: BLE001
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         # The text of an error may hold a value.
         return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shoal.errors import is_failure
+
 
 def untyped(column: object) -> bool:
     """Whether a column in memory holds Python objects, by its dtype alone.
@@ -18,6 +20,8 @@ def untyped(column: object) -> bool:
         kind = getattr(column, "dtype", None)
         inner = getattr(getattr(kind, "categories", None), "dtype", kind)
         return "object" in str(inner).lower()
-    except Exception:  # noqa: BLE001
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         # What does not even have a type to show is not read.
         return True

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.errors import is_failure
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -143,7 +145,9 @@ def _polars(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
         for chunk in physical.get_chunks():
             try:
                 lent = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
-            except Exception:  # noqa: BLE001
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 # What cannot be lent is refused, or copied, by whoever reads the column.
                 return
             yield from _arrow(lent)
@@ -161,6 +165,8 @@ def _other(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
             yield np.asarray(column)
         else:
             yield np.asarray(memoryview(column))
-    except Exception:  # noqa: BLE001
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         # What cannot be lent is refused, or copied, by whoever reads the column.
         return

@@ -8,6 +8,7 @@ from shoal.data.csv_file import read_texts
 from shoal.data.decimals import check_digits
 from shoal.data.frames import check_guessed, check_typed
 from shoal.data.source import check_frame, check_present, collected, connect, engine_errors, is_csv
+from shoal.data.sqlite_cells import of_their_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,4 +52,5 @@ def open_columns(
     check_present(source, known, list(kinds))
     check_digits(source, table, private)
     check_frame(source, private, public)
-    return table, backend
+    with engine_errors(source):
+        return of_their_type(table, kinds), backend

@@ -14,7 +14,9 @@ from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from shoal.data.source import check_present, describe, duckdb, engine_errors, literal_name
+from shoal.data.csv_records import count_records, malformed
+from shoal.data.source import check_present, duckdb, engine_errors, literal_name
+from shoal.data.source_file import describe
 from shoal.errors import DataError, raise_alone
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["number", "answer", "text", "key", "time"]
 
 _MOST_HEADER = 2**20
+_ROWS = "rows"
 _UTC = "timestamp('UTC')"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 _TRUTH = r"^(?i:true|false)$"
@@ -63,6 +66,7 @@ def read_texts(
     known = header(path)
     check_present(path, known, list(kinds))
     with engine_errors(path):
+        records = count_records(path, columns=len(known))
         backend = duckdb()
         table = backend.read_csv(
             literal_name(path),
@@ -72,12 +76,18 @@ def read_texts(
             delim=",",
             quote='"',
             escape='"',
+            strict_mode=True,
+            null_padding=False,
+            ignore_errors=False,
             hive_partitioning=False,
             # In parts it would look for rows inside of quoted cells, and fail at some of them.
             parallel=False,
         )
         texts = table.select(**{name: table[f"column_{known.index(name)}"] for name in kinds})
         facts = _facts(texts, kinds, backend)
+        # The engine leaves out a last record that it takes for unfinished.
+        if facts.pop(_ROWS) != records:
+            raise malformed(path)
     for name, kind in kinds.items():
         if facts.get(f"{name} is bad"):
             raise DataError(
@@ -114,17 +124,27 @@ def header(path: str | os.PathLike[str]) -> list[str]:
     return names
 
 
-def _facts(table: EngineTable, kinds: Mapping[str, Kind], backend: Engine) -> dict[str, bool]:
-    """What holds of whole columns: which types all cells have, or that one is of no use."""
-    found: dict[str, bool] = {}
+def _facts(table: EngineTable, kinds: Mapping[str, Kind], backend: Engine) -> dict[str, int]:
+    """What holds of whole columns: how many rows, which types all cells have, one of no use."""
+    found: dict[str, int] = {}
     for name, kind in kinds.items():
         if kind == "text":
             continue
         # Keys repeat: a rule that holds of each different cell holds of all of them.
         column = table.select(name).distinct() if kind == "key" else table
         asked = _asked(column[name], kind)
+        if kind != "key":
+            asked[_ROWS] = column.count()
         (answers,) = backend.to_pyarrow(column.agg(**asked)).to_pylist()
+        found[_ROWS] = answers.pop(_ROWS, found.get(_ROWS))
         found |= {f"{name} is {what}": bool(each) for what, each in answers.items()}
+    if found.get(_ROWS) is None:
+        # Of a column: without one the engine might not read the rows.
+        column = table[next(iter(kinds))]
+        (answers,) = backend.to_pyarrow(
+            table.agg(**{_ROWS: column.count() + column.isnull().sum()})
+        ).to_pylist()
+        found |= answers
     return found
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from shoal.checks.floats import listed
 from shoal.checks.python_objects import untyped
 from shoal.documents.strict_json import canonical_bytes
-from shoal.errors import DataError, DocumentError, raise_alone
+from shoal.errors import DataError, DocumentError, is_failure, raise_alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,7 +193,9 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # no
         found: pa.Array[Any] = pa.array(values)
         # Not every text that Arrow takes can be written down.
         found.validate(full=True)
-    except Exception:  # noqa: BLE001
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         return None
     return found
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks.python_objects import untyped
-from shoal.errors import DataError, InputError
+from shoal.errors import DataError, InputError, is_failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +168,9 @@ class Space:
             if plain:
                 return floats_of(outcomes)
             found = floats(_in_arrow(outcomes))
-        except Exception:  # noqa: BLE001
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             # The text of the engine's error may hold an outcome.
             found = None
         if found is None or found.ndim != 1:

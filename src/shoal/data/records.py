@@ -16,7 +16,9 @@ from shoal.data import occupancy as occupancies
 from shoal.data import one_pass as passing
 from shoal.data.aggregate import Aggregate
 from shoal.data.columns import open_columns
-from shoal.data.source import describe, engine_errors, place_of
+from shoal.data.source import engine_errors
+from shoal.data.source_file import SourceFile, describe, located, unchanged
+from shoal.data.turns import turn
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 
@@ -67,7 +69,6 @@ class Records:
     lattice: Lattice
     rules: tuple[CellRule, ...]
     missing: Missing
-    place: str | None = field(repr=False)
 
     def __init__(
         self,
@@ -84,14 +85,13 @@ class Records:
         rules = cell_rules.rules_of(cell)
         _check_names(user, value, rules)
         for name, setting in (
-            ("source", source),
+            # Where the file is now: it is read there, and no output may replace it.
+            ("source", located(source)),
             ("user", user),
             ("value", value),
             ("lattice", Lattice(Bounds.of(bounds), tick_bits)),
             ("rules", rules),
             ("missing", missing),
-            # Where the file is now, which no output may replace.
-            ("place", place_of(source)),
         ):
             object.__setattr__(self, name, setting)
 
@@ -99,6 +99,11 @@ class Records:
     def bounds(self) -> Bounds:
         """The public range of the value."""
         return self.lattice.bounds
+
+    @property
+    def place(self) -> str | None:
+        """Where the file is, which no output may replace; None for tables."""
+        return self.source.place if isinstance(self.source, SourceFile) else None
 
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
@@ -131,8 +136,7 @@ class Records:
         named = {each.name: found for each, found in zip(measures, others, strict=True)}
         return Aggregate(occupancy, self.lattice, centred, squares, named)
 
-    @cached_property
-    def _connection(self) -> tuple[EngineTable, Engine]:
+    def _open(self) -> tuple[EngineTable, Engine]:
         table, backend = open_columns(
             self.source,
             private={"value": self.value},
@@ -150,9 +154,11 @@ class Records:
     def _group(
         self, *, sums: bool, measures: Sequence[Measure] = ()
     ) -> tuple[Occupancy, list[np.ndarray]]:
-        table, backend = self._connection
-        with engine_errors(self.source):
-            found = passing.run(table, backend, self, sums=sums, measures=measures)
+        # Names and types are of this pass: the file may be another one since the last.
+        with unchanged(self.source), turn(self.source):
+            table, backend = self._open()
+            with engine_errors(self.source):
+                found = passing.run(table, backend, self, sums=sums, measures=measures)
         counts = found.column("count").to_numpy().astype(np.int64)
         if len(counts) == 0:
             raise DataError(

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from shoal import checks
 from shoal.checks.roles import check_arrays
 from shoal.data.query_logs import silent_query_logs
-from shoal.errors import DataError, InputError, ShoalError, raise_alone
+from shoal.data.source_file import describe
+from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,7 @@ EngineColumn = Any
 Engine = Any
 
 _PARQUET, _CSV = (".parquet", ".pq"), ".csv"
+_INTERRUPT = "InterruptException"
 
 
 @contextmanager
@@ -32,13 +33,18 @@ def engine_errors(source: object) -> Iterator[None]:
 
     Raises:
         DataError: The engine failed.
+        KeyboardInterrupt: The user stopped it, which some engines report as a failure.
     """
     try:
         with silent_query_logs():
             yield
     except ShoalError:
         raise
-    except Exception as error:  # noqa: BLE001
+    except BaseException as error:
+        if _interrupted(error):
+            raise_alone(KeyboardInterrupt())
+        if not is_failure(error):
+            raise
         raise_alone(
             DataError(
                 f"the engine could not read {describe(source)} ({type(error).__name__})",
@@ -48,18 +54,15 @@ def engine_errors(source: object) -> Iterator[None]:
         )
 
 
-def place_of(source: object) -> str | None:
-    """Where the file of a source is, whatever the working folder will be; None for tables.
-
-    Example:
-        >>> place_of("a.csv") == os.path.abspath("a.csv"), place_of(3)
-        (True, None)
-    """
-    try:
-        # Not resolved: a link and what it leads to are both what is read.
-        return os.path.abspath(checks.path(source))  # noqa: PTH100
-    except InputError:
-        return None
+def _interrupted(error: BaseException) -> bool:
+    """Whether it is Ctrl-C, or what an engine made of it: DuckDB raises errors of two kinds."""
+    seen: BaseException | None = error
+    while seen is not None:
+        said = isinstance(seen, RuntimeError) and str(seen) == "Query interrupted"
+        if said or isinstance(seen, KeyboardInterrupt) or type(seen).__name__ == _INTERRUPT:
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def connect(source: object) -> tuple[EngineTable, Engine]:
@@ -70,7 +73,7 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         InputError: Another kind of source.
     """
     if isinstance(source, str | os.PathLike):
-        _check_file(Path(source))
+        _check_file(source)
         with engine_errors(source):
             backend = duckdb()
             return backend.read_parquet(literal_name(source), hive_partitioning=False), backend
@@ -168,13 +171,6 @@ def engine_call(name: str, argument: EngineColumn, kind: str = "int64") -> Engin
     return builtin(function)(argument)
 
 
-def describe(source: object) -> str:
-    """A source in public words: its path, or what kind of table it is."""
-    if isinstance(source, str | os.PathLike):
-        return repr(os.fspath(source))
-    return f"the {type(source).__module__.split('.')[0]} table"
-
-
 def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:
     """Whether a source is a CSV file, by its ending.
 
@@ -183,7 +179,7 @@ def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:
     """
     if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != _CSV:
         return False
-    _check_file(Path(source))
+    _check_file(source)
     return True
 
 
@@ -214,10 +210,11 @@ def _names(source: object, known: Sequence[str]) -> str:
     return f"one of {', '.join(sorted(known))}"
 
 
-def _check_file(path: Path) -> None:
+def _check_file(source: str | os.PathLike[str]) -> None:
+    path = Path(source)
     if path.suffix.lower() not in {*_PARQUET, _CSV}:
         raise DataError(
-            f"records in {os.fspath(path)!r}",
+            f"records in {describe(source)}",
             f"a file that ends in {', '.join([*_PARQUET, _CSV])}",
             "convert it, or give a table",
         )
@@ -228,7 +225,7 @@ def _check_file(path: Path) -> None:
         there = False
     if not there:
         what = "a folder" if os.path.isdir(path) else "no file"  # noqa: PTH112  never raises
-        raise DataError(f"{what} at {os.fspath(path)!r}", "a Parquet or CSV file", "check the path")
+        raise DataError(f"{what} at {describe(source)}", "a Parquet or CSV file", "check the path")
 
 
 def _is_frame(source: object) -> bool:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from shoal.checks.roles import check_columns
 from shoal.data.columns import open_columns
-from shoal.data.source import describe, engine_errors
+from shoal.data.source import engine_errors
+from shoal.data.source_file import describe, located, unchanged
+from shoal.data.turns import turn
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,9 +49,11 @@ def read_columns(
     check_columns(private, public)
     kinds: dict[str, Kind] = dict.fromkeys(_named(private), "text" if texts else "answer")
     kinds.update(dict.fromkeys(_named(public), "key"))
-    table, backend = open_columns(source, private=private, public=public, kinds=kinds)
-    with engine_errors(source):
-        found: pa.Table = backend.to_pyarrow(table.select(*kinds))
+    source = located(source)
+    with unchanged(source), turn(source):
+        table, backend = open_columns(source, private=private, public=public, kinds=kinds)
+        with engine_errors(source):
+            found: pa.Table = backend.to_pyarrow(table.select(*kinds))
     if found.num_rows == 0:
         raise DataError(
             f"no rows in {describe(source)}", "at least one", "check the source and its filters"

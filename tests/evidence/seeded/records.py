@@ -15,8 +15,84 @@ _OCCUPANCY = ("tests/data/test_occupancy.py",)
 _RELEASE = ("tests/cells/test_release.py",)
 _CELLWISE = ("tests/data/test_csv_file.py",)
 _FRAMES = ("tests/data/test_frames.py",)
+_RECORDS = ("tests/data/test_csv_records.py",)
+_PLACES = ("tests/data/test_source_file.py",)
+_SQLITE = ("tests/data/test_sqlite_cells.py",)
+_STOPS = ("tests/data/test_interrupts.py",)
 
 FAULTS = (
+    Fault(
+        "a quote within a cell opens another",
+        "G-WHOLE",
+        "data/csv_records.py",
+        "if not _placed(text, quotes, inside):",
+        "if not _placed(text, quotes[:0], inside):",
+        _RECORDS,
+    ),
+    Fault(
+        "a quote that is never closed is left to the engine",
+        "G-WHOLE",
+        "data/csv_file.py",
+        "if facts.pop(_ROWS) != records:",
+        "if facts.pop(_ROWS) > records:",
+        _RECORDS,
+    ),
+    Fault(
+        "a file may change while it is read",
+        "G-PLACE",
+        "data/source_file.py",
+        "if _state(source) != before:",
+        "if _state(source) is None:",
+        _PLACES,
+    ),
+    Fault(
+        "a file is looked for where the working folder is now",
+        "G-PLACE",
+        "data/source_file.py",
+        "return SourceFile(given, os.path.abspath(given))",
+        "return SourceFile(given, given)",
+        _PLACES,
+    ),
+    Fault(
+        "a text in a column of numbers of SQLite is a number",
+        "G-MISSING",
+        "data/sqlite_cells.py",
+        'stored.isin(["integer", "real"])',
+        'stored.isin(["integer", "real", "text"])',
+        _SQLITE,
+    ),
+    Fault(
+        "a text in a column of whole-number keys of SQLite is a key",
+        "G-ENGINES",
+        "data/sqlite_cells.py",
+        'stored == "integer"',
+        'stored != "null"',
+        _SQLITE,
+    ),
+    Fault(
+        "every thread has a lock of its own",
+        "G-THREADS",
+        "data/turns.py",
+        "lock = _locks.get(id(connection))",
+        "lock = None",
+        ("tests/data/test_turns.py",),
+    ),
+    Fault(
+        "Ctrl-C is taken for bad records",
+        "G-STOP",
+        "data/source.py",
+        "if _interrupted(error):",
+        "if isinstance(error, KeyboardInterrupt):",
+        _STOPS,
+    ),
+    Fault(
+        "a crash of Polars is nobody's",
+        "G-FUZZ",
+        "errors.py",
+        'return isinstance(error, Exception) or type(error).__name__ == "PanicException"',
+        "return isinstance(error, Exception)",
+        _STOPS,
+    ),
     Fault(
         "the cells of a file may have two spellings",
         "G-TAMPER",
