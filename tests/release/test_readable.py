@@ -18,7 +18,6 @@ import shoal
 from shoal import documents, trials, unbiased
 from shoal.checks.amounts import MOST_DIGITS
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.release import rehearsal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +49,8 @@ def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
     found.write_manifest(manifest)
     if isinstance(found, shoal.Release):
         assert found.table().num_rows
-        found.plan.save(folder / "plan.json")
+        plan: Any = found.plan
+        plan.save(folder / "plan.json")
         shoal.Plan.load(folder / "plan.json")
     elif isinstance(found, trials.PrivateTrial):
         assert trials.PrivateTrial.load(manifest).table().num_rows
@@ -250,7 +250,7 @@ def test_every_family_rehearses_before_it_draws(
         calls.append(given)
         raise DocumentError("a part that no schema has", "none", "leave it out")
 
-    monkeypatch.setattr(rehearsal.documents, "parse", damaged)
+    monkeypatch.setattr("shoal.release.rehearsal.documents.parse", damaged)
     assert _judge(book, family(book), tmp_path) == "refused"
     assert len(calls) == 1
 
