@@ -79,7 +79,7 @@ def is_name(name: object) -> bool:
 
 def _has_a_text(array: pa.Array[Any]) -> bool:
     """Whether every date or time is one that documents can write and read back."""
-    kind = array.type
+    kind: Any = array.type
     if not len(array) or not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
         return True
     times = pa.types.is_timestamp(kind)

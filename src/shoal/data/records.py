@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.checks.frozen import cached_property
 from shoal.checks.roles import check_columns
 from shoal.data import cell_rules, keys
 from shoal.data import occupancy as occupancies

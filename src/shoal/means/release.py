@@ -75,11 +75,7 @@ def carry_out(
         )
 
     def draw() -> bytes:
-        failed = False if plan.method == Symmetric.name else None
-        blank = _manifest(plan, Drawn(Fraction(0), failed), source, name, values_name, unit)
-        rehearse(lambda: blank, SCHEMA, lambda found: parts(found["plan"]))
-        drawn = plan.estimator.release(people.value, source)
-        return documents.canonical_bytes(_manifest(plan, drawn, source, name, values_name, unit))
+        return _draw(plan, people, source, name, values_name, unit)
 
     if ledger is None:
         return UnbiasedEstimate(
@@ -94,6 +90,24 @@ def carry_out(
         plan.estimator, found.document, found.entry,
         from_ledger=found.from_ledger, confidence=confidence,
     )  # fmt: skip
+
+
+def _draw(
+    plan: UnbiasedFacts,
+    people: People,
+    source: Randomness,
+    name: str,
+    values_name: str,
+    unit: PrivacyUnit,
+) -> bytes:
+    """Write the manifest with an estimate of 0 and read it back; then draw."""
+
+    def make(drawn: Drawn) -> documents.Document:
+        return _manifest(plan, drawn, source, name, values_name, unit)
+
+    blank = Drawn(Fraction(0), False if plan.method == Symmetric.name else None)
+    rehearse(lambda: make(blank), SCHEMA, lambda found: parts(found["plan"]))
+    return documents.canonical_bytes(make(plan.estimator.release(people.value, source)))
 
 
 def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> None:

@@ -102,7 +102,9 @@ class Contrast:
             confidence, self.sampling + self.pool, self.noise, self.terms
         )
         wide = student.quantile(self.degrees_of_freedom, confidence)
-        half *= wide / student.quantile(math.inf, confidence)
+        normal = student.quantile(math.inf, confidence)
+        # Of a confidence near 0 both quantiles are 0.
+        half *= wide / normal if normal > 0 else 1.0
         return self.value - half, self.value + half
 
 

@@ -268,7 +268,7 @@ FAULTS = (
         "data/records.py",
         '    check_columns({"value": value}, {"user": user, "cell": read})\n',
         '    check_columns({"value": value}, {"user": user})\n',
-        (*_BAD, "tests/roles"),
+        (*_BAD, "tests/checks/roles"),
     ),
     Fault(
         "records of other counts than the plan's are released",

@@ -110,8 +110,8 @@ FAULTS = (
         "rows without names keep their order",
         "G-ORDER",
         "trials/unit_release.py",
-        "None if assignment.units is None else given,\n    )\n\n\ndef _prior(",
-        "given,\n    )\n\n\ndef _prior(",
+        "None if assignment.units is None else given,\n    )\n\n\ndef blank_units(",
+        "given,\n    )\n\n\ndef blank_units(",
         _PRIVATIZE,
     ),
     Fault(

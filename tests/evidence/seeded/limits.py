@@ -1,0 +1,98 @@
+"""Faults in what keeps a release readable, and the second opinion from going on for ever."""
+
+from __future__ import annotations
+
+from tests.evidence.seeded.fault import Fault
+
+_READABLE = ("tests/release/test_readable.py",)
+
+FAULTS = (
+    Fault(
+        "cells are drawn without writing their manifest first",
+        "G-READABLE",
+        "cells/release.py",
+        "        _rehearse(plan, described, whose.unit, name, source)\n",
+        "",
+        _READABLE,
+    ),
+    Fault(
+        "means are drawn without writing their manifest first",
+        "G-READABLE",
+        "means/release.py",
+        '    rehearse(lambda: make(blank), SCHEMA, lambda found: parts(found["plan"]))\n',
+        "",
+        _READABLE,
+    ),
+    Fault(
+        "a rehearsal does not ask the schema",
+        "G-READABLE",
+        "release/rehearsal.py",
+        'read(documents.parse(documents.canonical_bytes(make()), schema, "manifest"))',
+        "read(make())",
+        _READABLE,
+    ),
+    Fault(
+        "amounts have more digits than manifests",
+        "G-READABLE",
+        "checks/amounts.py",
+        "MOST_DIGITS = 400\n",
+        "MOST_DIGITS = 4000\n",
+        _READABLE,
+    ),
+    Fault(
+        "a day of any year is a key",
+        "G-READABLE",
+        "data/keys.py",
+        "    return inside and not (",
+        "    return not (",
+        _READABLE,
+    ),
+    Fault(
+        "the verifier's search for a quantile has no end",
+        "G-FUZZ",
+        "verification/trials/spread.py",
+        "    for _ in range(_DOUBLINGS):\n",
+        "    while True:\n",
+        _READABLE,
+    ),
+    Fault(
+        "keys move the cursor of who reads a table",
+        "G-FUZZ",
+        "errors.py",
+        "each if each.isprintable() else ascii(each)[1:-1] for each in text",
+        "each for each in text",
+        _READABLE,
+    ),
+    Fault(
+        "cell columns may have any name",
+        "G-READABLE",
+        "data/records.py",
+        "(user, value, *(rule.name for rule in rules))",
+        "(user, value)",
+        _READABLE,
+    ),
+    Fault(
+        "local times have a text on the first day",
+        "G-READABLE",
+        "data/keys.py",
+        "(1, -1) if times and kind.tz else (0, 0)",
+        "(0, 0)",
+        _READABLE,
+    ),
+    Fault(
+        "plans show keys as they are",
+        "G-FUZZ",
+        "cells/text.py",
+        "printable(labels[cell])",
+        "labels[cell]",
+        _READABLE,
+    ),
+    Fault(
+        "an interval of hardly any confidence is called damage",
+        "G-FUZZ",
+        "trials/aggregates.py",
+        "half *= wide / normal if normal > 0 else 1.0",
+        "half *= wide / normal",
+        _READABLE,
+    ),
+)
