@@ -13,13 +13,13 @@ from shoal.cells.gaps import optimal_gap
 from shoal.cells.mechanisms.catalogue import BOUNDINGS, make_mechanism
 from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.optimal import PART
+from shoal.cells.plan_form import check_room, in_form
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Bundle
 from shoal.cells.statistics.variance import Variance
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.privacy.displayed_loss import round_up
-from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 from shoal.theory import gaussian, joint, laplace
 from shoal.theory import minimax as limits
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 Status = Literal["released", "worthless", "too few users", "too few records"]
 # Means and mean squares of weighed users are kept finely enough from here on.
 FEWEST_BITS = 20
-# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
-MOST_SCALE = 2.0**100
 _NONE = np.zeros(0)
 
 
@@ -87,24 +85,12 @@ class PlanFacts(Frozen):
     built: Bundle | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        for name, value in in_form(self).items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
         check_counts(self.occupancy, self.lattice)
         check_weights(self.request, self.occupancy, self.lattice)
-        # With bounds to 1e50 every number that can be drawn, and its square, is a finite float.
-        if not float(self.relative_scale.max(initial=0.0)) <= MOST_SCALE:
-            raise InputError(
-                "noise that is far wider than the range",
-                f"at most 2^{int(np.log2(MOST_SCALE))} times as wide",
-                "ask for a larger epsilon or a smaller error",
-            )
-        # Without room on the lattice the noise would have to look at the number it hides.
-        finest = float(self.relative_scale.min(initial=np.inf))
-        finest /= self.mechanism.most_spans(self.parameters)
-        if self.lattice_bits >= MOST_BITS or 2.0**self.lattice_bits > LARGEST_STEPS * finest:
-            raise InputError(
-                f"noise on a lattice of {self.lattice_bits} bits that does not fit 61",
-                "numbers and noise below 2^61 steps",
-                "ask for a smaller epsilon",
-            )
+        check_room(self)
 
     @property
     def bounds(self) -> Bounds:

@@ -141,10 +141,10 @@ def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None =
         else:
             with np.errstate(all="ignore"):
                 found = value.astype(kind)
-        if fits and bool((found == value).all()) and bool(np.isfinite(found).all()):
-            # Unsigned numbers beyond the type compare as floating-point numbers, which round.
-            if value.dtype.kind != "u" or not (found < 0).any():
-                return found
+        # Unsigned numbers beyond the type compare as floating-point numbers, which round.
+        wrapped = value.dtype.kind == "u" and bool((found < 0).any())
+        if fits and not wrapped and bool(((found == value) & np.isfinite(found)).all()):
+            return found
     raise InputError(
         f"{name} that {'are' if name.endswith('s') else 'is'} no such array of numbers",
         f"{np.dtype(kind)} numbers"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from shoal.privacy.privacy_unit import PrivacyUnit
 
 CONFIDENCE = 0.95
+_MOST_HALF = 2.0**900
 
 
 def carry_out(
@@ -74,6 +75,8 @@ def carry_out(
             "plan with the counts of these records",
         )
 
+    _check_written(plan)
+
     def draw() -> bytes:
         return _draw(plan, people, source, name, values_name, unit)
 
@@ -108,6 +111,17 @@ def _draw(
     blank = Drawn(Fraction(0), False if plan.method == Symmetric.name else None)
     rehearse(lambda: make(blank), SCHEMA, lambda found: parts(found["plan"]))
     return documents.canonical_bytes(make(plan.estimator.release(people.value, source)))
+
+
+def _check_written(plan: UnbiasedFacts) -> None:
+    """Refuse a plan whose results might be no numbers: an error after a draw is not charged."""
+    # Estimates are below 2^600: values are read up to 2^500, weights of sampled ones to 2^64.
+    if not plan.estimator.half_interval(CONFIDENCE) <= _MOST_HALF:
+        raise InputError(
+            "a plan whose intervals are wider than numbers reach",
+            "moments and intervals of moderate size",
+            "give the values in another unit",
+        )
 
 
 def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> None:

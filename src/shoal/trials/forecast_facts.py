@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
+from shoal.checks.frozen import Frozen
 from shoal.privacy.displayed_loss import round_up
 from shoal.trials import student
 from shoal.trials.mechanism_forecasts import UNITS, Outlook
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastFacts:
+class ForecastFacts(Frozen):
     """What each mechanism is expected to tell about an effect: public, nothing is spent.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.trials import student
 from shoal.trials.aggregate_lattice import (
@@ -43,7 +43,7 @@ _PAIR = 2
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyHorvitzThompson:
+class NoisyHorvitzThompson(Frozen):
     """Differences of group means plus Laplace noise: unbiased, whatever the outcomes.
 
     In a cluster with two arms the difference of the means is released; one outcome of a group of n

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal import checks
+from shoal.checks.frozen import Frozen
 from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels, choose
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
+class _Prepared(Frozen):
     """A unit-level mechanism with its whole numbers."""
 
     name: str

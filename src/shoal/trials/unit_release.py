@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import documents
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.errors import DocumentError
 from shoal.trials import response
@@ -33,7 +33,7 @@ _ROUNDING, _RESPONDING = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRelease:
+class UnitRelease(Frozen):
     """Responses of all units and the priors they were drawn with: public.
 
     Attributes:

@@ -1,0 +1,121 @@
+"""Whether the parts of a plan could be a plan's: kinds, types, shapes and sizes of its facts.
+
+A plan can be changed by `dataclasses.replace`. What is computed from its facts, its loss before
+all, must not depend on how an array happens to be stored, and every number that can be drawn from
+it must be one that can be written down: an error after a draw would cost nothing, and could depend
+on the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.cells.request import Request
+from shoal.checks.frozen import exactly
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Lattice
+from shoal.errors import InputError
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+
+if TYPE_CHECKING:
+    from shoal.cells.plan_facts import PlanFacts
+
+STATUS = ("released", "worthless", "too few users", "too few records")
+# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
+MOST_SCALE = 2.0**100
+_MOST_PARAMETER, _MOST_PRICE = 2**62, 2.0**400
+
+
+def in_form(facts: PlanFacts) -> dict[str, Any]:
+    """The arrays of a plan, of one type each, if all parts have the kinds and sizes of a plan's.
+
+    Args:
+        facts: A plan, wherever it comes from.
+
+    Raises:
+        InputError: A part is of another kind, type or shape, or a number is not positive or beyond
+            what a plan has.
+    """
+    _check_kinds(facts)
+    cells = facts.status.count("released")
+    numbers = len(facts.request.statistics) * cells
+    found: dict[str, Any] = {
+        "relative_scale": exactly(facts.relative_scale, np.float64, "relative_scale", (numbers,)),
+        "selection_scale": exactly(facts.selection_scale, np.float64, "selection_scale"),
+        "parameters": {
+            name: exactly(each, np.int64, "parameters") for name, each in facts.parameters.items()
+        },
+    }
+    if facts.prices is not None:
+        shape = (facts.occupancy.n_users,)
+        found["prices"] = exactly(facts.prices, np.float64, "prices", shape)
+    if facts.targets is not None:
+        found["targets"] = exactly(facts.targets, np.float64, "targets", (cells,))
+    scales = [
+        found[name] for name in ("relative_scale", "selection_scale", "targets") if name in found
+    ]
+    small = all(bool(((each > 0) & (each <= MOST_SCALE)).all()) for each in scales)
+    prices = found.get("prices", np.zeros(1))
+    whole = all(
+        int(each.min(initial=0)) >= 0 and int(each.max(initial=0)) < _MOST_PARAMETER
+        for each in found["parameters"].values()
+    )
+    if not small or not whole or not 0 <= prices.min() <= prices.max() <= _MOST_PRICE:
+        raise _unlike("scales, prices or parameters")
+    return found
+
+
+def check_room(facts: PlanFacts) -> None:
+    """Refuse parameters that are not the mechanism's, and noise that does not fit the lattice.
+
+    Without room on the lattice the noise would have to look at the number it hides.
+
+    Raises:
+        InputError: There are such.
+    """
+    mechanism, cells = facts.mechanism, len(facts.released)
+    selections = {"nothing": 0, "per cell": cells, "for all": 1}[mechanism.selects]
+    if facts.selection_scale.shape != (selections,) or not mechanism.check(
+        facts.parameters, facts.occupancy, facts.released
+    ):
+        raise _unlike("parameters or selection_scale")
+    finest = float(facts.relative_scale.min()) / mechanism.most_spans(facts.parameters)
+    if facts.lattice_bits >= MOST_BITS or 2.0**facts.lattice_bits > LARGEST_STEPS * finest:
+        raise InputError(
+            f"noise on a lattice of {facts.lattice_bits} bits that does not fit 61",
+            "numbers and noise below 2^61 steps",
+            "ask for a smaller epsilon",
+        )
+
+
+def _check_kinds(facts: PlanFacts) -> None:
+    """Kinds of the parts that are no arrays."""
+    status = facts.status
+    sound = (
+        isinstance(facts.occupancy, Occupancy)
+        and isinstance(facts.lattice, Lattice)
+        and isinstance(facts.request, Request)
+        and type(status) is tuple
+        and all(type(each) is str and each in STATUS for each in status)
+        and len(status) == facts.occupancy.n_cells
+        and "released" in status
+        and type(facts.lattice_bits) is int
+        and facts.lattice_bits >= 0
+        and type(facts.joint) is bool
+        and type(facts.gaussian) is bool
+        and isinstance(facts.parameters, Mapping)
+        and (facts.source is None or isinstance(facts.source, Mapping))
+    )
+    if not sound:
+        raise _unlike("parts")
+
+
+def _unlike(what: str) -> InputError:
+    return InputError(
+        f"a plan with {what} that no plan has",
+        "a plan as shoal.plan makes it",
+        "make the plan again, and leave its parts as they are",
+    )
