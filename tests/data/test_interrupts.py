@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,10 +65,10 @@ def test_a_crash_of_polars_is_an_error_of_ours(kind: str) -> None:
     """G-FUZZ: of dates that no calendar has, in keys, outcomes and values."""
     import polars as pl
 
-    far = pl.Series([2**30] * 6, dtype=pl.Int32).cast(pl.Date)
+    far: Any = pl.Series([2**30] * 6, dtype=pl.Int32).cast(pl.Date)
     if kind == "time":
         far = pl.Series([2**62] * 6).cast(pl.Datetime("ms"))
-    arms = pl.Series([0, 1] * 3)
+    arms: Any = pl.Series([0, 1] * 3)
     prior, binary = UniformPrior(epsilon=1), Space.binary()
     for call in (
         lambda: keys.as_array(far, "user"),

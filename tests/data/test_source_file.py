@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def write(path: Path, order: list[str], speed: int = 30, rows: int = 20) -> None
     if path.suffix == ".csv":
         path.write_text(text)
     else:
-        pq.write_table(pyarrow.csv.read_csv(pyarrow.py_buffer(text.encode())), path)
+        pq.write_table(pyarrow.csv.read_csv(io.BytesIO(text.encode())), path)
 
 
 def records(path: object) -> shoal.Records:
@@ -67,7 +68,7 @@ def test_a_file_that_changes_meanwhile_is_refused(
     run = one_pass.run
 
     def late(*given: object, **wishes: object) -> object:
-        if in_place:
+        if ways.pop():
             write(path, NAMES, rows=40)
         else:
             write(draft, NAMES, rows=20)
@@ -75,7 +76,8 @@ def test_a_file_that_changes_meanwhile_is_refused(
         return run(*given, **wishes)  # type: ignore[arg-type]
 
     monkeypatch.setattr(one_pass, "run", late)
-    for in_place in (True, False):
+    ways = [True, False]
+    while ways:
         write(path, NAMES)
         with pytest.raises(DataError, match="changed while it was read"):
             records(path).occupancy()

@@ -29,7 +29,7 @@ def table(folder: Path, columns: dict[str, str], rows: list[tuple[Any, ...]]) ->
     with sqlite3.connect(folder / "s.db") as connection:
         connection.execute("drop table if exists t")
         connection.execute(f"create table t ({', '.join(map(' '.join, columns.items()))})")
-        connection.executemany(f"insert into t values ({', '.join('?' * len(columns))})", rows)
+        connection.executemany("insert into t values (?, ?, ?)", rows)
     connection.close()
     return ibis.sqlite.connect(folder / "s.db").table("t")
 

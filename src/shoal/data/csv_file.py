@@ -163,7 +163,7 @@ def _asked(text: EngineColumn, kind: Kind) -> dict[str, EngineColumn]:
     return asked | {"int64": _every(text, whole), "boolean": _every(text, truth)}
 
 
-def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, bool], name: str) -> EngineColumn:
+def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, int], name: str) -> EngineColumn:
     if kind in {"number", "answer"}:
         return _number(text, kind)
     for each in ("int64", "boolean", "date"):
