@@ -17,6 +17,7 @@ import pytest
 import shoal
 from shoal import documents, trials, unbiased
 from shoal.checks.amounts import MOST_DIGITS
+from shoal.data.keys import as_table
 from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
@@ -333,11 +334,21 @@ def test_the_verifiers_quantile_ends(confidence: float) -> None:
     """G-FUZZ: a probability that floating-point sums never reach is refused, not looked for."""
     from shoal.verification.trials.spread import normal_laplace
 
-    with _ends():
-        try:
-            assert normal_laplace(confidence, 1.0, 2.0, 3.0) >= 0
-        except ArithmeticError:
-            assert confidence > EXTREME[-3]
+    # For some of these numbers of terms probabilities add up to less than 1.
+    for terms in (1.0, 1.8, 6.9, 12.0, 13.0, 25.0):
+        with _ends():
+            try:
+                assert normal_laplace(confidence, 1.0, 2.0, terms) >= 0
+            except ArithmeticError:
+                assert confidence > EXTREME[-3]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\u202eb", "c" * 201])
+def test_columns_of_a_table_have_names_that_manifests_hold(name: str) -> None:
+    """G-READABLE: so do cells that are given as a table, not as columns of records."""
+    with pytest.raises(DataError):
+        as_table({name: [1, 2]})
+    assert as_table({"c" * 200: [1, 2]}).num_rows
 
 
 def test_keys_are_shown_on_their_line(tmp_path: Path) -> None:

@@ -82,15 +82,13 @@ def _has_a_text(array: pa.Array[Any]) -> bool:
     kind: Any = array.type
     if not len(array) or not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
         return True
-    times = pa.types.is_timestamp(kind)
+    times, unit = pa.types.is_timestamp(kind), str(getattr(kind, "unit", ""))
     whole = array.cast(pa.int64() if times else pa.int32()).to_numpy(zero_copy_only=False)
-    unit = _PER_DAY[kind.unit] if times else 1
     # Where clocks differ by up to a day, the first and the last day have no text everywhere.
-    first, last = (1, -1) if times and kind.tz else (0, 0)
-    days = whole // unit
+    first, last = (1, -1) if getattr(kind, "tz", None) else (0, 0)
+    days = whole // _PER_DAY[unit] if times else whole
     inside = int(days.min()) >= _FIRST_DAY + first and int(days.max()) <= _LAST_DAY + last
-    fine = times and kind.unit == "ns"
-    return inside and not (fine and bool((whole % _NANOSECONDS).any()))
+    return inside and not (unit == "ns" and bool((whole % _NANOSECONDS).any()))
 
 
 def as_table(cells: object) -> pa.Table:
