@@ -190,8 +190,8 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
     if not texts or not 0 < len(rules) <= _MOST_RULES:
         raise InputError(
             "a user, value or cell that is no column",
-            f"printable names of up to {keys.LONGEST_NAME} characters, and 1 to {_MOST_RULES} cell "
-            f"rules whose texts have up to {_LONGEST_RULE} characters",
+            f"printable names of up to {keys.LONGEST_NAME} characters, and at least one cell rule "
+            f"and at most {_MOST_RULES}, of up to {_LONGEST_RULE} characters each",
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]
