@@ -197,8 +197,8 @@ CHANGES: list[Callable[[np.ndarray[Any, Any]], Any]] = [
     lambda a: np.full(a.shape, np.nan),
     lambda a: np.full(a.shape, np.inf),
     lambda a: np.full(a.shape, 1e200),
-    lambda a: np.zeros(0),
-    lambda a: "text",
+    lambda a: a[:0],
+    str,
 ]
 
 

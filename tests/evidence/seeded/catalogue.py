@@ -11,6 +11,7 @@ from tests.evidence.seeded import (
     noise,
     opinions,
     planning,
+    public_facts,
     records,
     theory,
     trials,
@@ -30,5 +31,6 @@ LAYERS = (
     trials,
     unbiased,
     opinions,
+    public_facts,
 )
 FAULTS = tuple(fault for layer in LAYERS for fault in layer.FAULTS)
