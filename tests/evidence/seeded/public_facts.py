@@ -17,6 +17,14 @@ FAULTS = (
         (f"{_FINITE[0]}::test_bounds_are_no_further_than_numbers_reach",),
     ),
     Fault(
+        "bounds are as near as floating point",
+        "G-REFUSE",
+        "data/value_lattice.py",
+        "or self.width < _NARROWEST",
+        "or self.width <= 0",
+        (f"{_FINITE[0]}::test_bounds_are_no_nearer_than_squares_reach",),
+    ),
+    Fault(
         "noise of a plan may be as wide as floating point",
         "G-LEDGER",
         "cells/plan_form.py",
