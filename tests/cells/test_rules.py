@@ -73,7 +73,7 @@ def test_nothing_left_is_an_error() -> None:
         ({"epsilon": True}, "epsilon is True"),
         ({"epsilon": 2**44}, "allowed: 1e-09 to 1e\\+06"),
         ({"tick_bits": 10**12}, "tick bits"),
-        ({"bounds": (0, 1e-305)}, "tick bits for bounds"),
+        ({"bounds": (0, 1e-305)}, "bounds are"),
         ({"epsilon": None}, "neither epsilon nor error"),
         ({"error": 1.0}, "both epsilon and error"),
         ({"epsilon": None, "error": 5.0}, "below half the range"),

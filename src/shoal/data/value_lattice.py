@@ -20,7 +20,7 @@ MOST_BITS = 24
 _SPACINGS = 2**10
 # Fourth powers of values, and noise on them, must be numbers: what cannot be written down after a
 # draw would not be charged, and whether it can would depend on the values.
-_FARTHEST = 1e50
+_FARTHEST, _NARROWEST = 1e50, 1e-100
 # Narrower bounds would make ticks per unit overflow.
 _SMALLEST = 1e-280
 
@@ -30,7 +30,7 @@ class Bounds:
     """The public range [lo, hi] of a value, in the value's unit.
 
     Raises:
-        InputError: Not two numbers of at most 1e50 in absolute value with lo < hi.
+        InputError: Not two numbers of at most 1e50 in absolute value with lo < hi, 1e-100 apart.
 
     Example:
         >>> Bounds(0, 65).width
@@ -44,7 +44,8 @@ class Bounds:
         ends = {"least": -_FARTHEST, "most": _FARTHEST}
         object.__setattr__(self, "lo", checks.number(self.lo, "the lower bound", **ends))
         object.__setattr__(self, "hi", checks.number(self.hi, "the upper bound", **ends))
-        if not self.lo < self.hi:
+        # Exactly: a width that underflows is none.
+        if not self.lo < self.hi or self.width < _NARROWEST:
             raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
 
     @classmethod
@@ -123,5 +124,7 @@ class Lattice:
 
 def _bad_bounds(got: str) -> InputError:
     return InputError(
-        got, "two finite numbers, the lower one first", "give for example bounds=(0, 65)"
+        got,
+        "two finite numbers, the lower one first, no nearer than 1e-100",
+        "give for example bounds=(0, 65)",
     )

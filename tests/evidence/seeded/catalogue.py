@@ -13,6 +13,7 @@ from tests.evidence.seeded import (
     noise,
     opinions,
     planning,
+    public_facts,
     records,
     theory,
     trials,
@@ -34,5 +35,6 @@ LAYERS = (
     trials,
     unbiased,
     opinions,
+    public_facts,
 )
 FAULTS = tuple(fault for layer in LAYERS for fault in layer.FAULTS)

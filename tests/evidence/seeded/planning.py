@@ -160,9 +160,9 @@ FAULTS = (
     Fault(
         "room on the lattice is for the whole range",
         "G-ACCOUNTING",
-        "cells/plan_facts.py",
-        "finest /= self.mechanism.most_spans(self.parameters)",
-        "finest /= 1 + 0 * self.mechanism.most_spans(self.parameters)",
+        "cells/plan_form.py",
+        "float(facts.relative_scale.min()) / mechanism.most_spans(facts.parameters)",
+        "float(facts.relative_scale.min())",
         ("tests/cells/test_rules.py",),
     ),
     Fault(

@@ -1,0 +1,95 @@
+"""Faults in what keeps public facts as they are, and numbers within what can be written."""
+
+from __future__ import annotations
+
+from tests.evidence.seeded.fault import Fault
+
+_FROZEN = ("tests/checks/test_frozen.py",)
+_FINITE = ("tests/release/test_finite.py",)
+
+FAULTS = (
+    Fault(
+        "bounds reach as far as floating point",
+        "G-REFUSE",
+        "data/value_lattice.py",
+        "_FARTHEST, _NARROWEST = 1e50, 1e-100",
+        "_FARTHEST, _NARROWEST = 1e300, 1e-100",
+        (f"{_FINITE[0]}::test_bounds_are_no_further_than_numbers_reach",),
+    ),
+    Fault(
+        "bounds are as near as floating point",
+        "G-REFUSE",
+        "data/value_lattice.py",
+        "or self.width < _NARROWEST",
+        "or self.width <= 0",
+        (f"{_FINITE[0]}::test_bounds_are_no_nearer_than_squares_reach",),
+    ),
+    Fault(
+        "noise of a plan may be as wide as floating point",
+        "G-LEDGER",
+        "cells/plan_form.py",
+        "MOST_SCALE = 2.0**100",
+        "MOST_SCALE = 2.0**1000",
+        (f"{_FINITE[0]}::test_the_widest_noise_that_a_plan_may_have",),
+    ),
+    Fault(
+        "arrays of a plan are those that were given",
+        "G-ACCOUNTING",
+        "checks/frozen.py",
+        "return np.frombuffer(value.tobytes(), dtype=value.dtype).reshape(value.shape)",
+        "return value",
+        _FROZEN,
+    ),
+    Fault(
+        "what is derived from a plan can be written into",
+        "G-ACCOUNTING",
+        "checks/frozen.py",
+        "return found if found is self else read_only(found)",
+        "return found",
+        _FROZEN,
+    ),
+    Fault(
+        "copies of a plan keep what was derived and can be written into",
+        "G-ACCOUNTING",
+        "checks/frozen.py",
+        "        for name, value in state.items():\n"
+        "            object.__setattr__(self, name, value)\n"
+        "        self.__post_init__()",
+        "        vars(self).update(state)",
+        _FROZEN,
+    ),
+    Fault(
+        "counts stay in the type they are given in",
+        "G-ACCOUNTING",
+        "checks/frozen.py",
+        "fits and value.dtype == np.dtype(kind) and value.dtype.isnative",
+        "fits",
+        _FROZEN,
+    ),
+    Fault(
+        "memberships of an occupancy may come in any order",
+        "G-REFUSE",
+        "data/occupancy.py",
+        "and bool((right | (step == 1)).all())",
+        "and True",
+        _FROZEN,
+    ),
+    Fault(
+        "parameters of a plan need not be the mechanism's",
+        "G-REFUSE",
+        "cells/plan_form.py",
+        "if facts.selection_scale.shape != (selections,) or not mechanism.check(\n"
+        "        facts.parameters, facts.occupancy, facts.released\n"
+        "    ):",
+        "if False:",
+        _FROZEN,
+    ),
+    Fault(
+        "a symmetric mean may be certified for means that cannot be verified",
+        "G-VERIFY",
+        "means/request.py",
+        "most=min(2.0**59 * size, _MOST_FARTHEST)",
+        "most=2.0**59 * size",
+        (f"{_FINITE[0]}::test_the_farthest_mean_is_one_that_can_be_verified",),
+    ),
+)

@@ -1,0 +1,205 @@
+"""What can be drawn can be written down: no draw fails, whatever the values, before its charge."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal import mean, trials, unbiased
+from shoal.cells.estimates import Numbers
+from shoal.cells.manifest import make_manifest
+from shoal.data.value_lattice import Bounds
+from shoal.documents import canonical_bytes
+from shoal.errors import InputError
+from shoal.privacy.noise import Simulated
+from shoal.privacy.privacy_unit import PrivacyUnit
+from tests.support import methods
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAR = 1e50
+# Ends of the 64-bit whole numbers that noise comes as, and of the lattice.
+ENDS = (-(2**63), -(2**61), -1, 0, 1, 2**61, 2**63 - 1)
+WIDEST = ((-FAR, FAR), (0.0, 1e-100))
+
+
+class Thrown(Simulated):
+    """Noise that throws every number to one place, whatever it was."""
+
+    def __init__(self, place: int) -> None:
+        """Where to."""
+        super().__init__(1)
+        object.__setattr__(self, "place", place)
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+        """All there."""
+        return [self.place for _ in steps]  # type: ignore[attr-defined]
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:  # noqa: ARG002
+        """All there."""
+        return [self.place for _ in steps]  # type: ignore[attr-defined]
+
+
+def _finite(found: Any) -> bool:  # noqa: ANN401  JSON
+    if isinstance(found, dict):
+        return all(map(_finite, found.values()))
+    if isinstance(found, list):
+        return all(map(_finite, found))
+    return not isinstance(found, float) or math.isfinite(found)
+
+
+@pytest.mark.parametrize("pair", [(0, 1.01e50), (-1.01e50, 0), (0, 2.6e154), (0, 9e299)])
+def test_bounds_are_no_further_than_numbers_reach(pair: tuple[float, float]) -> None:
+    """G-REFUSE: with wider bounds a draw overflowed, uncharged, depending on the values."""
+    with pytest.raises(InputError, match="1e\\+50"):
+        Bounds(*pair)
+
+
+@pytest.mark.parametrize("high", [1e-101, 1e-280, 5e-324])
+def test_bounds_are_no_nearer_than_squares_reach(high: float) -> None:
+    """G-REFUSE: with narrower bounds the range of a variance is no number but 0."""
+    with pytest.raises(InputError, match="nearer"):
+        Bounds(0, high)
+
+
+@pytest.mark.parametrize("bounds", WIDEST)
+@pytest.mark.parametrize("epsilon", ["1e-4", 4])
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_every_number_that_can_be_drawn_can_be_written(
+    name: str, epsilon: object, bounds: tuple[float, float]
+) -> None:
+    """G-LEDGER: a draw whose document cannot be made would be free; there is none."""
+    table = methods.tied(3, 14, 3)
+    wishes = {**methods.METHODS[name], "bounds": bounds}
+    try:
+        plan = methods.plan(table, wishes, epsilon)
+    except InputError:
+        return
+    users = shoal.Records(table, user="who", value="value", bounds=bounds, cell="place")
+    for place in ENDS:
+        found = plan.release(users, noise=Thrown(place))
+        assert _finite(json.loads(found.document))
+        for confidence in (0.5, 1 - 1e-12):
+            assert found.table(confidence).num_rows >= 3
+
+
+@pytest.mark.parametrize("scale", [2.0**100, 2.0**90])
+@pytest.mark.parametrize("name", ["balanced-joint", "balanced-gaussian-all"])
+def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
+    """G-LEDGER: noise as wide as any plan's, and its square, are numbers."""
+    plan = methods.plan(methods.tied(3, 14, 3), {**methods.METHODS[name], "bounds": (-FAR, FAR)}, 4)
+    wide = dataclasses.replace(plan, relative_scale=np.full_like(plan.relative_scale, scale))
+    about = methods.records(methods.tied(3, 14, 3)).describe()
+    for place in ENDS:
+        numbers = Numbers(wide, [place] * wide.bundle.n_numbers, None)
+        with np.errstate(all="raise", under="ignore"):
+            made = make_manifest(
+                numbers, records=about, unit=PrivacyUnit("who"), name="x", simulated=True
+            )
+        assert _finite(json.loads(canonical_bytes(made)))
+    with pytest.raises(InputError):
+        dataclasses.replace(plan, relative_scale=plan.relative_scale * 0 + 2.0**101)
+
+
+@pytest.mark.parametrize("bounds", WIDEST)
+@pytest.mark.parametrize("epsilon", ["1e-8", 1])
+def test_means_of_one_cell_are_numbers(bounds: tuple[float, float], epsilon: object) -> None:
+    """G-REFUSE: without a ledger too, whether a call fails says nothing of the values."""
+    users = np.arange(40) // 2
+    for place in ENDS:
+        for name in ("baseline", "worst_case_optimal", "levy", "quantile", "akmv", "adaptive"):
+            values = np.linspace(*bounds, 40)
+            try:
+                found = getattr(mean, name)(
+                    values, users, bounds=bounds, epsilon=epsilon, noise=Thrown(place)
+                )
+            except InputError:
+                continue
+            numbers = (found.value, *found.interval, *found.typical_interval, found.noise_scale)
+            assert np.isfinite(numbers).all()
+
+
+@pytest.mark.parametrize("epsilon", ["1e-8", "1e-3", 1])
+def test_vectors_are_numbers(epsilon: object) -> None:
+    """G-REFUSE: also in the widest ball."""
+    points, users = np.full((40, 3), FAR / 3), np.arange(40) // 2
+    for place in ENDS:
+        try:
+            found = mean.vector(
+                points, users, bounds=(0, FAR), epsilon=epsilon, noise=Thrown(place)
+            )
+        except InputError:
+            continue
+        assert np.isfinite([*found.value, *found.low, *found.high]).all()
+
+
+@pytest.mark.parametrize("size", [2.0**-300, 1.0, 2.0**300])
+@pytest.mark.parametrize("place", ENDS)
+def test_unbiased_means_are_numbers(size: float, place: int) -> None:
+    """G-LEDGER: whatever the size of the moment and the values, what is drawn can be written."""
+    kinds: list[dict[str, Any]] = [
+        {"method": "clipped_mean", "epsilon": "1e-6", "interval": (0, size), "bias": size},
+        {"method": "sampled_mean", "delta": "1e-18", "interval": (0, size), "publish_values": True},
+        {"method": "clipped_plus_residual", "epsilon": "1e-6", "delta": "1e-18",
+         "interval": (0, size), "publish_values": True},
+        {"method": "symmetric_mean", "epsilon": 1, "delta": "1e-6"},
+    ]  # fmt: skip
+    for kind in kinds:
+        try:
+            plan = unbiased.plan(counts=3000, moment=unbiased.Moment(2, size), **kind)
+        except InputError:
+            continue
+        for value in (-1.7e308, 0.0, 1.7e308):
+            found = plan.release(np.full(3000, value), noise=Thrown(place))
+            assert _finite(json.loads(found.document))
+
+
+@pytest.mark.parametrize("farthest", [2.0**301, 1e300])
+def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
+    """G-VERIFY: what the second opinion would refuse is not planned."""
+    wish: dict[str, Any] = {"moment": unbiased.Moment(2, 2.0**299), "epsilon": 1, "delta": "1e-6"}
+    with pytest.raises(InputError, match="farthest"):
+        unbiased.plan("symmetric_mean", 3000, farthest=farthest, **wish)
+    plan = unbiased.plan("symmetric_mean", 3000, farthest=2.0**300, **wish)
+    found = plan.release(np.zeros(3000), noise=Simulated(1), name="x", values_name="h")
+    failed = {
+        each.claim for each in shoal.verify(json.loads(found.document)).checks if not each.holds
+    }
+    assert failed <= {"noise of the operating system"}
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", 1])
+@pytest.mark.parametrize("levels", [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)])
+@pytest.mark.parametrize(
+    "name", ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"]
+)
+def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: object) -> None:
+    """G-LEDGER: a trial of outcomes as large as any can be written down, whatever is drawn."""
+    arm, cluster = np.arange(400) % 2, np.arange(400) // 100
+    outcome = np.array(levels)[np.arange(400) % len(levels)]
+    for place in ENDS:
+        try:
+            found = getattr(trials, name)(epsilon=epsilon).privatize(
+                outcome, arm, cluster, space=trials.Space(levels), noise=Thrown(place)
+            )
+        except InputError:
+            return
+        assert _finite(json.loads(found.document))
+
+
+@pytest.mark.parametrize("high", [2.6e154, 1e51])
+def test_no_refusal_is_a_free_look(high: float, tmp_path: Path) -> None:
+    """G-LEDGER: of neighbours, both are refused before a value is read, or both are charged."""
+    for values in ([0.0, 0.0], [0.0, high], [high, high]):
+        table = pa.table({"who": ["a", "a"], "place": ["x", "x"], "value": values})
+        with pytest.raises(InputError, match="bound"):
+            shoal.Records(table, user="who", value="value", cell="place", bounds=(0, high))
+    assert not list(tmp_path.iterdir())
