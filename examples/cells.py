@@ -18,7 +18,14 @@ def month(seed: int) -> pa.Table:
     station = rng.choice(["harbour", "market", "school"], len(bus), p=[0.5, 0.3, 0.2])
     hour = rng.choice([8, 12, 17], len(bus))
     speed = np.clip(rng.normal(24 + 0.2 * (bus % 7), 6, len(bus)), 0, 60)
-    return pa.table({"bus": bus, "station": station, "hour": hour, "speed": speed})
+    return pa.table(
+        {
+            "bus": pa.array(bus),
+            "station": pa.array(station),
+            "hour": pa.array(hour),
+            "speed": pa.array(speed),
+        }
+    )
 
 
 def main() -> None:

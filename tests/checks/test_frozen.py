@@ -7,6 +7,7 @@ import dataclasses
 import pickle
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TABLE = methods.tied(3, 14, 3)
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "clipped_mean": {"epsilon": 1, "interval": (0, 1), "bias": 0.5},
     "sampled_mean": {"delta": "0.1", "interval": (0, 1), "publish_values": True},
     "symmetric_mean": {"epsilon": 1, "delta": "1e-3"},
@@ -44,11 +45,8 @@ def _prepared() -> object:
 
 
 MADE: dict[str, Callable[[], object]] = {
-    **{
-        name: lambda name=name: methods.plan(TABLE, methods.METHODS[name])
-        for name in methods.METHODS
-    },
-    **{name: lambda name=name: _unbiased(name) for name in KINDS},
+    **{name: partial(methods.plan, TABLE, methods.METHODS[name]) for name in methods.METHODS},
+    **{name: partial(_unbiased, name) for name in KINDS},
     "trial": lambda: trials.plan(
         sizes=np.array([[100, 120], [80, 90]]), space=trials.Space.binary(), epsilon=1
     ),

@@ -128,7 +128,7 @@ def test_means_of_one_cell_are_numbers(bounds: tuple[float, float], epsilon: obj
 
 
 @pytest.mark.parametrize("epsilon", ["1e-8", "1e-3", 1])
-def test_vectors_are_numbers(epsilon: object) -> None:
+def test_vectors_are_numbers(epsilon: str | int) -> None:
     """G-REFUSE: also in the widest ball."""
     points, users = np.full((40, 3), FAR / 3), np.arange(40) // 2
     for place in ENDS:

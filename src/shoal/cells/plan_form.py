@@ -9,7 +9,7 @@ on the values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 
 if TYPE_CHECKING:
-    from shoal.cells.plan_facts import PlanFacts
+    from numpy.typing import NDArray
+
+    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
 
 STATUS = ("released", "worthless", "too few users", "too few records")
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
@@ -29,7 +31,71 @@ MOST_SCALE = 2.0**100
 _MOST_PARAMETER, _MOST_PRICE = 2**62, 2.0**400
 
 
-def in_form(facts: PlanFacts) -> dict[str, Any]:
+class Facts(Protocol):
+    """A plan, as far as its form goes."""
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """The counts."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """Bounds and ticks."""
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """Of each cell."""
+
+    @property
+    def relative_scale(self) -> NDArray[np.float64]:
+        """Of each number."""
+
+    @property
+    def lattice_bits(self) -> int:
+        """Of the noise."""
+
+    @property
+    def prices(self) -> NDArray[np.float64] | None:
+        """Dual variables."""
+
+    @property
+    def source(self) -> Mapping[str, Any] | None:
+        """Description of the records."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """Of the mechanism."""
+
+    @property
+    def selection_scale(self) -> NDArray[np.float64]:
+        """Of private selections."""
+
+    @property
+    def targets(self) -> NDArray[np.float64] | None:
+        """Of an optimal plan."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether moments are released together."""
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian."""
+
+    @property
+    def released(self) -> NDArray[np.int64]:
+        """Positions of released cells."""
+
+    @property
+    def mechanism(self) -> MeanMechanism:
+        """What releases the numbers."""
+
+
+def in_form(facts: Facts) -> dict[str, Any]:
     """The arrays of a plan, of one type each, if all parts have the kinds and sizes of a plan's.
 
     Args:
@@ -68,7 +134,7 @@ def in_form(facts: PlanFacts) -> dict[str, Any]:
     return found
 
 
-def check_room(facts: PlanFacts) -> None:
+def check_room(facts: Facts) -> None:
     """Refuse parameters that are not the mechanism's, and noise that does not fit the lattice.
 
     Without room on the lattice the noise would have to look at the number it hides.
@@ -91,7 +157,7 @@ def check_room(facts: PlanFacts) -> None:
         )
 
 
-def _check_kinds(facts: PlanFacts) -> None:
+def _check_kinds(facts: Facts) -> None:
     """Kinds of the parts that are no arrays."""
     status = facts.status
     sound = (

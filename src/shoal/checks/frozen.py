@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar, overload
 
 import numpy as np
 
@@ -31,8 +31,8 @@ class FrozenDict(dict[str, Any]):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("public facts of a plan do not change: make another plan")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    update = setdefault = pop = popitem = clear = _refuse
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
         """Made anew from a plain dictionary."""
@@ -70,7 +70,11 @@ class cached_property(functools.cached_property[Kept]):  # noqa: N801
         False
     """
 
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:  # noqa: ANN401
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Kept: ...
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         """The value, computed once."""
         found = super().__get__(instance, owner)
         return found if found is self else read_only(found)

@@ -41,9 +41,9 @@ class Bounds:
     hi: float
 
     def __post_init__(self) -> None:
-        ends = {"least": -_FARTHEST, "most": _FARTHEST}
-        object.__setattr__(self, "lo", checks.number(self.lo, "the lower bound", **ends))
-        object.__setattr__(self, "hi", checks.number(self.hi, "the upper bound", **ends))
+        for name, what in (("lo", "the lower bound"), ("hi", "the upper bound")):
+            end = checks.number(getattr(self, name), what, least=-_FARTHEST, most=_FARTHEST)
+            object.__setattr__(self, name, end)
         # Exactly: a width that underflows is none.
         if not self.lo < self.hi or self.width < _NARROWEST:
             raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
