@@ -13,6 +13,7 @@ from shoal.checks.roles import check_arrays
 from shoal.data.query_logs import silent_query_logs
 from shoal.data.source_file import describe
 from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_alone
+from shoal.files import is_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -226,6 +227,13 @@ def _check_file(source: str | os.PathLike[str]) -> None:
     if not there:
         what = "a folder" if os.path.isdir(path) else "no file"  # noqa: PTH112  never raises
         raise DataError(f"{what} at {describe(source)}", "a Parquet or CSV file", "check the path")
+    if is_database(path):
+        # An engine that opened a ledger would drop the locks of whoever charges it, too.
+        raise DataError(
+            f"a database, such as a ledger, at {describe(source)}",
+            "a Parquet or CSV file",
+            "check the path; give tables of a database through Ibis",
+        )
 
 
 def _is_frame(source: object) -> bool:

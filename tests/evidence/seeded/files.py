@@ -17,6 +17,14 @@ FAULTS = (
         _LOOKED,
     ),
     Fault(
+        "an engine opens a ledger as records",
+        "G-LEDGER",
+        "data/source.py",
+        "    if is_database(path):",
+        "    if path.suffix == '.ledger' and is_database(path):",
+        _LOOKED,
+    ),
+    Fault(
         "whatever is there is an earlier output",
         "G-OUTPUTS",
         "files/__init__.py",

@@ -26,6 +26,9 @@ LOOKS: dict[str, Callable[[Any], object]] = {
     "trial": trials.PrivateTrial.load,
     "unbiased plan": UnbiasedPlan.load,
     "document": lambda path: documents.read(path, "shoal.plan/3", "plan"),
+    "records": lambda path: shoal.Records(
+        path, user="a", value="b", bounds=(0, 1), cell="c"
+    ).occupancy(),
     "output": lambda path: files.write_bytes(path, b"x", overwrite=True),
 }
 LOCKED = """
@@ -42,7 +45,7 @@ def test_a_look_by_another_thread_unlocks_no_ledger(
     look: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G-LEDGER: no other process can write while a charge goes on, whoever opens the file."""
-    path = tmp_path / "a.ledger"
+    path = tmp_path / "a.csv"
     book = shoal.Ledger.create(path, epsilon=1, unit="person")
     charging, looked = threading.Event(), threading.Event()
 
