@@ -253,8 +253,10 @@ def test_what_is_there_is_replaced_by_force_alone(
     _refused(place, [*line, "--force"], "is no regular file")
     target.unlink()
     target.write_bytes(b"somebody's work")
+    _refused(place, [*line, "--force"], "shoal did not make")
+    target.write_bytes(b"")
     place.good(*line, "--force")
-    assert target.read_bytes() != b"somebody's work"
+    assert target.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["books.json-journal", "books.json-wal", "other.ledger-shm"])
@@ -275,10 +277,10 @@ def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
 
 def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
     """G-OUTPUTS: refused before hours of work, not after them."""
-    Path("studies").mkdir()
-    Path("studies/002-figure-5.md").write_text("notes", encoding="utf-8")
+    Path("figures").mkdir()
+    Path("figures/002-figure-5.md").write_text("notes", encoding="utf-8")
     _refused(place, ["study", "run", "002-figure-5"], "there is a file")
-    assert Path("studies/002-figure-5.md").read_text(encoding="utf-8") == "notes"
+    assert Path("figures/002-figure-5.md").read_text(encoding="utf-8") == "notes"
 
 
 def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:

@@ -189,7 +189,10 @@ def _with(option: str, value: str) -> list[str]:
         (["trial", "plan", "--units", "1"], "1 units"),
         (["trial", "plan", "--units", "10", "--shares", "a,b"], "shares 'a,b'"),
         (["trial", "plan", "--units", "10", "--sd", "1"], "without a mean"),
-        (["trial", "plan", "--units", "10", "--mean", "7"], "rate is 7"),
+        (
+            ["trial", "plan", "--units", "10", "--mean", "7"],
+            "which is a rate, is 7",
+        ),
         (["trial", "plan", "--units", "10", "--power", "1"], "power"),
         (["trial", "plan", "--units", "10", "--picture", "p.txt"], "a picture named 'p.txt'"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -108,4 +109,4 @@ def lost(one: Tape, other: Tape) -> tuple[float, float]:
 
 def waits(code: CodeType) -> bool:
     """Whether code waits for its turn to write a ledger: the clock decides which lines it runs."""
-    return code.co_filename.endswith("ledger_queue.py") or code.co_name in _WAITING
+    return code.co_filename.endswith(f"ledger{os.sep}queue.py") or code.co_name in _WAITING

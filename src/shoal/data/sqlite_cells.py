@@ -26,8 +26,8 @@ def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
     Guarantees: G-MISSING, G-ENGINES.
 
     Example:
-        >>> import ibis
-        >>> table = ibis.memtable({"speed": [1.0]})
+        >>> import ibis, pyarrow as pa
+        >>> table = ibis.memtable(pa.table({"speed": [1.0]}))
         >>> of_their_type(table, {"speed": "number"}) is table
         True
     """
