@@ -79,6 +79,10 @@ guarantees: $(VENV)/.dev
 house: $(VENV)/.dev
 	$(BIN)/python -m tests.repository.house
 
+.PHONY: size
+size: $(VENV)/.demo
+	$(BIN)/python -m tests.repository.install_size
+
 .PHONY: cli-page
 cli-page: $(VENV)/.dev
 	$(BIN)/python -m tests.repository.cli_reference docs/cli.md

@@ -1,0 +1,91 @@
+"""The core does without what only extras bring."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.repository.install_size import megabytes, needed
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = ("pandas", "polars", "matplotlib", "h3ronpy", "pyspark", "dp_accounting", "causaldata")
+RUN = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1].split():
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+from shoal.cli.main import main
+
+rng = np.random.default_rng(1)
+who = np.repeat(np.arange(60), 20)
+records = pa.table({
+    "who": pa.array(who), "place": pa.array(rng.choice(["a", "b"], 1200)),
+    "speed": pa.array(rng.normal(30, 5, 1200).clip(0, 60)), "arm": pa.array(who % 2),
+    "bought": pa.array(rng.integers(0, 2, 1200)), "row": pa.array(np.arange(1200)),
+})
+csv.write_csv(records, "r.csv")
+parquet.write_table(records, "r.parquet")
+for file in ("r.csv", "r.parquet"):
+    end = file.partition(".")[2]
+    cells = f"--user who --value speed --bounds 0 60 --cell place --epsilon 1 --output {end}.json"
+    for line in (
+        f"plan {file} {cells}",
+        f"ledger create {end}.ledger --epsilon 9 --delta 1e-3 --unit who",
+        f"release {file} {end}.json --ledger {end}.ledger --output {end}-t.csv "
+        f"--manifest {end}-m.json",
+        f"verify {end}-m.json --ledger {end}.ledger",
+        f"compare {file} --user who --value speed --bounds 0 60 --cell place --epsilon 1 "
+        "--repetitions 2",
+        f"ledger create {end}-trial.ledger --epsilon 9 --unit row",
+        f"trial release {file} --outcome bought --treatment arm --unit row --space binary "
+        f"--epsilon 1 --mechanism uniform_prior --ledger {end}-trial.ledger "
+        f"--output {end}-u.parquet",
+        f"unbiased release {file} --user who --value speed --epsilon 1 --size 9 --interval 0 60 "
+        f"--bias 0.1 --method clipped_mean --ledger {end}.ledger",
+    ):
+        assert main(line.split()) == 0, line
+print("done")
+"""
+
+
+def test_every_verb_runs_without_the_extras(tmp_path: Path) -> None:
+    """No verb but pictures needs pandas, Polars, Matplotlib, or another part of an extra."""
+    ran = subprocess.run(
+        [sys.executable, "-c", RUN, " ".join(EXTRAS)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
+
+
+def test_the_core_asks_for_no_extra() -> None:
+    """What pyproject.toml names is followed through metadata; pandas is none of it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found: dict[str, Distribution] = {}
+    for each in map(Requirement, project["dependencies"]):
+        found |= needed(each.name, frozenset(each.extras))
+    assert {"duckdb", "ibis-framework", "opendp", "pyarrow", "scipy", "typer"} <= found.keys()
+    assert not {"pandas", "polars", "matplotlib", "pyspark"} & found.keys()
+    assert "pandas" in needed("ibis-framework", frozenset({"duckdb"}))
+    assert megabytes(found["opendp"]) > 100
+
+
+@pytest.mark.parametrize("name", ["no-such-distribution"])
+def test_what_is_not_installed_takes_no_room(name: str) -> None:
+    """A name that nobody installed is left out."""
+    assert needed(name) == {}
