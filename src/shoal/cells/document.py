@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,6 +30,7 @@ SCHEMA = "shoal.plan/3"
 _NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
 _LARGEST = 2**53
+_MADE: WeakKeyDictionary[PlanFacts, documents.Document] = WeakKeyDictionary()
 
 
 def to_document(plan: PlanFacts) -> documents.Document:
@@ -72,6 +74,17 @@ def to_document(plan: PlanFacts) -> documents.Document:
             "lower_bound": None if plan.gaussian else plan.lower_bound.tolist(),
         },
     }
+
+
+def made_once(plan: PlanFacts) -> documents.Document:
+    """The document of a plan, made once for as long as the plan lives: not to be written into.
+
+    Public facts are frozen, so that it stays the plan's. Whoever leaves a part out changes a
+    dictionary of its own, but must not change what is inside.
+    """
+    if plan not in _MADE:
+        _MADE[plan] = to_document(plan)
+    return dict(_MADE[plan])
 
 
 def parts(document: documents.Document) -> dict[str, Any]:
@@ -153,7 +166,7 @@ def _close(mine: object, theirs: object) -> bool:
 
 def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: PrivacyUnit) -> str:
     """What a ledger knows a release by, besides its name: plan without claims, records, unit."""
-    contents = to_document(plan)
+    contents = made_once(plan)
     del contents["claims"], contents["prices"]
     return documents.digest(
         {"plan": contents, "records": dict(records), "unit": unit.to_document()}

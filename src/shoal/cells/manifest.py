@@ -58,7 +58,7 @@ def make_manifest(
             "epsilon_at_most": plan.epsilon,
             "delta": str(plan.exact_delta),
         },
-        "plan": plan_document.to_document(plan),
+        "plan": plan_document.made_once(plan),
         "results": _results(numbers),
         "confidence": CONFIDENCE,
         "versions": {

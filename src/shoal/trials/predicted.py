@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import cached_property
 from shoal.theory.response_variance import given_prior, with_uniform_prior
 from shoal.trials.parameters import ONE
 from shoal.trials.response import prior_of
