@@ -138,3 +138,10 @@ def test_a_space_survives_its_document(levels: tuple[float, ...]) -> None:
     space = Space(levels, "nearest", tuple(f"label {at}" for at in range(len(levels))))
     assert Space.from_document(space.to_document()) == space
     assert Fraction(space.width) == Fraction(levels[-1]) - Fraction(levels[0])
+
+
+@pytest.mark.parametrize("levels", [(0, 1, 1 + 2.0**-52, 2), (2000 - 1e-10, 2000, 8000, 1e5, 1e6)])
+def test_levels_that_rounding_makes_one_are_refused(levels: tuple[float, ...]) -> None:
+    """G-FUZZ: differences of neighbours keep digits, or shares of them would be no shares."""
+    with pytest.raises(InputError, match="between neighbours"):
+        Space(levels)

@@ -176,7 +176,10 @@ def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int
         ("zeros", bytes(4096)),
         ("other.json", b'{"schema":"another/1"}'),
         ("rows.json", b'[\n {"statistic": "mean", "value": 3}\n]'),
-        ("photo.png", b"\x89PNG\r\n" + bytes(99)),
+        ("photo.png", b"\x89PNG\r\n" + bytes(99) + b"shoal.output"),
+        ("words.csv", b"pupil,comment\n1,shoal.output\n"),
+        ("notes.ipynb", b'{"cells": [{"data": {"schema": "shoal.manifest/3"}}]}'),
+        ("months.json", b'{"may": {"schema": "shoal.manifest/3"}}'),
         ("cut", b"SQLite format 3"),
     ],
 )
@@ -187,6 +190,29 @@ def test_a_file_of_somebody_else_is_kept(tmp_path: Path, name: str, data: bytes)
     with pytest.raises(DocumentError, match="shoal did not make"):
         files.write_bytes(path, b"new", overwrite=True)
     assert path.read_bytes() == data
+
+
+def test_a_table_made_from_ours_is_kept(tmp_path: Path) -> None:
+    """G-OUTPUTS: Arrow hands the mark of a table on to what is made from it."""
+    path = tmp_path / "out.parquet"
+    tables.write(_table(), path)
+    made = parquet.read_table(path)
+    for other in (made.select(["user"]), pa.concat_tables([made, made])):
+        parquet.write_table(other, path)
+        before = path.read_bytes()
+        assert b"shoal.output" in before
+        with pytest.raises(DocumentError, match="shoal did not make"):
+            files.write_bytes(path, b"new", overwrite=True)
+        assert path.read_bytes() == before
+
+
+def test_a_json_table_of_ours_is_replaced_whatever_it_holds(tmp_path: Path) -> None:
+    """Braces in a key or a name end no object."""
+    path = tmp_path / "out.json"
+    names = ("c}x", "statistic", "status", "users", "records", "noise_scale", "worst_case_error")
+    table = pa.table({name: pa.array(["a}b"]) for name in names})
+    tables.write(table, path)
+    tables.write(table, path, overwrite=True)
 
 
 def test_an_empty_file_is_replaced(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from shoal.cells.queries import PAIR
 from shoal.cells.request import Request
 from shoal.checks.frozen import exactly
 from shoal.data.occupancy import Occupancy
@@ -171,6 +172,7 @@ def _check_kinds(facts: Facts) -> None:
         and type(facts.lattice_bits) is int
         and facts.lattice_bits >= 0
         and type(facts.joint) is bool
+        and (not facts.joint or set(PAIR) <= set(facts.request.statistics))
         and type(facts.gaussian) is bool
         and isinstance(facts.parameters, Mapping)
         and (facts.source is None or isinstance(facts.source, Mapping))

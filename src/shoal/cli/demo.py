@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -185,16 +186,28 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path, *, force: bool) 
 
     with working(f"releasing {job.title}"):
         release = plan.release(job.records, ledger=book, name=_NAME)
-        force = force or release.from_ledger
-        table, manifest, planned = _places(job.slug, folder)
-        release.write(table, overwrite=force)
-        release.write_manifest(manifest, overwrite=force)
-        plan.save(planned, overwrite=force)
-        verdict = shoal.verify(manifest)
+        places = _places(job.slug, folder)
+        with TemporaryDirectory() as made:
+            drafts = [Path(made) / place.name for place in places]
+            for write, draft in zip(
+                (release.write, release.write_manifest, plan.save), drafts, strict=True
+            ):
+                write(draft)
+            for draft, place in zip(drafts, places, strict=True):
+                _keep(place, draft.read_bytes(), force=force)
+        verdict = shoal.verify(places[1])
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     verified = "verified" if verdict.holds else "NOT verified"
     show(f"Released {job.title}: {how}; manifest {verified}")
     show("  " + "   ".join(_best(release)))
+
+
+def _keep(place: Path, data: bytes, *, force: bool) -> None:
+    """Write a file that is not there yet, or not like this: what somebody changed is kept."""
+    from shoal.files import write_bytes
+
+    if not place.is_file() or place.read_bytes() != data:
+        write_bytes(place, data, overwrite=force)
 
 
 def _places(slug: str, folder: Path) -> tuple[Path, Path, Path]:

@@ -23,7 +23,7 @@ FEWEST_LEVELS, MOST_LEVELS = 2, 256
 ROUNDINGS = ("random", "nearest")
 # Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
 # estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
-_LARGEST, _SMALLEST, _NARROWEST = 1e50, 1e-50, 1e-9
+_LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
@@ -48,8 +48,9 @@ class Space:
         labels: Names of the levels if outcomes are texts, else None.
 
     Raises:
-        InputError: Fewer than two levels, not finite, not ascending, beyond 1e50, closer together
-            than 1e-50 or than 1e-9 of the largest, or unusable labels.
+        InputError: Fewer than two levels, not finite, not ascending, beyond 1e50, the outer ones
+            closer than 1e-50 or than 1e-9 of the largest, neighbours than 1e-12 of it, or unusable
+            labels.
 
     Example:
         >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
@@ -290,10 +291,12 @@ def _check_width(levels: tuple[float, ...]) -> None:
     largest, width = max(map(abs, levels)), levels[-1] - levels[0]
     if largest > _LARGEST:
         raise _bad_levels(f"levels beyond {_LARGEST:g}")
-    if width < max(_SMALLEST, _NARROWEST * largest):
+    closest = min(b - a for a, b in itertools.pairwise(levels))
+    if width < max(_SMALLEST, _NARROWEST * largest) or closest < _CLOSEST * largest:
         raise InputError(
             "levels that are all but the same number",
-            f"a width of at least {_SMALLEST:g}, and {_NARROWEST:g} of the largest level",
+            f"a width of at least {_SMALLEST:g}, and {_NARROWEST:g} of the largest level; "
+            f"{_CLOSEST:g} of it between neighbours",
             "take a public number off all outcomes, or give them in another unit",
         )
 

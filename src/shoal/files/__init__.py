@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from shoal import checks
+from shoal.documents.fork_gate import GATE
 from shoal.errors import DocumentError, InputError
 from shoal.files.own import is_own
 
@@ -20,6 +21,8 @@ LEDGER_PARTS = ("-journal", "-wal", "-shm")
 PARTS = (*LEDGER_PARTS, ".wal")
 # Of a name: file systems take 255 bytes, and a draft has a longer one.
 _LONGEST = 230
+# One page of SQLite, at the least: https://www.sqlite.org/fileformat.html
+_LEAST_DATABASE = 512
 _DEVICES, _MOST_LINKS = ("/dev/", "/proc/"), 40
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
@@ -166,10 +169,11 @@ def is_database(path: Path) -> bool:
         False
     """
     try:
-        if path.stat().st_size == 0:
+        if path.stat().st_size < _LEAST_DATABASE:
             return False
         uri = f"{path.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=0)) as found:
+        # A child that was forked meanwhile would inherit a lock of SQLite's that nobody drops.
+        with GATE, closing(sqlite3.connect(uri, uri=True, timeout=0)) as found:
             found.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)

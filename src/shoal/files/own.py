@@ -1,23 +1,27 @@
 """Whether a file is an output of shoal: nothing else is ever replaced, forced or not.
 
-Parquet files, pictures and pages carry a mark. Documents name a schema of shoal's. A table in CSV
-or JSON is known by its columns: it has all those of one of shoal's tables.
+Each kind of file says so in its own place: a document by the schema at its top, a table in CSV or
+JSON by its columns, Parquet by a mark of its columns and rows, which a table made from it does not
+have, and a picture or a page by a mark where its format has such things.
 """
 
 from __future__ import annotations
 
 import csv
-import re
+import hashlib
+import json
 from typing import TYPE_CHECKING
 
 from shoal.documents.opened import opened
+from shoal.documents.strict_json import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import BinaryIO
 
 MARK = b"shoal.output"
+PAGE_END = b"<!-- " + MARK + b" -->\n"
 # A column that marks tables whose own columns differ from one to the next.
 MARK_COLUMN = "shoal_study"
 _TABLES: tuple[frozenset[str], ...] = (
@@ -27,9 +31,9 @@ _TABLES: tuple[frozenset[str], ...] = (
     frozenset({"cluster", "arm", "units", "outcome", "share"}),
     frozenset({MARK_COLUMN}),
 )
-_SCHEMA = re.compile(rb'"schema":\s*"shoal\.')
-_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
-_END, _PART, _OVERLAP = 2**16, 2**20, 64
+_PNG, _PDF, _PARQUET = b"\x89PNG\r\n", b"%PDF-", b"PAR1"
+_SVG = (b"<?xml", b"<svg")
+_START = 2**16
 
 
 def is_own(path: Path) -> bool:
@@ -51,34 +55,68 @@ def is_own(path: Path) -> bool:
     """
     try:
         with opened(path) as stream:
-            start = stream.read(_END)
-            stream.seek(max(0, path.stat().st_size - _END))
-            if not start or MARK in start or MARK in stream.read(_END):
-                return True
-            if start.lstrip().startswith(b"{"):
-                return _names_a_schema(stream)
+            return _is_own(stream)
     except OSError:
         return False
-    return any(columns <= _columns(start) for columns in _TABLES)
 
 
-def _names_a_schema(stream: BinaryIO) -> bool:
-    """Whether a document says anywhere that it is of a schema of shoal's."""
-    return any(_SCHEMA.search(part) is not None for part in _parts(stream))
+def shape_mark(names: Iterable[str], rows: int) -> bytes:
+    """The mark of a Parquet file: of its columns and its number of rows.
+
+    Example:
+        >>> shape_mark(["a"], 3) == shape_mark(["a"], 4)
+        False
+    """
+    return hashlib.sha256(json.dumps([list(names), rows]).encode()).hexdigest().encode()
 
 
-def _parts(stream: BinaryIO) -> Iterator[bytes]:
-    stream.seek(0)
-    last = b""
-    while part := stream.read(_PART):
-        yield last + part
-        last = part[-_OVERLAP:]
+def _is_own(stream: BinaryIO) -> bool:
+    start = stream.read(_START)
+    if not start:
+        return True
+    if start.startswith(_PARQUET):
+        return _marked_parquet(stream)
+    if start.startswith(_PNG):
+        return b"tEXtSoftware\0" + MARK in start
+    if start.startswith(_SVG):
+        return b"<dc:title>" + MARK in start.replace(b"\n", b"").replace(b" ", b"")
+    if start.startswith(_PDF):
+        stream.seek(0)
+        return b"/Creator (" + MARK + b")" in stream.read(MOST_BYTES)
+    if start.lstrip()[:1] in {b"{", b"["}:
+        stream.seek(0)
+        return _is_json(stream.read(MOST_BYTES + 1))
+    return start.endswith(PAGE_END) or any(columns <= _header(start) for columns in _TABLES)
 
 
-def _columns(start: bytes) -> set[str]:
-    """Columns of a table by its first line, or by the keys of its first object."""
-    if start.lstrip().startswith(b"["):
-        return {each.decode("utf-8", "replace") for each in _KEY.findall(start.split(b"}")[0])}
+def _marked_parquet(stream: BinaryIO) -> bool:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        found = parquet.read_metadata(stream)
+    except (pa.ArrowException, OSError):
+        return False
+    mark = (found.metadata or {}).get(MARK)
+    return mark == shape_mark(found.schema.to_arrow_schema().names, found.num_rows)
+
+
+def _is_json(text: bytes) -> bool:
+    """Whether it is a document of a schema of shoal's, or rows of one of its tables."""
+    if len(text) > MOST_BYTES:
+        return False
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if isinstance(found, list):
+        rows = [set(row) for row in found[:1] if isinstance(row, dict)]
+        return any(columns <= row for row in rows for columns in _TABLES)
+    return str(found.get("schema", "")).startswith("shoal.")
+
+
+def _header(start: bytes) -> set[str]:
+    """Columns of a table by its first line."""
     line = start.split(b"\n", 1)[0].decode("utf-8", "replace").strip("\r\ufeff")
     try:
         return set(next(csv.reader([line]), ()))

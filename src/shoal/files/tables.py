@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
-from shoal.files.own import MARK
+from shoal.files.own import MARK, shape_mark
 
 if TYPE_CHECKING:
     import os
@@ -101,7 +101,8 @@ def _parquet(table: pa.Table) -> bytes:
     from pyarrow import parquet
 
     stream, known = io.BytesIO(), table.schema.metadata or {}
-    parquet.write_table(table.replace_schema_metadata({**known, MARK: b"table"}), stream)
+    mark = shape_mark(table.schema.names, table.num_rows)
+    parquet.write_table(table.replace_schema_metadata({**known, MARK: mark}), stream)
     return stream.getvalue()
 
 

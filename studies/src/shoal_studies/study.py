@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shoal import files
 from shoal.errors import InputError
 from shoal.files.outputs import check_outputs
-from shoal.files.own import MARK, MARK_COLUMN
+from shoal.files.own import MARK, MARK_COLUMN, PAGE_END
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -134,7 +134,7 @@ def write(
     reading = (
         f"# {study.title}\n\nSource: {study.source}{f': {paper}' if paper else ''}.\n\n"
         f"{outcome.reading}\n\n"
-        f"![{study.title}]({drawing.name})\n\n<!-- {MARK.decode()} -->\n"
+        f"![{study.title}]({drawing.name})\n\n{PAGE_END.decode()}"
     )
     written = (rows.getvalue().encode(), picture.getvalue(), reading.encode())
     for place, data in zip((table, drawing, text), written, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 import shoal
 from shoal import documents, files, trials
+from shoal.documents.fork_gate import GATE
 from shoal.errors import ShoalError
 from shoal.means.plan import UnbiasedPlan
 from shoal.privacy.ledger import ledger as ledgers
@@ -75,3 +77,21 @@ def test_a_look_by_another_thread_unlocks_no_ledger(
     assert said.strip() == "locked"
     assert len(book.links()) == 1
     book.verify()
+
+
+def test_no_look_is_open_while_the_process_forks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: a child would inherit a lock of SQLite's that nobody drops; forks wait."""
+    shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="person")
+    looking, seen = sqlite3.connect, list[bool]()
+
+    def connect(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        other = threading.Thread(target=lambda: seen.append(GATE.acquire(blocking=False)))
+        other.start()
+        other.join()
+        return looking(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    assert files.is_database(tmp_path / "a.ledger")
+    assert seen == [False]
