@@ -226,8 +226,8 @@ FAULTS = (
         "bounds the wrong way round are bounds",
         "G-REFUSE",
         "data/value_lattice.py",
-        "if not self.lo < self.hi or",
-        "if self.lo == self.hi or",
+        "if not self.lo < self.hi or self.width < _NARROWEST:",
+        "if abs(self.width) < _NARROWEST:",
         _LATTICE,
     ),
     Fault(
