@@ -29,6 +29,10 @@ class ShoalError(Exception):
         self.got, self.allowed, self.todo = map(one_line, (got, allowed, todo))
         super().__init__(f"{self.got}; allowed: {self.allowed}; {self.todo}.")
 
+    def __reduce__(self) -> tuple[type[ShoalError], tuple[str, str, str]]:
+        """Its three parts: an error of another process reaches the one that waits for it."""
+        return type(self), (self.got, self.allowed, self.todo)
+
 
 def one_line(text: str, most: int = _LONGEST) -> str:
     r"""A text on one line, printable, and no longer than anyone reads: names may be of any kind.

@@ -46,6 +46,12 @@ def _prepared() -> object:
 
 MADE: dict[str, Callable[[], object]] = {
     **{name: partial(methods.plan, TABLE, methods.METHODS[name]) for name in methods.METHODS},
+    "of records": lambda: shoal.plan(
+        methods.records(TABLE).occupancy(),
+        bounds=methods.BOUNDS,
+        epsilon=4,
+        source=methods.records(TABLE).describe(),
+    ),
     **{name: partial(_unbiased, name) for name in KINDS},
     "trial": lambda: trials.plan(
         sizes=np.array([[100, 120], [80, 90]]), space=trials.Space.binary(), epsilon=1
@@ -77,7 +83,8 @@ def _reached(found: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]
     elif isinstance(found, Mapping):
         yield path, found
         parts = dict(found)
-    elif isinstance(found, tuple):
+    elif isinstance(found, tuple | list):
+        yield path, found
         parts = dict(enumerate(found))
     elif type(found).__module__.startswith("shoal"):
         parts = {name: each for name, each in vars(found).items() if name != "_document"}
@@ -89,8 +96,14 @@ def _open(found: object) -> list[str]:
     return [
         path
         for path, each in _reached(found, "plan", set())
-        if (each.flags.writeable if isinstance(each, np.ndarray) else type(each) is dict)
+        if (each.flags.writeable if isinstance(each, np.ndarray) else type(each) in (dict, list))
     ]
+
+
+def _opens(found: np.ndarray[Any, Any]) -> bool:
+    with suppress(ValueError):
+        found.setflags(write=True)
+    return found.flags.writeable
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -119,6 +132,19 @@ def test_copies_are_closed_too_and_forget_what_was_derived(
     assert found.exact_epsilon == loss
     assert _open(found) == []
     assert found.to_document() == plan.to_document()
+
+
+def test_what_occupancies_derive_cannot_be_opened_again() -> None:
+    """G-ACCOUNTING: a total that is written into would make sensitivities other than they are."""
+    occupancy = methods.records(TABLE).occupancy()
+    derived = [occupancy.totals, occupancy.users_per_cell, occupancy.cells_per_user]
+    assert not any(map(_opens, [occupancy.user, occupancy.cell, occupancy.count, *derived]))
+    first = occupancy.to_document()
+    first["cells"]["columns"] = first["cell"]["data"] = None
+    assert (
+        occupancy.to_document()
+        == shoal.Occupancy.from_document(occupancy.to_document()).to_document()
+    )
 
 
 def test_what_callers_keep_is_not_the_plans() -> None:
@@ -234,6 +260,7 @@ def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
         {"request": None},
         {"lattice": None},
         {"source": 3},
+        {"prices": None},
     ],
 )
 def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
@@ -241,6 +268,16 @@ def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
     plan = methods.plan(TABLE, methods.METHODS["balanced"])
     with pytest.raises(InputError):
         dataclasses.replace(plan, **part)
+
+
+@pytest.mark.parametrize("part", ["request", "estimator", "source"])
+def test_parts_of_another_mean_are_refused(part: str) -> None:
+    """G-REFUSE: a request and an estimator that do not belong together make no plan."""
+    made, other = _unbiased("clipped_mean"), _unbiased("symmetric_mean")
+    for each in (None, 3) if part == "source" else (None, 3, getattr(other, part)):
+        if (part, each) != ("source", None):
+            with pytest.raises(InputError):
+                dataclasses.replace(made, **{part: each})  # type: ignore[arg-type]
 
 
 def test_arrays_keep_their_values_or_are_refused() -> None:

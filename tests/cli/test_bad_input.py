@@ -80,6 +80,14 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["ledger", "verify", "flights.ledger", "--head", "f" * 64], "head"),
         (["demo", "--folder", "plan.json"], "plan.json|exists"),
         (["bench", "noise", "--numbers", "0"], "'--numbers'"),
+        (["bench", "noise", "--numbers", "9" * 30], "'--numbers'"),
+        (["bench", "plan", "--tolerance", "nan"], "tolerance is nan"),
+        (["bench", "plan", "--seconds", "inf"], "seconds is inf"),
+        (["bench", "error", "--epsilon", "1", "--epsilon", "nan"], "epsilon is nan"),
+        (["bench", "sparse", "--epsilon", "1e308"], "epsilon is 1e+308"),
+        (["bench", "trials", "--epsilon", "-1"], "epsilon is -1"),
+        (["bench", "ledger", "--seconds", "nan"], "'--seconds'"),
+        (["study", "run", "all", "--workers", "9" * 30], "'--workers'"),
     ],
 )  # fmt: skip
 def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:

@@ -40,7 +40,7 @@ def records(path: object) -> shoal.Records:
     return shoal.Records(path, user="who", value="speed", bounds=(0, 1024), cell="where")
 
 
-def mean(found: shoal.Records) -> tuple[list[str], float]:
+def mean(found: shoal.Records) -> tuple[tuple[str, ...], float]:
     """Cells, and the mean of all values."""
     aggregate = found.aggregate()
     total = sum(aggregate.cell_sums()) / 1024
@@ -54,9 +54,9 @@ def test_every_pass_reads_the_names_anew(tmp_path: Path, order: list[str], endin
     path = tmp_path / f"a.{ending}"
     write(path, NAMES)
     kept = records(path)
-    assert mean(kept) == (["north"], 30.0)
+    assert mean(kept) == (("north",), 30.0)
     write(path, order)
-    assert mean(kept) == (["north"], 30.0)
+    assert mean(kept) == (("north",), 30.0)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -95,7 +95,7 @@ def test_the_working_folder_moves_no_records(
     monkeypatch.chdir(tmp_path / "first")
     kept = records(name)
     monkeypatch.chdir(tmp_path / "second")
-    assert mean(kept) == (["north"], 30.0)
+    assert mean(kept) == (("north",), 30.0)
     assert kept.occupancy().origin == kept.place == str(tmp_path / "first" / name)
     table = read_columns(name, private={"value": "speed"}, public={})
     assert table.column("speed").to_pylist() == [500] * 20

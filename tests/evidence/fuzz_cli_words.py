@@ -125,11 +125,12 @@ VERBS: tuple[tuple[Group, tuple[Group, ...], tuple[Group, ...]], ...] = (
         (("--bias", "0.1"), ("--interval", "0", "5"), ("--json",)),
     ),
     (("study", "list"), (), ()),
+    (("bench", "noise"), (("--numbers", "100"),), ()),
 )  # fmt: skip
 
 # What takes long or leaves the folder: never run, always with an option that nothing knows.
 _LONG: tuple[Group, ...] = (
-    ("demo",), ("study", "run"), ("bench", "noise"), ("bench", "aggregate"), ("bench", "error"),
+    ("demo",), ("study", "run"), ("bench", "aggregate"), ("bench", "error"),
     ("bench", "sparse"), ("bench", "plan"), ("bench", "trials"), ("bench", "privatize"),
     ("bench", "unbiased"), ("bench", "ledger"), ("fly",), (), ("ledger",), ("trial",),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from shoal.cells.derived import follows
 from shoal.cells.plan_facts import mechanism_of, weights_of
 from shoal.cells.queries import PAIR
 from shoal.cells.request import make_request
+from shoal.checks.frozen import thaw
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DocumentError, InputError, raise_alone
@@ -41,7 +42,7 @@ def to_document(plan: PlanFacts) -> documents.Document:
         "bounds": [plan.bounds.lo, plan.bounds.hi],
         "tick_bits": plan.lattice.bits,
         "request": _request_document(plan.request),
-        "source": dict(plan.source) if plan.source else None,
+        "source": thaw(plan.source) if plan.source else None,
         "occupancy": plan.occupancy.to_document(),
         "status": list(plan.status),
         "numbers": {

@@ -173,12 +173,18 @@ def _check_kinds(facts: Facts) -> None:
         and facts.lattice_bits >= 0
         and type(facts.joint) is bool
         and (not facts.joint or set(PAIR) <= set(facts.request.statistics))
+        and (facts.prices is not None or not _proved(facts.request))
         and type(facts.gaussian) is bool
         and isinstance(facts.parameters, Mapping)
         and (facts.source is None or isinstance(facts.source, Mapping))
     )
     if not sound:
         raise _unlike("parts")
+
+
+def _proved(request: Request) -> bool:
+    """Whether prices prove the noise."""
+    return request.method == "balanced" or request.settings.get("noise") == "balanced"
 
 
 def _unlike(what: str) -> InputError:

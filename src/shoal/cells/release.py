@@ -18,7 +18,7 @@ from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.draw import Drawing
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.rules import keeps
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import cached_property, thaw
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import outputs, tables
@@ -254,7 +254,7 @@ def _check_counts(plan: PlanFacts, occupancy: Occupancy) -> None:
 
 def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
     described = records.describe()
-    if plan.source is not None and dict(plan.source) != described:
+    if plan.source is not None and thaw(plan.source) != described:
         raise DataError(
             "records with other columns, cell rules or missing rule than the plan's",
             "the records that the plan is about",

@@ -2,8 +2,9 @@
 
 A frozen dataclass keeps names from being bound anew, not what they are bound to. A plan whose noise
 could be written into after its loss was computed would be drawn with one noise and charged for
-another. Here every array becomes a view of bytes, which nobody can write into, and every mapping a
-dictionary that refuses to change; what is derived and kept is read-only too.
+another. Here every array becomes a view of bytes, which nobody can write into, every list a tuple,
+and every mapping a dictionary that refuses to change. So is every array that is derived
+from them and kept.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Frozen:
 
 
 class cached_property(functools.cached_property[Kept]):  # noqa: N801
-    """As that of functools; arrays that it keeps are read-only.
+    """As that of functools; arrays that it keeps are views of bytes, or read-only in other things.
 
     Example:
         >>> class Half:
@@ -76,7 +77,9 @@ class cached_property(functools.cached_property[Kept]):  # noqa: N801
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Kept: ...
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         """The value, computed once."""
-        found = super().__get__(instance, owner)
+        found: Any = super().__get__(instance, owner)
+        if type(found) is np.ndarray and not found.dtype.hasobject and self.attrname:
+            found = vars(instance)[self.attrname] = own(found)
         return found if found is self else read_only(found)
 
 
@@ -96,8 +99,22 @@ def own(value: Any) -> Any:  # noqa: ANN401
         return value
     if isinstance(value, Mapping):
         return FrozenDict({name: own(each) for name, each in value.items()})
-    if type(value) is tuple:
+    if type(value) in (tuple, list):
         return tuple(own(each) for each in value)
+    return value
+
+
+def thaw(value: Any) -> Any:  # noqa: ANN401
+    """Plain dictionaries and lists again, new ones, as JSON documents have them.
+
+    Example:
+        >>> thaw(own({"cell": ["place"]}))
+        {'cell': ['place']}
+    """
+    if isinstance(value, Mapping):
+        return {name: thaw(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [thaw(each) for each in value]
     return value
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.checks.frozen import thaw
 from shoal.cli.options import (
     Again,
     Book,
@@ -57,7 +58,7 @@ def release(
         documents={"--manifest": manifest},
     )
     loaded = shoal.Plan.load(plan)
-    source = dict(loaded.source or {})
+    source = thaw(loaded.source or {})
     if set(source) != {"user", "value", "cell", "missing"}:
         raise DocumentError(
             "a plan that does not say which columns it is about",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -167,9 +168,9 @@ class Occupancy(Frozen):
         return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
 
     @cached_property
-    def labels(self) -> list[str]:
+    def labels(self) -> tuple[str, ...]:
         """One readable name a cell: its key columns joined by a middle dot."""
-        return keys.labels(self.cells)
+        return tuple(keys.labels(self.cells))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -221,7 +222,7 @@ class Occupancy(Frozen):
 
     def to_document(self) -> documents.Document:
         """The occupancy as a JSON object; counts are packed integer arrays."""
-        return dict(self._document)
+        return copy.deepcopy(self._document)
 
     @cached_property
     def _document(self) -> documents.Document:

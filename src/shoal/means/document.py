@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
+from shoal.checks.frozen import thaw
 from shoal.errors import DocumentError, InputError
 from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.coarse import Coarse
@@ -51,7 +52,7 @@ def to_document(
             "farthest": _number(request.farthest),
         },
         "parameters": dict(estimator.parameters),
-        "source": None if source is None else dict(source),
+        "source": thaw(source),
         "claims": claims(estimator),
     }
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.checks.frozen import Frozen
+from shoal.errors import InputError
 from shoal.means import document as plan_document
+from shoal.means.estimators.base import Estimator
+from shoal.means.request import Request
 from shoal.privacy.displayed_loss import round_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from shoal import documents
-    from shoal.means.estimators.base import Estimator
-    from shoal.means.request import Request
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,22 @@ class UnbiasedFacts(Frozen):
     request: Request
     estimator: Estimator
     source: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parts that are no request, or no estimator of its method."""
+        super().__post_init__()
+        sound = (
+            isinstance(self.request, Request)
+            and isinstance(self.estimator, Estimator)
+            and self.estimator.name == self.request.method
+            and (self.source is None or isinstance(self.source, Mapping))
+        )
+        if not sound:
+            raise InputError(
+                "an unbiased plan with parts that do not belong together",
+                "a request, and an estimator of its method",
+                "make it with shoal.unbiased.plan",
+            )
 
     @property
     def method(self) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from shoal import checks
 from shoal.cli.options import show
 from shoal.cli.progress import bar
 
@@ -16,11 +18,25 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+_MOST = 10**7
+
+Repetitions = Annotated[int, typer.Option(help="Data sets for each figure.", min=2, max=_MOST)]
+Losses = Annotated[list[float] | None, typer.Option(help="Loss; repeat.")]
+Seed = Annotated[int, typer.Option(help="Of the simulation.", min=0, max=2**32)]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Processes; as many as processors if not given.", min=1, max=1024),
+]
+
+
+def _losses(given: Sequence[float]) -> list[float]:
+    """Losses for which a comparison says something; Typer lets NaN through any range."""
+    return [checks.number(each, "epsilon", least=0.001, most=100) for each in given]
 
 
 @app.command()
 def noise(
-    numbers: Annotated[int, typer.Option(help="Numbers to draw.", min=1)] = 200_000,
+    numbers: Annotated[int, typer.Option(help="Numbers to draw.", min=1, max=10**8)] = 200_000,
 ) -> None:
     """Draw exact noise with another scale for every number, and print numbers per second.
 
@@ -34,10 +50,14 @@ def noise(
 
 @app.command()
 def aggregate(
-    rows: Annotated[int, typer.Option(help="Records to generate.", min=1000)] = 10_000_000,
-    users: Annotated[int, typer.Option(help="Users.", min=1)] = 100_000,
-    cells: Annotated[int, typer.Option(help="Cells.", min=1)] = 1000,
-    cells_per_user: Annotated[int, typer.Option(help="Most cells of a user.", min=1)] = 20,
+    rows: Annotated[
+        int, typer.Option(help="Records to generate.", min=1000, max=10**10)
+    ] = 10_000_000,
+    users: Annotated[int, typer.Option(help="Users.", min=1, max=10**9)] = 100_000,
+    cells: Annotated[int, typer.Option(help="Cells.", min=1, max=10**7)] = 1000,
+    cells_per_user: Annotated[
+        int, typer.Option(help="Most cells of a user.", min=1, max=10**6)
+    ] = 20,
     folder: Annotated[
         Path | None,
         typer.Option(help="Keep the generated file here; a temporary one if not given."),
@@ -55,12 +75,10 @@ def aggregate(
 
 @app.command()
 def error(
-    repetitions: Annotated[int, typer.Option(help="Data sets for each figure.", min=1)] = 10_000,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Loss; repeat.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes; as many as processors if not given.", min=1)
-    ] = None,
+    repetitions: Repetitions = 10_000,
+    epsilon: Losses = None,
+    seed: Seed = 0,
+    workers: Workers = None,
 ) -> None:
     """Compare mean absolute errors of all mechanisms on made-up cells, at epsilon 0.5, 1 and 2.
 
@@ -71,13 +89,13 @@ def error(
 
     processes = workers or os.cpu_count() or 1
     effort = Effort(repetitions, seed, processes, bar("drawing data sets"))
-    for line in run(epsilon or [0.5, 1.0, 2.0], effort):
+    for line in run(_losses(epsilon or [0.5, 1.0, 2.0]), effort):
         show(line)
 
 
 @app.command()
 def sparse(
-    repetitions: Annotated[int, typer.Option(help="Made-up data sets.", min=2)] = 100,
+    repetitions: Repetitions = 100,
     epsilon: Annotated[float, typer.Option(help="Total privacy loss of any user.")] = 1.0,
 ) -> None:
     """Err on fifty sparse cells: plain estimates, borrowed ones, and guessing the midpoint.
@@ -86,7 +104,7 @@ def sparse(
     """
     from shoal_studies.benchmarks.sparse import run
 
-    for line in run(repetitions, epsilon):
+    for line in run(repetitions, *_losses([epsilon])):
         show(line)
 
 
@@ -94,7 +112,9 @@ def sparse(
 def plan(
     counts: Annotated[
         list[int] | None,
-        typer.Option(help="Users in cells, about; repeat. Four sizes if not given."),
+        typer.Option(
+            help="Users in cells, about; repeat. Four sizes if not given.", min=100, max=10**9
+        ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Gap at which the optimal plan stops.")] = 0.05,
     seconds: Annotated[float, typer.Option(help="Most seconds of the optimal plan.")] = 600.0,
@@ -105,15 +125,17 @@ def plan(
     """
     from shoal_studies.benchmarks.plan import SIZES, run
 
+    tolerance = checks.number(tolerance, "tolerance", least=1e-6, most=10, example=0.05)
+    seconds = checks.number(seconds, "seconds", above=0, most=86_400, example=600)
     for line in run(counts or SIZES, tolerance, seconds):
         show(line)
 
 
 @app.command()
 def trials(
-    repetitions: Annotated[int, typer.Option(help="Experiments for each figure.", min=2)] = 2000,
-    epsilon: Annotated[list[float] | None, typer.Option(help="Loss; repeat.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+    repetitions: Repetitions = 2000,
+    epsilon: Losses = None,
+    seed: Seed = 0,
 ) -> None:
     """Compare variances of trial mechanisms at equal loss: where clusters pay, and where not.
 
@@ -121,14 +143,16 @@ def trials(
     """
     from shoal_studies.benchmarks.trials import EPSILONS, run
 
-    for line in run(repetitions, epsilon or EPSILONS, seed):
+    for line in run(repetitions, _losses(epsilon or EPSILONS), seed):
         show(line)
 
 
 @app.command()
 def privatize(
-    units: Annotated[int, typer.Option(help="Units to generate.", min=1000)] = 10_000_000,
-    clusters: Annotated[int, typer.Option(help="Clusters.", min=1)] = 1000,
+    units: Annotated[
+        int, typer.Option(help="Units to generate.", min=1000, max=10**9)
+    ] = 10_000_000,
+    clusters: Annotated[int, typer.Option(help="Clusters.", min=1, max=10**6)] = 1000,
 ) -> None:
     """Time whole trial releases beside a plain table of means on the same units.
 
@@ -142,8 +166,8 @@ def privatize(
 
 @app.command()
 def unbiased(
-    repetitions: Annotated[int, typer.Option(help="Data sets for each figure.", min=2)] = 2000,
-    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+    repetitions: Repetitions = 2000,
+    seed: Seed = 0,
 ) -> None:
     """Measure errors of unbiased means beside certificates, lower bounds and the paper's bounds.
 
@@ -158,14 +182,19 @@ def unbiased(
 @app.command()
 def ledger(
     entries: Annotated[
-        list[int] | None, typer.Option(help="Histories; repeat. 10, 10^4, 10^6 if not.", min=1)
+        list[int] | None,
+        typer.Option(help="Histories; repeat. 10, 10^4, 10^6 if not.", min=1, max=10**8),
     ] = None,
     processes: Annotated[
-        list[int] | None, typer.Option(help="Crowds; repeat. 1, 8 and 64 if not.", min=1)
+        list[int] | None, typer.Option(help="Crowds; repeat. 1, 8 and 64 if not.", min=1, max=1024)
     ] = None,
-    charges: Annotated[int, typer.Option(help="Of each history.", min=1)] = 1000,
-    seconds: Annotated[float, typer.Option(help="Of each crowd, in a round.", min=0.01)] = 5,
-    rounds: Annotated[int, typer.Option(help="Of the crowds; figures are medians.", min=1)] = 5,
+    charges: Annotated[int, typer.Option(help="Of each history.", min=1, max=_MOST)] = 1000,
+    seconds: Annotated[
+        float, typer.Option(help="Of each crowd, in a round.", min=0.01, max=3600)
+    ] = 5,
+    rounds: Annotated[
+        int, typer.Option(help="Of the crowds; figures are medians.", min=1, max=_MOST)
+    ] = 5,
 ) -> None:
     """Time durable charges after long histories, and by many processes at one ledger.
 
@@ -173,5 +202,6 @@ def ledger(
     """
     from shoal_studies.benchmarks.ledger import ENTRIES, PROCESSES, run
 
+    seconds = checks.number(seconds, "seconds", least=0.01, most=3600, example=5)
     for line in run(entries or ENTRIES, processes or PROCESSES, charges, seconds, rounds):
         show(line)

@@ -13,7 +13,7 @@ import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.simulation.distributions import Distribution
+    from shoal.cli.progress import Progress
     from shoal.data.occupancy import Occupancy
     from shoal_studies.lines import Line
 
@@ -35,14 +36,6 @@ _SEEDS = 2**16
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class Progress(Protocol):
-    """Hands items on, and may show how many of them are done."""
-
-    def __call__(self, items: Iterable[T], total: int) -> Iterable[T]:
-        """The same items."""
-        ...
 
 
 def silently(items: Iterable[T], total: int) -> Iterable[T]:  # noqa: ARG001

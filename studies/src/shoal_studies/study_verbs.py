@@ -41,9 +41,10 @@ def run(
     folder: Annotated[Path, typer.Option(help="Where tables, pictures and readings go.")] = Path(
         "figures"
     ),
-    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0, max=2**32)] = 0,
     workers: Annotated[
-        int | None, typer.Option(help="Processes; as many as processors if not given.", min=1)
+        int | None,
+        typer.Option(help="Processes; as many as processors if not given.", min=1, max=1024),
     ] = None,
     force: Force = False,
 ) -> None:

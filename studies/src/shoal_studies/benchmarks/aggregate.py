@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import statistics
-import sys
 import tempfile
 import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.data.source import literal_name
+from shoal.errors import InputError
+from shoal_studies.apart import apart, peak
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
 
     from shoal import Records
 
@@ -25,6 +25,7 @@ _MODULES = (
     *("shoal.data.records", "shoal.cells.plan"),
 )
 _BOUNDS = (0.0, 65.0)
+_COLUMNS = ("user", "cell", "value")
 
 
 def run(
@@ -38,9 +39,10 @@ def run(
     with tempfile.TemporaryDirectory() as scratch:
         place = folder or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
-        data = place / f"records-{rows}-{users}-{cells}-{cells_per_user}.parquet"
+        data = place.resolve() / f"records-{rows}-{users}-{cells}-{cells_per_user}.parquet"
         if not data.exists():
             _alone(_generate, data, rows, users, cells, cells_per_user)
+        _check(data, rows)
         size = data.stat().st_size / 1e9
         yield (
             f"{rows:,} records, {users:,} users, {cells:,} cells, "
@@ -71,50 +73,59 @@ def _line(name: str, seconds: float, ratio: float | None, memory: float) -> str:
     return f"{name:<34}{seconds:>8.2f} s  {compared:>14}  {memory:>6.2f} GiB at the peak"
 
 
+def _check(data: Path, rows: int) -> None:
+    """A file that was kept is used again; another file of its name is not."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        found = parquet.ParquetFile(data)
+        same = found.metadata.num_rows == rows and found.schema_arrow.names == list(_COLUMNS)
+    except (OSError, pa.ArrowException):
+        same = False
+    if not same:
+        raise InputError(
+            "a file in --folder that has the name of generated records and is none",
+            f"{rows} records with the columns {', '.join(_COLUMNS)}",
+            "give an empty folder",
+        )
+
+
 def _alone(job: Callable[..., None], *arguments: object) -> tuple[float, float]:
     """Seconds and peak GiB of a job in a new process; starting and importing is not counted."""
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_timed, args=(send, job, arguments))
-    process.start()
-    send.close()
-    try:
-        seconds, memory = receive.recv()
-    finally:
-        process.join()
+    [(seconds, memory)] = apart(_timed, job, arguments)
     return seconds, memory
 
 
-def _timed(send: Connection, job: Callable[..., None], arguments: tuple[object, ...]) -> None:
+def _timed(
+    job: Callable[..., None], arguments: tuple[object, ...]
+) -> Iterator[tuple[float, float]]:
     for name in _MODULES:
         import_module(name)
     began = time.perf_counter()
     job(*arguments)
-    seconds = time.perf_counter() - began
-    unit = 2**30 if sys.platform == "darwin" else 2**20
-    send.send((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit))
+    yield time.perf_counter() - began, peak()
 
 
 def _generate(data: Path, rows: int, users: int, cells: int, cells_per_user: int) -> None:
     import duckdb
 
-    duckdb.connect().execute(
-        f"""copy (
-            select (hash(i) % {users})::int as "user",
+    duckdb.connect().sql(
+        f"""select (hash(i) % {users})::int as "user",
                    (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {cells_per_user}
                     * (1 + hash(i) % {users} % 17))::bigint % {cells})::int as cell,
                    (hash(3 * i + 1) % 6500) / 100.0 as value
-            from range({rows}) as t(i)
-        ) to '{data}' (format parquet)"""
-    )
+            from range({rows}) as t(i)"""
+    ).write_parquet(str(data))
 
 
 def _plain(data: Path, _plan: Path, _ledger: Path) -> None:
     import duckdb
 
     duckdb.connect().sql(
-        f"""select "user", cell, count(*), sum(value), sum(value * value)
-            from '{data}' group by 1, 2"""
+        """select "user", cell, count(*), sum(value), sum(value * value)
+            from read_parquet($place) group by 1, 2""",
+        params={"place": literal_name(data)},
     ).to_arrow_table()
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
-import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal_studies.apart import apart, peak
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from multiprocessing.connection import Connection
 
     from numpy.typing import NDArray
 
@@ -40,24 +38,10 @@ def run(counts: Sequence[int], tolerance: float, seconds: float) -> Iterator[str
     """
     yield _HEAD
     for size in counts:
-        yield from _alone(size, tolerance, seconds)
+        yield from apart(_measure, size, tolerance, seconds)
 
 
-def _alone(size: int, tolerance: float, seconds: float) -> Iterator[str]:
-    """What a new process says about one size, as it says it; its peak memory last."""
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(send, size, tolerance, seconds))
-    process.start()
-    send.close()
-    try:
-        while line := receive.recv():
-            yield line
-    finally:
-        process.join()
-
-
-def _measure(send: Connection, size: int, tolerance: float, seconds: float) -> None:
+def _measure(size: int, tolerance: float, seconds: float) -> Iterator[str]:
     made = _Counts.generate(size)
     left = f"{len(made.user):>10,} {made.n_users:>9,} {made.n_cells:>6,}  "
     asked = _Asked(tolerance, seconds)
@@ -68,11 +52,8 @@ def _measure(send: Connection, size: int, tolerance: float, seconds: float) -> N
         ("optimal, errors a fifth less", asked.optimal),
     ):
         took, found = _timed(job, made)
-        send.send(f"{left}{name:<28}{took:>10.2f}   {found}")
-    unit = 2**30 if sys.platform == "darwin" else 2**20
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    send.send(f"{left}peak memory {peak:.2f} GiB")
-    send.send("")
+        yield f"{left}{name:<28}{took:>10.2f}   {found}"
+    yield f"{left}peak memory {peak():.2f} GiB"
 
 
 def _timed(job: Callable[[_Counts], str], made: _Counts) -> tuple[float, str]:

@@ -1,0 +1,69 @@
+"""Work in another process: what it yields, and how it fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from shoal_studies.apart import apart, peak
+from shoal_studies.benchmarks.aggregate import run
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def _count(most: int) -> Iterator[int]:
+    yield from range(most)
+
+
+def _fail(kind: type[Exception]) -> Iterator[int]:
+    yield 1
+    raise kind(*("got", "allowed", "next") if kind is InputError else ("text",))
+
+
+def _die() -> Iterator[int]:
+    yield peak() > 0
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_another_process_yields_comes_as_it_is() -> None:
+    """In order, and all of it."""
+    assert list(apart(_count, 4)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [InputError, MemoryError, ValueError])
+def test_an_error_there_is_one_of_ours_here(kind: type[Exception]) -> None:
+    """G-REFUSE: after what came before it."""
+    found = apart(_fail, kind)
+    assert next(found) == 1
+    with pytest.raises(InputError, match=r"got|sizes that end in"):
+        next(found)
+
+
+def test_a_process_that_is_killed_is_missed() -> None:
+    """G-REFUSE: no waiting without end, no traceback."""
+    found = apart(_die)
+    assert next(found)
+    with pytest.raises(InputError, match="ended before its work did"):
+        next(found)
+
+
+def test_generated_records_are_kept_and_no_others_taken(tmp_path: Path) -> None:
+    """A folder of any name; a file that merely has the name is refused, not measured."""
+    folder = tmp_path / "it's [1] * folder"
+    lines = list(run(1000, 50, 5, 3, folder))
+    assert lines[0].startswith("1,000 records, 50 users, 5 cells")
+    [kept] = folder.iterdir()
+    pq.write_table(pa.table({"a": [1]}), kept)
+    with pytest.raises(InputError, match="has the name of generated records"):
+        list(run(1000, 50, 5, 3, folder))
+    kept.write_bytes(b"")
+    with pytest.raises(InputError, match="has the name of generated records"):
+        list(run(1000, 50, 5, 3, folder))
