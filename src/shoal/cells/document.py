@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,7 +15,9 @@ from shoal.checks.frozen import thaw
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DocumentError, InputError, raise_alone
+from shoal.privacy.budget import Budget
 from shoal.privacy.noise import MOST_BITS
+from shoal.release.question import Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
-    from shoal.privacy.privacy_unit import PrivacyUnit
+    from shoal.privacy.privacy_unit import Whose
 
 SCHEMA = "shoal.plan/3"
+KIND = "cells"
 _NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
 _LARGEST = 2**53
-_MADE: WeakKeyDictionary[PlanFacts, documents.Document] = WeakKeyDictionary()
+_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
 def to_document(plan: PlanFacts) -> documents.Document:
@@ -75,17 +77,6 @@ def to_document(plan: PlanFacts) -> documents.Document:
             "lower_bound": None if plan.gaussian else plan.lower_bound.tolist(),
         },
     }
-
-
-def made_once(plan: PlanFacts) -> documents.Document:
-    """The document of a plan, made once for as long as the plan lives: not to be written into.
-
-    Public facts are frozen, so that it stays the plan's. Whoever leaves a part out changes a
-    dictionary of its own, but must not change what is inside.
-    """
-    if plan not in _MADE:
-        _MADE[plan] = to_document(plan)
-    return dict(_MADE[plan])
 
 
 def parts(document: documents.Document) -> dict[str, Any]:
@@ -165,12 +156,22 @@ def _close(mine: object, theirs: object) -> bool:
     return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
 
 
-def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: PrivacyUnit) -> str:
-    """What a ledger knows a release by, besides its name: plan without claims, records, unit."""
-    contents = made_once(plan)
-    del contents["claims"], contents["prices"]
-    return documents.digest(
-        {"plan": contents, "records": dict(records), "unit": unit.to_document()}
+def question_of(
+    plan: PlanFacts, records: Mapping[str, Any], whose: Whose, name: str = ""
+) -> Question:
+    """What a release of a plan is asked for; its claims and proofs follow from the rest."""
+    document = to_document(plan)
+    asked = {part: each for part, each in document.items() if part not in ("claims", "prices")}
+    return Question(
+        kind=KIND,
+        plan=document,
+        asked=asked,
+        records=records,
+        whose=whose,
+        loss=Budget(plan.exact_epsilon, plan.exact_delta),
+        privacy=_PRIVACY[plan.gaussian],
+        neighbours="values: all values of one user change, the counts are public",
+        name=name,
     )
 
 

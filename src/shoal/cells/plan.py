@@ -10,7 +10,7 @@ from shoal.cells import document as plan_document
 from shoal.cells.frontier.explore import compare_plans
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide
-from shoal.cells.release import Release, carry_out
+from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.text import describe
 from shoal.data.occupancy import Occupancy
@@ -98,7 +98,7 @@ class Plan(PlanFacts):
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
         """
-        return carry_out(
+        return release_cells(
             self,
             records,
             ledger=ledger,

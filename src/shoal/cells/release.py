@@ -3,94 +3,77 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal import checks, documents
 from shoal.cells import table
-from shoal.cells.document import damaged, question_of
+from shoal.cells.document import KIND, damaged, question_of
 from shoal.cells.document import parts as read_plan
 from shoal.cells.estimates import Numbers
-from shoal.cells.manifest import CONFIDENCE, SCHEMA, make_manifest, numbers_of
 from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.draw import Drawing
 from shoal.cells.mechanisms.ranges import Range
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.results import from_results, to_results
 from shoal.cells.rules import keeps
-from shoal.checks.frozen import cached_property, thaw
+from shoal.checks.frozen import thaw
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import outputs, tables
-from shoal.privacy.budget import Budget
 from shoal.privacy.displayed_loss import show
 from shoal.privacy.ledger.ledger import Ledger
-from shoal.privacy.noise import source_of
 from shoal.privacy.privacy_unit import unit_of_column
-from shoal.release.booking import Booking, check_request, deliver, told
-from shoal.release.rehearsal import rehearse
+from shoal.release import release
+from shoal.release.carry_out import carry_out
+from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.aggregate import Aggregate
     from shoal.data.occupancy import Occupancy
-    from shoal.privacy.ledger.ledger import Entry
     from shoal.privacy.noise import Noise, Simulated
-    from shoal.privacy.privacy_unit import PrivacyUnit
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
-    """What was delivered: noisy numbers with their manifest.
+class Release(release.Release[PlanFacts, Numbers]):
+    """Statistics of cells as they were delivered: noisy numbers with their manifest.
 
-    Attributes:
-        plan: What was carried out.
-        document: The manifest's bytes, as recorded in the ledger.
-        entry: The ledger's entry; None for a simulation.
-        from_ledger: Whether it had been recorded before: no value was read, nothing charged.
-        inputs: The files of records and ledger, which no output may replace.
+    See `shoal.release.release.Release` for what every release has.
     """
 
-    plan: PlanFacts
-    document: bytes
-    entry: Entry | None
-    from_ledger: bool
-    inputs: Mapping[str, str | os.PathLike[str] | None] = field(default_factory=dict, repr=False)
+    kind = KIND
 
     def __repr__(self) -> str:
         """One line."""
-        kind = "simulated release" if self.simulated else "release"
+        what = "simulated release" if self.simulated else "release"
+        booked = f", {self.booked}" if self.booked else ""
         return (
-            f"<{kind} of {len(self.plan.released)} cells, "
-            f"epsilon {show(self.plan.exact_epsilon)}, {told(self.entry, again=self.from_ledger)}>"
+            f"<{what} of {len(self.plan.released)} cells, "
+            f"epsilon {show(self.plan.exact_epsilon)}{booked}>"
         )
 
-    @cached_property
-    def manifest(self) -> documents.Document:
-        """Everything public about the release, as a JSON object."""
-        return documents.parse(self.document, SCHEMA, "manifest")
+    @staticmethod
+    def plan_of(document: documents.Document) -> PlanFacts:
+        """A plan, from its document."""
+        return PlanFacts(**read_plan(document))
 
-    @cached_property
+    @staticmethod
+    def drawn_of(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
+        """What was drawn, from a manifest's results."""
+        return from_results(plan, results)
+
+    @property
     def numbers(self) -> Numbers:
         """The released numbers with their error bars, as arrays in the order of released cells."""
-        return numbers_of(self.plan, self.manifest)
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the noise was repeatable: such a release is not private."""
-        return bool(self.manifest["simulation"])
-
-    @property
-    def epsilon(self) -> float:
-        """The total privacy loss, rounded upwards."""
-        return self.plan.epsilon
+        return self.released
 
     def table(self, confidence: float = CONFIDENCE) -> pa.Table:
         """One row a cell: keys, status, counts, value, interval, noise scale and errors.
@@ -157,23 +140,8 @@ class Release:
         outputs.keep_inputs(path, self.inputs)
         tables.write(self.table(confidence), path, overwrite=overwrite)
 
-    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the manifest, byte for byte as recorded.
 
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            DocumentError: There is a file already, the place cannot be written, or it is that of
-                records or ledger, which are never replaced.
-
-        Guarantees: G-OUTPUTS.
-        """
-        outputs.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
-
-
-def carry_out(
+def release_cells(
     plan: PlanFacts,
     records: Records,
     *,
@@ -184,53 +152,75 @@ def carry_out(
     privacy_unit: str,
 ) -> Release:
     """See `Plan.release`."""
-    source = source_of(noise, recorded=ledger is not None)
-    if ledger is None and not source.simulated:
+    if ledger is None and noise is None:
         raise InputError(
             "a release without a ledger",
             "a ledger, which keeps the books of one data set",
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
-    check_request(name, again=again, recorded=ledger is not None)
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
-    described = _described(plan, records)
-    whose = unit_of_column(privacy_unit, records.user)
     if not keeps(plan):
         raise damaged()
-
-    def draw() -> bytes:
-        _rehearse(plan, described, whose.unit, name, source)
-        return _draw(plan, _aggregate(plan, records), described, whose.unit, name, source)
-
-    if ledger is None:
-        inputs = {"records": records.place}
-        return Release(plan, draw(), None, from_ledger=False, inputs=inputs)
-    booking = Booking(
-        question_of(plan, described, whose.unit),
-        name,
-        "cells",
-        whose,
-        Budget(plan.exact_epsilon, plan.exact_delta),
-        again,
+    whose = unit_of_column(privacy_unit, records.user)
+    question = question_of(plan, _described(plan, records), whose, name)
+    done = carry_out(question, CellDraw(plan, records), ledger=ledger, again=again, noise=noise)
+    inputs: dict[str, str | os.PathLike[str] | None] = {"records": records.place}
+    if ledger is not None:
+        book = ledger.path if isinstance(ledger, Ledger) else ledger
+        inputs["ledger"] = os.path.abspath(book)  # noqa: PTH100
+    return Release(
+        done.document, done.entry, done.from_ledger, inputs, known_plan=plan, drawn=done.drawn
     )
-    done = deliver(ledger, booking, draw, check_shape=lambda: _check_shape(plan, records))
-    book = str(ledger.path) if isinstance(ledger, Ledger) else os.path.abspath(ledger)  # noqa: PTH100
-    inputs = {"records": records.place, "ledger": book}
-    return Release(plan, done.document, done.entry, from_ledger=done.from_ledger, inputs=inputs)
 
 
-def _check_shape(plan: PlanFacts, records: Records) -> None:
-    """Counts as planned, without a look at values: a recorded release is about such records."""
-    _check_lattice(plan, records)
-    _check_counts(plan, records.occupancy())
+@dataclass(frozen=True, eq=False)
+class CellDraw:
+    """The draw of a plan of cells.
 
+    Attributes:
+        plan: What is carried out.
+        records: The private data.
+    """
 
-def _aggregate(plan: PlanFacts, records: Records) -> Aggregate:
-    _check_lattice(plan, records)
-    measures = [each.measure for each in plan.statistics if each.measure is not None]
-    aggregate = records.aggregate(measures)
-    _check_counts(plan, aggregate.occupancy)
-    return aggregate
+    plan: PlanFacts
+    records: Records
+
+    def draw(self, noise: Noise) -> Numbers:
+        """Read the values once, and draw all numbers."""
+        plan = self.plan
+        _check_lattice(plan, self.records)
+        measures = [each.measure for each in plan.statistics if each.measure is not None]
+        aggregate = self.records.aggregate(measures)
+        _check_counts(plan, aggregate.occupancy)
+        drawn = drawing_of(plan).draw(aggregate, noise)
+        return Numbers(plan, drawn.steps, drawn.chosen)
+
+    def blank(self) -> Numbers:
+        """Every number 0, and the whole range selected."""
+        plan, chosen = self.plan, None
+        cells = len(plan.released)
+        if plan.mechanism.selects != "nothing":
+            whole = np.full(cells, 1 << (plan.lattice.bits + FINE))
+            chosen = Range(np.zeros_like(whole), whole)
+        return Numbers(plan, [0] * (cells * len(plan.statistics)), chosen)
+
+    def results(self, drawn: Numbers) -> list[documents.Document]:
+        """One object a number."""
+        return to_results(drawn)
+
+    def publishes_values(self, drawn: Numbers) -> bool:  # noqa: ARG002
+        """Never: every number is noisy."""
+        return False
+
+    def read(self, manifest: documents.Document) -> None:
+        """The plan, and a table of the numbers."""
+        read_plan(manifest["plan"])
+        table.make_table(from_results(self.plan, manifest["results"]), CONFIDENCE)
+
+    def check_shape(self) -> None:
+        """Counts as planned: a recorded release is about such records."""
+        _check_lattice(self.plan, self.records)
+        _check_counts(self.plan, self.records.occupancy())
 
 
 def _check_lattice(plan: PlanFacts, records: Records) -> None:
@@ -261,44 +251,6 @@ def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
             "make a new plan from these records",
         )
     return described
-
-
-def _rehearse(
-    plan: PlanFacts, described: dict[str, Any], unit: PrivacyUnit, name: str, noise: Noise
-) -> None:
-    """Write the manifest with every number 0 and the whole range selected, and read it back."""
-    cells, chosen = len(plan.released), None
-    if plan.mechanism.selects != "nothing":
-        whole = np.full(cells, 1 << (plan.lattice.bits + FINE))
-        chosen = Range(np.zeros_like(whole), whole)
-    numbers = Numbers(plan, [0] * (cells * len(plan.statistics)), chosen)
-
-    def read(manifest: documents.Document) -> None:
-        read_plan(manifest["plan"])
-        table.make_table(numbers_of(plan, manifest), CONFIDENCE)
-
-    rehearse(
-        lambda: make_manifest(
-            numbers, records=described, unit=unit, name=name, simulated=noise.simulated
-        ),
-        SCHEMA,
-        read,
-    )
-
-
-def _draw(
-    plan: PlanFacts,
-    aggregate: Aggregate,
-    described: dict[str, Any],
-    unit: PrivacyUnit,
-    name: str,
-    noise: Noise,
-) -> bytes:
-    drawn = drawing_of(plan).draw(aggregate, noise)
-    numbers = Numbers(plan, drawn.steps, drawn.chosen)
-    return documents.canonical_bytes(
-        make_manifest(numbers, records=described, unit=unit, name=name, simulated=noise.simulated)
-    )
 
 
 def drawing_of(plan: PlanFacts) -> Drawing:

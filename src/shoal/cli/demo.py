@@ -93,12 +93,13 @@ def _ledger(
     """The demo's ledger, which holds the demo's questions alone; nothing is spent in another."""
     import shoal
     from shoal.cells.document import question_of
-    from shoal.privacy.privacy_unit import PrivacyUnit
+    from shoal.privacy.privacy_unit import PrivacyUnit, Whose
 
     if book is None:
         return shoal.Ledger.create(place, epsilon=_BUDGET, unit=_UNIT)
+    whose = Whose(PrivacyUnit(_UNIT), said=True)
     asked = {
-        question_of(plan, job.records.describe(), PrivacyUnit(_UNIT)): job.slug
+        question_of(plan, job.records.describe(), whose).key: job.slug
         for plan, job in zip(plans, jobs, strict=True)
     }
     found = {link.question for link in book.links()}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shoal.means.estimators.base import Estimator
 
 SCHEMA = "shoal.unbiased-plan/1"
+KIND = "mean"
 _PARTS = {"schema", "method", "counts", "wishes", "parameters", "source", "claims"}
 _CLOSE = 1e-9
 

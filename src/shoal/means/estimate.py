@@ -5,47 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal import documents, files
-from shoal.checks.frozen import cached_property
-from shoal.privacy.displayed_loss import round_up
-from shoal.release.booking import told
+from shoal.means import document as plan_document
+from shoal.means.estimators.base import Drawn
+from shoal.means.plan_facts import UnbiasedFacts
+from shoal.privacy.budget import from_text
+from shoal.release import release
+from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
-    import os
-
+    from shoal import documents
     from shoal.means.estimators.base import Estimator
-    from shoal.privacy.ledger.ledger import Entry
-
-SCHEMA = "shoal.unbiased/1"
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedEstimate:
+class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     """A private mean with its error bars; all of it public, in the value's unit.
 
+    See `shoal.release.release.Release` for what every release has.
+
     Attributes:
-        estimator: What drew it.
-        document: The manifest's bytes, as recorded in the ledger if there is one.
-        entry: The ledger's entry; None without a ledger.
-        from_ledger: Whether it had been recorded before: no value was used, nothing charged.
         confidence: Of `interval`.
     """
 
-    estimator: Estimator
-    document: bytes
-    entry: Entry | None
-    from_ledger: bool
-    confidence: float
+    confidence: float = CONFIDENCE
 
-    @cached_property
-    def manifest(self) -> documents.Document:
-        """Everything public about the release, as a JSON object."""
-        return documents.parse(self.document, SCHEMA, "manifest")
+    kind = plan_document.KIND
+
+    @staticmethod
+    def plan_of(document: documents.Document) -> UnbiasedFacts:
+        """A plan, from its document."""
+        return UnbiasedFacts(**plan_document.parts(document))
+
+    @staticmethod
+    def drawn_of(_: UnbiasedFacts, results: documents.Document) -> Drawn:
+        """What was drawn, from a manifest's results."""
+        return Drawn(from_text(results["exact"]), results["coarse_failed"])
+
+    @property
+    def estimator(self) -> Estimator:
+        """What drew it."""
+        return self.plan.estimator
 
     @property
     def value(self) -> float:
         """The estimate."""
-        return float(self.manifest["result"]["value"])
+        return float(self.released.value)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -56,8 +60,7 @@ class UnbiasedEstimate:
     @property
     def coarse_failed(self) -> bool | None:
         """Whether the coarse step of `symmetric_mean` failed; None for other methods."""
-        failed: bool | None = self.manifest["result"]["coarse_failed"]
-        return failed
+        return self.released.failed
 
     @property
     def standard_error(self) -> float:
@@ -75,16 +78,6 @@ class UnbiasedEstimate:
         return self.estimator.noise_scale
 
     @property
-    def epsilon(self) -> float:
-        """Privacy loss of every user, rounded upwards."""
-        return round_up(self.estimator.loss.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """Probability with which the loss may be larger, rounded upwards."""
-        return round_up(self.estimator.loss.delta)
-
-    @property
     def n(self) -> int:
         """Users."""
         return self.estimator.weights.users
@@ -93,23 +86,6 @@ class UnbiasedEstimate:
     def mechanism(self) -> str:
         """The method's name."""
         return self.estimator.name
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the randomness was repeatable: then nobody is protected."""
-        return bool(self.manifest["simulation"])
-
-    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the manifest, byte for byte as recorded.
-
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            DocumentError: There is a file already, or the place cannot be written.
-        """
-        files.write_bytes(path, self.document, overwrite=overwrite)
 
     @property
     def sentence(self) -> str:
@@ -126,7 +102,7 @@ class UnbiasedEstimate:
 
     def __str__(self) -> str:
         """One line, with where it is booked, and whether it was drawn just now."""
-        return f"{self.sentence}; {told(self.entry, again=self.from_ledger)}"
+        return f"{self.sentence}; {self.booked}" if self.booked else self.sentence
 
     def __repr__(self) -> str:
         """The same."""

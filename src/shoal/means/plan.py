@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from shoal import checks, documents, files
 from shoal.means import document as plan_document
 from shoal.means.plan_facts import UnbiasedFacts
-from shoal.means.release import carry_out
+from shoal.means.release import release_mean
 from shoal.means.request import METHODS, Request, counts_of, refuse_publishing
 from shoal.privacy.budget import Budget
 from shoal.privacy.displayed_loss import show
@@ -73,7 +73,7 @@ class UnbiasedPlan(UnbiasedFacts):
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
         """
-        return carry_out(
+        return release_mean(
             self,
             values,
             users,

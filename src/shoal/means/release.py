@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-import platform
+from dataclasses import dataclass
 from fractions import Fraction
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import checks, documents
+from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
-from shoal.means.document import parts
-from shoal.means.estimate import SCHEMA, UnbiasedEstimate
+from shoal.means.document import KIND, parts
+from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.one_value_per_user import People
 from shoal.means.request import PUBLISHING
 from shoal.privacy.budget import text
-from shoal.privacy.displayed_loss import round_up
-from shoal.privacy.noise import source_of
 from shoal.privacy.privacy_unit import unit_of
-from shoal.release.booking import Booking, check_request, check_text, deliver, request_of
-from shoal.release.rehearsal import rehearse
+from shoal.release.booking import check_text
+from shoal.release.carry_out import carry_out
+from shoal.release.manifest import CONFIDENCE
+from shoal.release.question import Question
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import ArrayLike
 
+    from shoal import documents
     from shoal.means.one_value_per_user import Users
     from shoal.means.plan_facts import UnbiasedFacts
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
-    from shoal.privacy.privacy_unit import PrivacyUnit
+    from shoal.privacy.privacy_unit import PrivacyUnit, Whose
 
-CONFIDENCE = 0.95
 _MOST_HALF = 2.0**900
 
 
-def carry_out(
+def release_mean(
     plan: UnbiasedFacts,
     values: ArrayLike,
     users: Users | None,
@@ -53,20 +52,16 @@ def carry_out(
     values_name: str,
     privacy_unit: str,
 ) -> UnbiasedEstimate:
-    """As `UnbiasedPlan.release` says."""
+    """See `UnbiasedPlan.release`."""
     confidence = check_confidence(confidence)
-    recorded = ledger is not None
-    check_request(name, again=again, recorded=recorded)
     check_text(values_name)
-    source = source_of(noise, recorded=recorded)
     whose = unit_of(
         privacy_unit,
         named=users is not None,
-        recorded=recorded,
+        recorded=ledger is not None,
         unnamed="" if values_name else "values_name",
     )
-    unit = whose.unit
-    _check_source(plan, values_name, unit)
+    _check_source(plan, values_name, whose.unit)
     people = People.of(values, users)
     if not np.array_equal(people.count, plan.request.counts):
         raise DataError(
@@ -74,43 +69,55 @@ def carry_out(
             f"the plan's {plan.n} users with the records that were planned for",
             "plan with the counts of these records",
         )
-
     _check_written(plan)
-
-    def draw() -> bytes:
-        return _draw(plan, people, source, name, values_name, unit)
-
-    if ledger is None:
-        return UnbiasedEstimate(
-            plan.estimator, draw(), None, from_ledger=False, confidence=confidence
-        )
-    question = question_of(plan, values_name, unit)
-    # The counts, all that is public of the records, are part of the plan and checked above.
-    found = deliver(
-        ledger, Booking(question, name, "mean", whose, plan.estimator.loss, again), draw
-    )
+    question = question_of(plan, values_name, whose, name)
+    done = carry_out(question, MeanDraw(plan, people), ledger=ledger, again=again, noise=noise)
     return UnbiasedEstimate(
-        plan.estimator, found.document, found.entry,
-        from_ledger=found.from_ledger, confidence=confidence,
+        done.document, done.entry, done.from_ledger,
+        known_plan=plan, drawn=done.drawn, confidence=confidence,
     )  # fmt: skip
 
 
-def _draw(
-    plan: UnbiasedFacts,
-    people: People,
-    source: Randomness,
-    name: str,
-    values_name: str,
-    unit: PrivacyUnit,
-) -> bytes:
-    """Write the manifest with an estimate of 0 and read it back; then draw."""
+@dataclass(frozen=True, eq=False)
+class MeanDraw:
+    """The draw of a plan of a mean.
 
-    def make(drawn: Drawn) -> documents.Document:
-        return _manifest(plan, drawn, source, name, values_name, unit)
+    Attributes:
+        plan: What is carried out.
+        people: The private data, one value a user.
+    """
 
-    blank = Drawn(Fraction(0), False if plan.method == Symmetric.name else None)
-    rehearse(lambda: make(blank), SCHEMA, lambda found: parts(found["plan"]))
-    return documents.canonical_bytes(make(plan.estimator.release(people.value, source)))
+    plan: UnbiasedFacts
+    people: People
+
+    def draw(self, noise: Randomness) -> Drawn:
+        """One estimate."""
+        return self.plan.estimator.release(self.people.value, noise)
+
+    def blank(self) -> Drawn:
+        """An estimate of 0."""
+        return Drawn(Fraction(0), False if self.plan.method == Symmetric.name else None)
+
+    def results(self, drawn: Drawn) -> documents.Document:
+        """The estimate, exactly and as a number, with its interval."""
+        value, half = float(drawn.value), self.plan.estimator.half_interval(CONFIDENCE)
+        return {
+            "exact": text(drawn.value),
+            "value": value,
+            "interval": [value - half, value + half],
+            "coarse_failed": drawn.failed,
+        }
+
+    def publishes_values(self, drawn: Drawn) -> bool:
+        """If the method samples users, always; else if the coarse step failed."""
+        return self.plan.method in PUBLISHING or bool(drawn.failed)
+
+    def read(self, manifest: documents.Document) -> None:
+        """The plan; the rest are numbers."""
+        parts(manifest["plan"])
+
+    def check_shape(self) -> None:
+        """The counts, all that is public of the records, are part of the plan, and were checked."""
 
 
 def _check_written(plan: UnbiasedFacts) -> None:
@@ -136,52 +143,20 @@ def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> N
             )
 
 
-def question_of(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> str:
-    """What a ledger knows a release by, besides its name: the plan without claims, values, unit."""
-    contents = plan.to_document()
-    del contents["claims"]
-    return documents.digest({"plan": contents, "values": values_name, "unit": unit.to_document()})
-
-
-def _manifest(
-    plan: UnbiasedFacts,
-    drawn: Drawn,
-    source: Randomness,
-    name: str,
-    values_name: str,
-    unit: PrivacyUnit,
-) -> documents.Document:
-    value, half = float(drawn.value), plan.estimator.half_interval(CONFIDENCE)
-    return {
-        "schema": SCHEMA,
-        "name": name,
-        "values": values_name,
-        "request": request_of(question_of(plan, values_name, unit), name),
-        "simulation": source.simulated,
-        "guarantee": {
-            "privacy": _words(plan),
-            "unit": unit.to_document(),
-            "neighbours": "values: all values of one user change, the counts are public",
-            "publishes_values": plan.method in PUBLISHING or bool(drawn.failed),
-            "epsilon": text(plan.exact_epsilon),
-            "epsilon_at_most": round_up(plan.exact_epsilon),
-            "delta": text(plan.exact_delta),
-            "delta_at_most": round_up(plan.exact_delta),
-        },
-        "plan": plan.to_document(),
-        "result": {
-            "exact": text(drawn.value),
-            "value": value,
-            "interval": [value - half, value + half],
-            "confidence": CONFIDENCE,
-            "coarse_failed": drawn.failed,
-        },
-        "versions": {
-            "shoal": version("shoal"),
-            "opendp": version("opendp"),
-            "python": platform.python_version(),
-        },
-    }
+def question_of(plan: UnbiasedFacts, values_name: str, whose: Whose, name: str = "") -> Question:
+    """What a release of a plan is asked for; its claims follow from the rest."""
+    document = plan.to_document()
+    return Question(
+        kind=KIND,
+        plan=document,
+        asked={part: each for part, each in document.items() if part != "claims"},
+        records={"value": values_name},
+        whose=whose,
+        loss=plan.estimator.loss,
+        privacy=_words(plan),
+        neighbours="values: all values of one user change, the counts are public",
+        name=name,
+    )
 
 
 def _words(plan: UnbiasedFacts) -> str:

@@ -17,7 +17,7 @@ LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 # Of all releases of a data set together; more is a slip of the keyboard.
 MOST_TOTAL = Fraction(10**15)
 
-_STORED = re.compile(r"(-?[0-9]+)/([0-9]+)")
+_STORED = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ def text(value: Fraction) -> str:
 
     Example:
         >>> text(Fraction("0.1")), text(Fraction(2))
-        ('1/10', '2/1')
+        ('1/10', '2')
     """
-    return f"{value.numerator}/{value.denominator}"
+    return str(value)
 
 
 def from_text(stored: str) -> Fraction:
@@ -122,9 +122,9 @@ def from_text(stored: str) -> Fraction:
         ValueError: Not the one text of a fraction; the caller knows which file it is from.
     """
     match = _STORED.fullmatch(stored)
-    if match is None or int(match[2]) == 0:
+    if match is None or int(match[2] or 1) == 0:
         raise ValueError
-    found = Fraction(int(match[1]), int(match[2]))
+    found = Fraction(int(match[1]), int(match[2] or 1))
     if text(found) != stored:
         raise ValueError
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal import documents
 from shoal.errors import InputError
 from shoal.privacy.ledger.ledger import Ledger
 
@@ -42,16 +41,6 @@ class Booking:
     whose: Whose
     charge: Budget
     again: bool = False
-
-
-def request_of(question: str, name: str) -> str:
-    """SHA-256 of question and name together, as manifests hold it.
-
-    Example:
-        >>> request_of("a", "May") == request_of("a", "June")
-        False
-    """
-    return documents.digest({"question": question, "name": name})
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from shoal.privacy.budget import Budget
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.booking import check_text
 from shoal.trials.charge import clustering_of
-from shoal.trials.delivery import deliver_trial
-from shoal.trials.request import Question, take_in
+from shoal.trials.plan import TrialPlan
+from shoal.trials.release import release_trial
+from shoal.trials.request import take_in
 
 if TYPE_CHECKING:
     import os
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import Whose
-    from shoal.trials.released import Released
     from shoal.trials.request import Units
-    from shoal.trials.result import PrivateTrial
+    from shoal.trials.result import PrivateTrial, Released
 
 
 class Options(TypedDict, total=False):
@@ -144,22 +144,20 @@ def _privatize(
     )
     prepared = mechanism.prepare(units.assignment, space)
     clusters = clustering_of(options.get("clustering_epsilon", 0))
-    question = Question(
+    plan = TrialPlan(
         space=space,
         assignment=units.assignment,
         mechanism=prepared.describe(),
-        charge=Budget(prepared.epsilon + clusters, prepared.delta),
+        loss=Budget(prepared.epsilon + clusters, prepared.delta),
         clustering_epsilon=clusters,
-        name=options.get("name", ""),
-        unit=whose.unit,
-        about=units.about,
     )
-    return deliver_trial(
-        question,
-        lambda noise: prepared.draw(units, noise),
-        lambda: prepared.blank(units.assignment),
+    return release_trial(
+        plan,
+        units,
+        prepared,
+        whose,
         ledger=options.get("ledger"),
-        said=whose.said,
+        name=options.get("name", ""),
         again=options.get("again", False),
         noise=options.get("noise"),
     )

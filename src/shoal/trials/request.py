@@ -1,4 +1,4 @@
-"""What a trial release is asked for: every public fact that decides it, and its request key."""
+"""The columns of an experiment: public ones checked and in order, and the private outcomes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal import checks, documents
+from shoal import checks
 from shoal.checks.roles import check_arrays
 from shoal.data import keys
 from shoal.data.assignment import enrol
@@ -17,73 +17,13 @@ from shoal.release.booking import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Budget
-    from shoal.privacy.privacy_unit import PrivacyUnit
 
 MISSING = ("refuse", "public")
-# Parts of a mechanism that were asked for; the others follow.
-ASKED = frozenset({"name", "pooled", "asked"})
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """Public facts of a trial release.
-
-    Attributes:
-        space: Levels of the outcome.
-        assignment: Who is in which cluster and arm.
-        mechanism: The mechanism as a JSON object: name and whole numbers.
-        charge: Exact epsilon and delta of one outcome, with what the clusters cost.
-        clustering_epsilon: What the clusters cost, within the charge; 0 if they are public.
-        name: What the release is of; tells releases of the same question apart.
-        unit: Whose loss the charge is.
-        about: The outcome's name, rules for missing outcomes and single-armed clusters.
-    """
-
-    space: Space
-    assignment: Assignment
-    mechanism: documents.Document
-    charge: Budget
-    clustering_epsilon: Fraction
-    name: str
-    unit: PrivacyUnit
-    about: Mapping[str, Any]
-
-    def to_document(self) -> documents.Document:
-        """All of it as a JSON object."""
-        return {
-            "space": self.space.to_document(),
-            "assignment": self.assignment.to_document(),
-            "mechanism": dict(self.mechanism),
-            "epsilon": str(self.charge.epsilon),
-            "delta": str(self.charge.delta),
-            "clustering_epsilon": str(self.clustering_epsilon),
-            "name": self.name,
-            "unit": self.unit.to_document(),
-            "about": dict(self.about),
-        }
-
-    @property
-    def key(self) -> str:
-        """What the ledger knows the release by, besides its name: all that was asked.
-
-        Parameters, their loss and the reason for them follow from what was asked. Another version
-        may choose or word them otherwise; that does not make a new question.
-        """
-        return key_of(self.to_document())
-
-
-def key_of(question: documents.Document) -> str:
-    """SHA-256 of what was asked, without the release's name."""
-    mechanism = {k: v for k, v in question["mechanism"].items() if k in ASKED}
-    asked = {k: v for k, v in question.items() if k not in {"epsilon", "name"}}
-    return documents.digest({**asked, "mechanism": mechanism})
 
 
 @dataclass(frozen=True, eq=False)

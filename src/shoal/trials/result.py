@@ -2,113 +2,77 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from shoal import checks, documents, files
+from shoal import checks
 from shoal.checks import check_confidence
-from shoal.checks.frozen import cached_property
-from shoal.data.assignment import Assignment
-from shoal.data.outcome_space import Space
-from shoal.errors import DocumentError, InputError, raise_alone
+from shoal.errors import InputError
 from shoal.files import tables
-from shoal.privacy.budget import Budget
-from shoal.privacy.displayed_loss import round_up, show
-from shoal.release.booking import told
+from shoal.privacy.displayed_loss import show
+from shoal.release import release
+from shoal.release.manifest import CONFIDENCE
 from shoal.trials.aggregate_release import AggregateRelease
-from shoal.trials.manifest import CONFIDENCE, SCHEMA
+from shoal.trials.plan import KIND, TrialPlan
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import os
 
     import pandas as pd
     import pyarrow as pa
 
-    from shoal.privacy.ledger.ledger import Entry
+    from shoal import documents
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
     from shoal.trials.effects import Effect
-    from shoal.trials.released import Released
 
-T = TypeVar("T")
+Released: TypeAlias = UnitRelease | AggregateRelease
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateTrial:
+class PrivateTrial(release.Release[TrialPlan, Released]):
     """Private outcomes of an experiment, as delivered; everything in it is public.
 
-    Attributes:
-        document: The manifest's bytes, as recorded in the ledger if there is one.
-        entry: The ledger's entry, or None.
-        from_ledger: Whether it had been recorded before: no outcome was used, nothing charged.
-        loaded: Whether it is from a manifest's file, which knows no ledger.
+    See `shoal.release.release.Release` for what every release has. Its loss is that of one outcome,
+    with what the clusters cost.
     """
 
-    document: bytes
-    entry: Entry | None = None
-    from_ledger: bool = False
-    loaded: bool = False
+    kind = KIND
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a manifest written by `write_manifest`.
+    @staticmethod
+    def plan_of(document: documents.Document) -> TrialPlan:
+        """A plan, from its document."""
+        return TrialPlan.from_document(document)
 
-        Raises:
-            DocumentError: Missing, or not a trial's manifest.
-        """
-        found = cls(documents.read_bytes(path, "manifest"), loaded=True)
-        documents.parse(found.document, SCHEMA, f"manifest {os.fspath(path)!r}")
-        return found
-
-    @cached_property
-    def manifest(self) -> documents.Document:
-        """Everything public about the release, as a JSON object."""
-        return documents.parse(self.document, SCHEMA, "manifest")
-
-    @cached_property
-    def assignment(self) -> Assignment:
-        """Clusters, arms and sizes."""
-        return self._read(lambda m: Assignment.from_document(m["question"]["assignment"]))
-
-    @cached_property
-    def space(self) -> Space:
-        """Levels of the outcome."""
-        return self._read(lambda m: Space.from_document(m["question"]["space"]))
+    @staticmethod
+    def drawn_of(plan: TrialPlan, results: documents.Document) -> Released:
+        """What left the mechanism, from a manifest's results."""
+        return read_released(plan, results)
 
     @property
-    def simulated(self) -> bool:
-        """Whether the randomness was repeatable: such a release is not private."""
-        return self._read(lambda m: bool(m["simulation"]))
+    def assignment(self) -> Assignment:
+        """Clusters, arms and sizes."""
+        return self.plan.assignment
+
+    @property
+    def space(self) -> Space:
+        """Levels of the outcome."""
+        return self.plan.space
 
     @property
     def mechanism(self) -> str:
         """The mechanism's name."""
-        return self._read(lambda m: str(m["question"]["mechanism"]["name"]))
+        return self.part(lambda _: str(self.plan.mechanism["name"]))
 
     @property
     def reason(self) -> str:
         """Why these parameters, in a sentence."""
-        return self._read(lambda m: str(m["question"]["mechanism"]["reason"]))
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy loss of one outcome, with what the clusters cost; rounded upwards."""
-        return self._read(lambda m: float(m["guarantee"]["epsilon_at_most"]))
-
-    @property
-    def delta(self) -> float:
-        """The probability with which the loss may be larger."""
-        # A budget refuses numbers of a billion digits, which are short to write.
-        return self._read(lambda m: round_up(Budget.of(0, m["guarantee"]["delta"]).delta))
-
-    @cached_property
-    def released(self) -> Released:
-        """What left the mechanism: responses of units, or numbers of clusters."""
-        return self._read(lambda m: read_released(m["question"], m["released"]))
+        return self.part(lambda _: str(self.plan.mechanism["reason"]))
 
     def table(self) -> pa.Table:
         """What an experimenter works with.
@@ -117,7 +81,7 @@ class PrivateTrial:
         `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on
         that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy share a level.
         """
-        return self._read(lambda _: self.released.table())
+        return self.part(lambda _: self.released.table())
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas.
@@ -140,7 +104,7 @@ class PrivateTrial:
                 "use ClusterDP, ClusterFree or UniformPrior",
             )
         released = self.released
-        return self._read(lambda _: released.priors())
+        return self.part(lambda _: released.priors())
 
     def estimate(self, arm: object = None, confidence: float = CONFIDENCE) -> Effect:
         """The effect of an arm against the control, with standard errors and intervals.
@@ -173,7 +137,7 @@ class PrivateTrial:
             InputError: An unusable confidence.
         """
         wanted = check_confidence(confidence)
-        return self._read(lambda _: self.released.effects(wanted))
+        return self.part(lambda _: self.released.effects(wanted))
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.
@@ -188,46 +152,18 @@ class PrivateTrial:
         """
         tables.write(self.table(), path, overwrite=overwrite)
 
-    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the manifest, byte for byte as recorded.
-
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            DocumentError: There is a file already, or the place cannot be written.
-        """
-        files.write_bytes(path, self.document, overwrite=overwrite)
-
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated trial" if self.simulated else "trial"
-        # A manifest that was loaded does not say whether a ledger has it.
-        booked = "" if self.loaded else f", {told(self.entry, again=self.from_ledger)}"
+        booked = f", {self.booked}" if self.booked else ""
         return (
             f"<{kind} of {self.assignment.n} units, {self.mechanism}, "
             f"epsilon {show(self.epsilon)}{booked}>"
         )
 
-    def _read(self, part: Callable[[documents.Document], T]) -> T:
-        try:
-            return part(self.manifest)
-        except DocumentError:
-            raise
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
-            raise_alone(
-                DocumentError(
-                    "the manifest is damaged, or may have been changed",
-                    "a document written by shoal",
-                    "fetch it again, or have it delivered from the ledger",
-                )
-            )
 
-
-def read_released(question: documents.Document, released: documents.Document) -> Released:
-    """What a mechanism released, from its question and document."""
-    space = Space.from_document(question["space"])
-    assignment = Assignment.from_document(question["assignment"])
+def read_released(plan: TrialPlan, results: documents.Document) -> Released:
+    """What a mechanism released, from a plan and a manifest's results."""
+    released = results["released"]
     kind = UnitRelease if released["kind"] == UNITS else AggregateRelease
-    return kind.from_document(released, space, assignment, question["mechanism"])
+    return kind.from_document(released, plan.space, plan.assignment, plan.mechanism)

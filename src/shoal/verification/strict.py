@@ -7,6 +7,8 @@ damaged manifest.
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal import documents
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 _PACKED = {"type", "length", "data"}
 _EACH_ROW = "each row"
 _LONGEST_NAME = 200
+# Python turns whole numbers of up to 4300 digits into text and back.
+_WHOLE = "[1-9][0-9]{0,4299}"
+_RATIONAL = re.compile(f"(0|{_WHOLE})(/{_WHOLE})?", re.ASCII)
 
 
 def whole(value: object, least: int | None = None, most: int | None = None) -> int:
@@ -56,6 +61,21 @@ def text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def rational(value: object) -> Fraction:
+    """A fraction from 0 in lowest terms, as shoal writes it, or ValueError.
+
+    Example:
+        >>> rational("1/3")
+        Fraction(1, 3)
+    """
+    if not isinstance(value, str) or not _RATIONAL.fullmatch(value):
+        raise ValueError
+    found = Fraction(value)
+    if str(found) != value:
+        raise ValueError
+    return found
 
 
 def unit(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The second opinion on a manifest of any kind, by its schema."""
+"""The second opinion on a manifest of any kind."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.verification.cells import verify as of_cells
+from shoal.verification.envelope import SCHEMA
 from shoal.verification.ledger_record import record_checks
-from shoal.verification.means import verify as of_unbiased
+from shoal.verification.means import verify as of_means
 from shoal.verification.trials import verify as of_trials
 from shoal.verification.verdict import Verdict
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from shoal.verification.ledger_record import Recorded
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
-    of_cells.SCHEMA: of_cells.verify,
-    of_trials.SCHEMA: of_trials.verify,
-    of_unbiased.SCHEMA: of_unbiased.verify,
+    of_cells.KIND: of_cells.verify,
+    of_trials.KIND: of_trials.verify,
+    of_means.KIND: of_means.verify,
 }
 
 
@@ -49,12 +50,11 @@ def verify(
         Traceback (most recent call last):
         shoal.errors.DocumentError: manifest is not of the schema ...
     """
-    schemas = tuple(_KINDS)
     if isinstance(manifest, dict):
-        found = documents.check_schema(documents.plain(manifest, "manifest"), schemas, "manifest")
+        found = documents.check_schema(documents.plain(manifest, "manifest"), (SCHEMA,), "manifest")
     else:
-        found = documents.read(manifest, schemas, "manifest")
-    verdict = _KINDS[found["schema"]](found)
+        found = documents.read(manifest, SCHEMA, "manifest")
+    verdict = _KINDS[found["kind"]](found)
     if ledger is None:
         return verdict
     return Verdict((*verdict.checks, *record_checks(found, ledger)), verdict.unverified)

@@ -6,7 +6,6 @@ Nothing is imported from planning, mechanisms, bounding, accounting, records or 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,15 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
-from shoal.checks.amounts import MOST_DIGITS
-from shoal.verification.strict import real, whole
+from shoal.verification.strict import rational, real, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Larger numbers than shoal ever writes would only keep the verifier busy.
-_WHOLE = f"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}"
-_RATIONAL = re.compile(f"(0|{_WHOLE})(/{_WHOLE})?", re.ASCII)
 MOST_STEPS = 2**63
 # Claims printed as floats may differ from the exact value by rounding, never by more.
 TOLERANCE = 1e-9
@@ -33,16 +29,6 @@ FINE = 10
 _MOST_BITS, _MOST_TICK_BITS = 60, 24
 # The planner refuses noise that is less than 2^-61 of a range, or of what a selection counts in.
 LEAST_SCALE = Fraction(1, 2**61)
-
-
-def rational(text: object) -> Fraction:
-    """A fraction in lowest terms, as shoal writes it, or ValueError."""
-    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
-        raise ValueError
-    found = Fraction(text)
-    if str(found) != text:
-        raise ValueError
-    return found
 
 
 @dataclass(frozen=True, eq=False)

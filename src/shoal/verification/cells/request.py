@@ -9,10 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.verification.cells.facts import FINE, rational
+from shoal.verification.cells.facts import FINE
 from shoal.verification.cells.mechanism import PART
 from shoal.verification.cells.statistics import BOUNDINGS, MEAN, SHARINGS, VARIANCE
-from shoal.verification.strict import real
+from shoal.verification.strict import rational, real
 
 if TYPE_CHECKING:
     from shoal import documents

@@ -15,10 +15,9 @@ import numpy as np
 
 from shoal.verification.cells import gaussian as verify_gaussian
 from shoal.verification.cells import statistics as verify_statistics
-from shoal.verification.cells.facts import rational
 from shoal.verification.cells.members import MemberLosses
 from shoal.verification.cells.statistics import MEAN, SHARINGS, VARIANCE
-from shoal.verification.strict import real
+from shoal.verification.strict import rational, real
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

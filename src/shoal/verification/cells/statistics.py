@@ -12,7 +12,8 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.verification.cells.facts import GAUSSIAN, LAPLACE, rational
+from shoal.verification.cells.facts import GAUSSIAN, LAPLACE
+from shoal.verification.strict import rational
 
 if TYPE_CHECKING:
     from shoal import documents

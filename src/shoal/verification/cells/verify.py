@@ -7,7 +7,7 @@ bounding, accounting, records or theory: a fault there is not repeated here.
 from __future__ import annotations
 
 import hashlib
-import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,19 +21,27 @@ from shoal.verification.cells import scales as verify_scales
 from shoal.verification.cells import statistics as verify_statistics
 from shoal.verification.cells.design import Design
 from shoal.verification.cells.errors import Errors, compare
-from shoal.verification.cells.facts import Facts, rational
+from shoal.verification.cells.facts import Facts
 from shoal.verification.cells.gaps import gap_holds, targets_hold
 from shoal.verification.cells.keys import keys_hold
 from shoal.verification.cells.losses import Losses
 from shoal.verification.cells.ranges import ranges_hold, room_holds
 from shoal.verification.cells.results import results_hold
-from shoal.verification.strict import real, release_name, unit
+from shoal.verification.envelope import (
+    Words,
+    genuine,
+    guarantee_holds,
+    no_other_parts,
+    request_key,
+    shown,
+)
+from shoal.verification.strict import rational, real, unit
 from shoal.verification.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
     from shoal.verification.cells.mechanism import Mechanism
 
-SCHEMA = "shoal.manifest/3"
+KIND = "cells"
 
 
 def verify(manifest: documents.Document) -> Verdict:
@@ -48,7 +56,6 @@ def verify(manifest: documents.Document) -> Verdict:
     Raises:
         DocumentError: Not a manifest, or a part is missing or damaged.
     """
-    documents.check_schema(manifest, (SCHEMA,), "manifest")
     return checked(_checks, manifest, _unverified(manifest["plan"]))
 
 
@@ -83,10 +90,6 @@ def _unverified(plan: documents.Document) -> list[str]:
     return [sentence for there, sentence in said if there]
 
 
-_PARTS = {
-    *("schema", "name", "records", "request", "simulation", "guarantee", "plan", "results"),
-    *("confidence", "versions"),
-}
 _PLAN = {
     *("schema", "neighbours", "bounds", "tick_bits", "request", "source", "occupancy", "status"),
     *("numbers", "mechanism", "prices", "targets", "claims"),
@@ -101,9 +104,7 @@ _NUMBERS = {
 }
 _RESULT = {"cell", "key", "statistic", "steps", "range", "unclamped", "value", "interval"}
 _NEIGHBOURS = "values: all values of one user change, the counts are public"
-_STATED = {"unit", "neighbours", "privacy", "delta", "epsilon", "epsilon_at_most"}
 _MOST = Fraction(10**6)
-_CONFIDENCE = 0.95
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
@@ -140,14 +141,14 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
         Check("privacy loss", *_loss(losses, stated, claims)),
         Check("guarantee in words", *_guarantee(manifest, facts, stated)),
         Check("within what was asked for", *_asked(errors, plan, stated)),
-        Check("noise of the operating system", *_genuine(manifest)),
+        genuine(manifest),
         Check("cells", *keys_hold(plan["occupancy"]["cells"], len(facts.total))),
         Check("columns", *verify_columns.columns_hold(manifest)),
         Check("public rules", *_rules(errors, plan)),
         Check("mechanism", *verify_mechanism.parameters_hold(mechanism, facts, arrays)),
         Check("noise scales", *verify_scales.scales_hold(losses, errors, plan)),
         Check("counts' fingerprint", *_fingerprint(facts, plan["occupancy"])),
-        Check("request key", *_request(manifest)),
+        _request(manifest),
         Check("bias bounds", *compare(errors.bias_bounds(), claims["bias_bound"])),
         Check("worst-case errors", *compare(errors.worst_case(), claims["worst_case_error"])),
         Check("lower bounds", *_least(errors, stated, claims["lower_bound"])),
@@ -157,22 +158,18 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
         Check("results", *results_hold(errors, manifest)),
         Check("gap to the best plan", *gap_holds(losses, errors, plan, stated)),
     ]
-    if not _complete(manifest):
-        checks.append(Check("no other parts", holds=False, found="something is added or missing"))
-    return checks
+    return checks + no_other_parts(manifest, _parts(manifest))
 
 
-def _complete(manifest: documents.Document) -> bool:
+def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[str]]]:
     plan = manifest["plan"]
-    return (
-        manifest.keys() == _PARTS
-        and manifest["guarantee"].keys() == _STATED
-        and plan.keys() == _PLAN
-        and plan["request"].keys() == _REQUEST
-        and plan["claims"].keys() == _CLAIMS
-        and plan["numbers"].keys() == _NUMBERS
-        and all(result.keys() == _RESULT for result in manifest["results"])
-    )
+    return [
+        (plan, _PLAN),
+        (plan["request"], _REQUEST),
+        (plan["claims"], _CLAIMS),
+        (plan["numbers"], _NUMBERS),
+        *((result, _RESULT) for result in manifest["results"]),
+    ]
 
 
 def _loss(losses: Losses, stated: Fraction, claims: documents.Document) -> tuple[bool, str]:
@@ -182,19 +179,13 @@ def _loss(losses: Losses, stated: Fraction, claims: documents.Document) -> tuple
 
 def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> tuple[bool, str]:
     guarantee, plan = manifest["guarantee"], manifest["plan"]
-    shown = Fraction(real(guarantee["epsilon_at_most"]))
     delta = plan["request"]["delta"] if facts.gaussian else "0"
     holds = (
-        guarantee["neighbours"] == _NEIGHBOURS
-        and unit(guarantee["unit"]) != ""
+        guarantee_holds(manifest, Words(_PRIVACY[facts.gaussian], _NEIGHBOURS))
         # A column of users tells units apart that may own many records each.
         and guarantee["unit"]["records"] == "all"
-        and guarantee["privacy"] == _PRIVACY[facts.gaussian]
         and guarantee["delta"] == plan["claims"]["delta"] == delta
-        # The least floating-point number that does not understate the loss.
-        and Fraction(math.nextafter(float(shown), -math.inf)) < stated <= shown
-        and manifest["confidence"] == _CONFIDENCE
-        and manifest["schema"] == SCHEMA
+        and rational(guarantee["epsilon"]) == stated
         and plan["schema"] == "shoal.plan/3"
         and plan["occupancy"]["schema"] == "shoal.occupancy/1"
         and plan["neighbours"] == "values"
@@ -202,8 +193,7 @@ def _guarantee(manifest: documents.Document, facts: Facts, stated: Fraction) -> 
     column = manifest["records"]["user"]
     told = "" if guarantee["unit"]["name"] == column else f" (column {column})"
     whose = f"{unit(guarantee['unit'])}{told}"
-    found = f"{guarantee['privacy']}, {whose}, epsilon {float(shown):.6g}"
-    return holds, f"{found}, delta {float(Fraction(delta)):.6g}"
+    return holds, f"{guarantee['privacy']}, {whose}, {shown(manifest)}"
 
 
 def _asked(errors: Errors, plan: documents.Document, stated: Fraction) -> tuple[bool, str]:
@@ -217,11 +207,6 @@ def _asked(errors: Errors, plan: documents.Document, stated: Fraction) -> tuple[
     largest = max(real(error) for error in plan["claims"]["worst_case_error"])
     holds = largest <= real(request["error"]) and stated <= _MOST
     return holds, f"error {request['error']}"
-
-
-def _genuine(manifest: documents.Document) -> tuple[bool, str]:
-    genuine = manifest["simulation"] is False
-    return genuine, "stated" if genuine else "a simulation, not private"
 
 
 def _rules(errors: Errors, plan: documents.Document) -> tuple[bool, str]:
@@ -249,17 +234,13 @@ def _fingerprint(facts: Facts, occupancy: documents.Document) -> tuple[bool, str
     return state.hexdigest() == occupancy["fingerprint"], state.hexdigest()[:16]
 
 
-def _request(manifest: documents.Document) -> tuple[bool, str]:
-    contents = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
-    about = manifest["records"]
-    if manifest["plan"]["source"] not in (None, about):
-        return False, "other records than the plan's"
-    question = documents.digest(
-        {"plan": contents, "records": about, "unit": manifest["guarantee"]["unit"]}
-    )
-    key = documents.digest({"question": question, "name": manifest["name"]})
-    named = all(map(release_name, (manifest["name"], about["value"], about["user"])))
-    return named and key == manifest["request"], key[:16]
+def _request(manifest: documents.Document) -> Check:
+    plan, about = manifest["plan"], manifest["records"]
+    asked = {part: each for part, each in plan.items() if part not in ("claims", "prices")}
+    found = request_key(manifest, asked, about["value"], about["user"])
+    if plan["source"] not in (None, about):
+        return replace(found, holds=False, found="other records than the plan's")
+    return found
 
 
 def _least(errors: Errors, epsilon: Fraction, claimed: object) -> tuple[bool, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.verification.strict import integers, real, text, whole
+from shoal.verification.strict import integers, rational, real, text, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,23 +40,10 @@ PARAMETERS: dict[str, set[str]] = {
     SYMMETRIC: {*_STEPS, _CHANCE},
 }
 _CLAIMS = ("bias_bound", "standard_error", "rmse_bound", "noise_scale")
-# Python turns whole numbers of up to 4300 digits into text and back.
-_RATIONAL = re.compile(r"([0-9]{1,4300})/([1-9][0-9]{0,4299})")
 _WORDS = re.compile(r"[1-9][0-9]{0,19}")
 _MOST_WEIGHT, _FARTHEST = 2**30, 2.0**300
 _MOST_ORDER, _LEAST_ORDER, _MOST_MOMENTS = 1000, 2, 20
 _USUAL = 2.0**20
-
-
-def rational(value: object) -> Fraction:
-    """A fraction from 0 in lowest terms, or ValueError."""
-    found = _RATIONAL.fullmatch(text(value))
-    if found is None:
-        raise ValueError
-    number = Fraction(int(found[1]), int(found[2]))
-    if (str(number.numerator), str(number.denominator)) != found.groups():
-        raise ValueError
-    return number
 
 
 def signed(value: object) -> Fraction:

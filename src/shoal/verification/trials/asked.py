@@ -9,9 +9,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.verification.strict import text, whole
+from shoal.verification.strict import rational, text, whole
 from shoal.verification.trials.aggregates import joined
-from shoal.verification.trials.facts import rational
 from shoal.verification.trials.privacy import BITS, ONE
 
 if TYPE_CHECKING:

@@ -7,41 +7,29 @@ from __future__ import annotations
 
 import itertools
 import operator
-import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.documents.key_texts import key_of
-from shoal.verification.strict import integers, real, text
+from shoal.verification.strict import integers, rational, real, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from shoal import documents
 
 # Python turns whole numbers of up to 4300 digits into text and back.
-_RATIONAL = re.compile(r"[0-9]{1,4300}(/[1-9][0-9]{0,4299})?")
 # Of every manifest: other intervals cost nothing, and are nobody's claim.
 _CONFIDENCE = 0.95
 _COLUMN = {"name", "type", "values"}
 _FEWEST, _MOST_LEVELS, _MOST_ARMS = 2, 256, 64
 # What a key may be in JSON, by the start of its type; dates and times are texts.
 _KINDS = (("string", str), ("int", int), ("uint", int), ("bool", bool))
-
-
-def rational(value: object) -> Fraction:
-    """A fraction from 0 in lowest terms, or ValueError."""
-    if not isinstance(value, str) or not _RATIONAL.fullmatch(value):
-        raise ValueError
-    found = Fraction(value)
-    if str(found) != value:
-        raise ValueError
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +61,8 @@ class Facts:
     @classmethod
     def of(cls, manifest: documents.Document) -> Facts:
         """Read and check; ValueError, KeyError or TypeError if something is wrong."""
-        question, guarantee = manifest["question"], manifest["guarantee"]
-        assignment = question["assignment"]
+        plan, guarantee = manifest["plan"], manifest["guarantee"]
+        assignment = plan["assignment"]
         clusters, places = _keys(assignment["clusters"], "cluster")
         arms, order = _keys(assignment["arms"], "arm")
         if not _FEWEST <= len(arms) <= _MOST_ARMS or not clusters:
@@ -89,14 +77,14 @@ class Facts:
         if confidence != _CONFIDENCE:
             raise ValueError
         return cls(
-            levels=_levels(question["space"]),
+            levels=_levels(plan["space"]),
             sizes=sizes.reshape(len(clusters), len(arms)),
             arms=arms,
             rising=rising,
             named=assignment["units"] is not None,
-            mechanism=text(question["mechanism"]["name"]),
-            delta=rational(question["delta"]),
-            loss=rational(guarantee["epsilon"]) - rational(guarantee["clustering_epsilon"]),
+            mechanism=text(plan["mechanism"]["name"]),
+            delta=rational(guarantee["delta"]),
+            loss=rational(guarantee["epsilon"]) - rational(plan["clustering_epsilon"]),
             confidence=confidence,
         )
 

@@ -1,0 +1,157 @@
+"""What a release of any family delivers: public bytes, where they are booked, what they say."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from shoal import documents
+from shoal.checks.frozen import cached_property
+from shoal.errors import DocumentError, raise_alone
+from shoal.files import outputs
+from shoal.privacy.budget import from_text
+from shoal.privacy.displayed_loss import round_up
+from shoal.release.booking import told
+from shoal.release.manifest import SCHEMA
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from shoal.privacy.ledger.ledger import Entry
+
+PlanT = TypeVar("PlanT")
+Drawn = TypeVar("Drawn")
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Generic[PlanT, Drawn]):
+    """A release as it was delivered; everything in it is public.
+
+    Attributes:
+        document: The manifest's bytes, as recorded in the ledger if there is one.
+        entry: The ledger's entry; None without a ledger.
+        from_ledger: Whether it had been recorded before: nothing private was used or charged.
+        inputs: The files of records and ledger, which no output may replace.
+        loaded: Whether it is from a manifest's file, which knows no ledger.
+        known_plan: The plan, if it is at hand; else it is read from the manifest.
+        drawn: What was drawn, if that was just now; else it is read from the manifest.
+    """
+
+    document: bytes
+    entry: Entry | None = None
+    from_ledger: bool = False
+    inputs: Mapping[str, str | os.PathLike[str] | None] = field(default_factory=dict, repr=False)
+    loaded: bool = False
+    known_plan: PlanT | None = field(default=None, repr=False)
+    drawn: Drawn | None = field(default=None, repr=False)
+
+    kind: ClassVar[str]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a manifest written by `write_manifest`.
+
+        Args:
+            path: Where it is.
+
+        Raises:
+            DocumentError: Missing, damaged, or not a manifest of this kind.
+        """
+        data = documents.read_bytes(path, "manifest")
+        found = documents.parse(data, SCHEMA, f"manifest {str(path)!r}")
+        if found["kind"] != cls.kind:
+            raise DocumentError(
+                f"a manifest of the kind {found['kind']}",
+                f"one of the kind {cls.kind}",
+                "give another file, or load it with the class of its kind",
+            )
+        return cls(data, loaded=True)
+
+    @cached_property
+    def manifest(self) -> documents.Document:
+        """Everything public about the release, as a JSON object."""
+        return documents.parse(self.document, SCHEMA, "manifest")
+
+    @cached_property
+    def plan(self) -> PlanT:
+        """What was carried out."""
+        if self.known_plan is not None:
+            return self.known_plan
+        return self.part(lambda found: self.plan_of(found["plan"]))
+
+    @cached_property
+    def released(self) -> Drawn:
+        """What was drawn, as numbers and not as JSON."""
+        if self.drawn is not None:
+            return self.drawn
+        return self.part(lambda found: self.drawn_of(self.plan, found["results"]))
+
+    @staticmethod
+    @abstractmethod
+    def plan_of(document: documents.Document) -> PlanT:
+        """A plan, from its document."""
+
+    @staticmethod
+    @abstractmethod
+    def drawn_of(plan: PlanT, results: Any) -> Drawn:  # noqa: ANN401
+        """What was drawn, from a manifest's results."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the randomness was repeatable: such a release is not private."""
+        return self.part(lambda found: bool(found["simulation"]))
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of every unit, rounded upwards."""
+        return self.part(lambda found: round_up(from_text(found["guarantee"]["epsilon"])))
+
+    @property
+    def delta(self) -> float:
+        """The delta of (epsilon, delta)-differential privacy, rounded upwards."""
+        return self.part(lambda found: round_up(from_text(found["guarantee"]["delta"])))
+
+    @property
+    def booked(self) -> str:
+        """Where it is booked, and whether it was drawn just now; nothing of a loaded one."""
+        return "" if self.loaded else told(self.entry, again=self.from_ledger)
+
+    def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the manifest, byte for byte as recorded.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                records or ledger, which are never replaced.
+
+        Guarantees: G-OUTPUTS.
+        """
+        outputs.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
+
+    def part(self, read: Callable[[documents.Document], Found]) -> Found:
+        """Something read from the manifest; one whose parts cannot be read is damaged.
+
+        Args:
+            read: Gets the manifest.
+
+        Raises:
+            DocumentError: It cannot be read.
+        """
+        try:
+            return read(self.manifest)
+        except DocumentError:
+            raise
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
+            raise_alone(
+                DocumentError(
+                    "the manifest is damaged, or may have been changed",
+                    "a document written by shoal",
+                    "fetch it again, or have it delivered from the ledger",
+                )
+            )
