@@ -6,6 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _LOOKED = ("tests/privacy/ledger/test_looked_at.py",)
 _FORKS = ("tests/documents/test_fork_gate.py",)
+_SPILL = ("tests/data/test_spill.py",)
 _FILES = ("tests/files/test_files.py",)
 _OWN = ("tests/files/test_own.py",)
 _DRAFTS = ("tests/files/test_drafts.py",)
@@ -66,6 +67,39 @@ FAULTS = (
         "    if is_database(path):",
         "    if path.suffix == '.ledger' and is_database(path):",
         _LOOKED,
+    ),
+    Fault(
+        "an engine that is short of memory writes to the working folder",
+        "G-SPILL",
+        "data/source.py",
+        "        temp_directory=spill_folder(),\n",
+        "",
+        _SPILL,
+    ),
+    Fault(
+        "others can open what an engine could not hold in memory",
+        "G-SPILL",
+        "data/spill.py",
+        'tempfile.mkdtemp(prefix="shoal-")',
+        'os.path.join(tempfile.gettempdir(), f"shoal-{secrets.token_hex(8)}")\n'
+        "                os.makedirs(_made)",
+        _SPILL,
+    ),
+    Fault(
+        "a child takes away what its parent's engine could not hold",
+        "G-SPILL",
+        "data/spill.py",
+        "    if os.getpid() == maker:",
+        "    if maker:",
+        _SPILL,
+    ),
+    Fault(
+        "what an engine could not hold in memory stays",
+        "G-SPILL",
+        "data/spill.py",
+        "                atexit.register(_remove, _made, os.getpid())\n",
+        "",
+        _SPILL,
     ),
     Fault(
         "whatever is there is an earlier output",
