@@ -183,6 +183,22 @@ FAULTS = (
         _FILES,
     ),
     Fault(
+        "a number that is too small ends a trial if the caller has told NumPy to raise",
+        "G-FUZZ",
+        "trials/base.py",
+        '@np.errstate(under="ignore")',
+        '@np.errstate(over="warn")',
+        ("tests/trials/test_small_numbers.py",),
+    ),
+    Fault(
+        "a trial looks damaged if the caller has told NumPy to raise",
+        "G-FUZZ",
+        "trials/result.py",
+        '@np.errstate(under="ignore")',
+        '@np.errstate(over="warn")',
+        ("tests/trials/test_small_numbers.py",),
+    ),
+    Fault(
         "a text that is no label is told of",
         "G-CANARY",
         "data/outcome_space.py",
