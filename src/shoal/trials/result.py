@@ -210,6 +210,8 @@ class PrivateTrial:
             f"epsilon {show(self.epsilon)}{booked}>"
         )
 
+    # A caller may have told NumPy to raise where a number is too small to tell from 0.
+    @np.errstate(under="ignore")
     def _read(self, part: Callable[[documents.Document], T]) -> T:
         try:
             return part(self.manifest)
