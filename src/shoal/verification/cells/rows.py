@@ -40,8 +40,10 @@ class Row:
     ends: Ends
 
     @property
-    def _akmv(self) -> bool:
-        return self.errors.design.mechanism.name == "akmv"
+    def _beyond(self) -> bool:
+        """Whether the estimate may leave the range: of sums, and if lighter users' are wider."""
+        mechanism = self.errors.design.mechanism
+        return mechanism.name == "akmv" or mechanism.parameters.get("widened") == [1]
 
     @cached_property
     def span(self) -> Fraction:
@@ -63,7 +65,7 @@ class Row:
     def inside(self) -> tuple[float, float]:
         """Where the estimate is moved to if it lies outside."""
         facts, (lo, length) = self.errors.design.facts, self.extent
-        low, high = (0, facts.top) if self.ends is None or self._akmv else self.ends
+        low, high = (0, facts.top) if self.ends is None or self._beyond else self.ends
         return float(lo + low * length / facts.top), float(lo + high * length / facts.top)
 
     @cached_property
