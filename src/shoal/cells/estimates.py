@@ -60,7 +60,11 @@ class Numbers:
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
         """The estimates before they are moved into their ranges."""
-        return jointly.variances(self.plan, self.drawn) if self.plan.joint else self.drawn
+        found = self.drawn
+        if self.plan.joint:
+            found = found.copy()
+            found[slice(*jointly.rows(self.plan))] = jointly.variances(self.plan, self._shares)
+        return found
 
     @cached_property
     def value(self) -> NDArray[np.float64]:
@@ -138,7 +142,7 @@ class Numbers:
         if plan.joint:
             rows = slice(*jointly.rows(plan))
             miss = self._quantile((1 - confidence) / 2)
-            low[rows], high[rows] = jointly.intervals(plan, self.drawn, miss)
+            low[rows], high[rows] = jointly.intervals(plan, self._shares, miss)
         least, most = self._limits
         outside = (low > most) | (high < least)
         low = np.where(outside, least, np.maximum(low, least))
@@ -214,6 +218,12 @@ class Numbers:
             np.repeat([float(start) for start, _ in each], cells),
             np.repeat([float(start + length) for start, length in each], cells),
         )
+
+    @property
+    def _shares(self) -> NDArray[np.float64]:
+        """The numbers over their ranges: far from 0 the values have fewer places than these."""
+        scale = self.plan.relative_scale * 2.0**-self.plan.lattice_bits
+        return np.array(self.steps, dtype=np.float64) * scale
 
     @property
     def _rounding(self) -> NDArray[np.float64]:
