@@ -1,4 +1,4 @@
-"""The second opinion where bounds lie far from 0, such as times since 1970, and are close together."""
+"""The second opinion where bounds lie far from 0 and close together, such as times since 1970."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_true_releases_hold(
 @pytest.mark.parametrize("statistic", [0, 3], ids=["mean", "variance"])
 @pytest.mark.parametrize("part", ["value", "low", "high", "unclamped", "whole"])
 def test_what_is_a_millionth_of_the_range_away_is_found(statistic: int, part: str) -> None:
-    """G-VERIFY: rounding far from 0 excuses no more than rounding; nor does it excuse any interval."""
+    """G-VERIFY: rounding far from 0 excuses no more than rounding, and no other interval."""
     manifest = manifest_of(1.7e9, 260.0, 20, statistics=["mean", "variance"], epsilon=200)
     manifest["simulation"] = False
     assert failed_claims(manifest) == []
