@@ -50,7 +50,8 @@ class Exact(Tape):
 def records(values: NDArray[np.float64], cells: int = 1) -> shoal.Records:
     """Records of these values; users lie in the cells in turn, each in one."""
     user = np.repeat(np.arange(len(RECORDS)), RECORDS)
-    table = pa.table({"user": user, "cell": user % cells, "value": values})
+    columns = {"user": user, "cell": user % cells, "value": values}
+    table = pa.table({name: pa.array(each) for name, each in columns.items()})
     return shoal.Records(table, user="user", value="value", cell="cell", bounds=BOUNDS)
 
 

@@ -20,7 +20,8 @@ def manifest_of(lo: float, width: float, bits: int, **wishes: Any) -> dict[str, 
     random = np.random.default_rng(1)
     user = np.repeat(np.arange(60), 20)
     values = lo + width * np.clip(random.normal(0.9, 0.03, len(user)), 0, 1)
-    table = pa.table({"user": user, "cell": user % 3, "value": values})
+    columns = {"user": user, "cell": user % 3, "value": values}
+    table = pa.table({name: pa.array(each) for name, each in columns.items()})
     own: dict[str, Any] = {"bounds": (lo, lo + width), "tick_bits": bits}
     records = shoal.Records(table, user="user", value="value", cell="cell", **own)
     plan = shoal.plan(records.occupancy(), worthless="keep", **own, **wishes)
