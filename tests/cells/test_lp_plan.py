@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.cells import plan as public
 from shoal.cells.gaps import factor
 from shoal.cells.mechanisms.optimal import PART, OptimalInRange
 from shoal.cells.mechanisms.ranges import Contributions, Range
+from shoal.cells.rules import keeps
 from shoal.cells.weighed_users import Weighed
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
@@ -23,6 +25,7 @@ from tests.support import occupancies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
 
@@ -74,6 +77,47 @@ def test_an_error_is_kept_at_less_loss_than_equalised() -> None:
     assert made.epsilon < plan(0, epsilon=None, error=1.5, method="equalised").epsilon
     with pytest.raises(InputError, match="one statistic"):
         plan(0, ["mean", "variance"], epsilon=None, error=1.5)
+
+
+@pytest.mark.parametrize(
+    ("error", "first"), [(1e-2, 1.0), (1e-3, 1.0), (2e-5, 1.0), (0.9, 1e6), (1.0, 1e4), (9e-2, 1e6)]
+)
+def test_small_errors_are_met(tmp_path: Path, error: float, first: float) -> None:
+    """G-ERROR: weights are whole numbers of parts, and what that leaves out is no larger error."""
+    made = plan(0, epsilon=None, error=error, weights={"0": first}, worthless="drop")
+    assert (made.worst_case_error <= error).all()
+    assert made.worst_case_error[0] <= error / first * (1 + 1e-3) + 9 * 2.0**-20
+    made.save(tmp_path / "plan.json")
+    assert shoal.Plan.load(tmp_path / "plan.json").epsilon == made.epsilon
+    # The cell with the smallest error alone costs about as much.
+    assert made.epsilon <= 9 * first / error * 1.5
+
+
+@pytest.mark.parametrize("statistic", ["mean", "share_above(3)"])
+@pytest.mark.parametrize("bits", [8, 10, 12, 14, 16])
+def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
+    """G-ERROR: means of users are rounded more the fewer tick bits there are."""
+    extent = 9 if statistic == "mean" else 1
+    for part in (0.3, 0.03, 1.5 * 2.0**-bits):
+        made = plan(0, [statistic], epsilon=None, error=part * extent, tick_bits=bits)
+        assert keeps(made)
+        assert (made.worst_case_error <= part * extent).all()
+
+
+@pytest.mark.parametrize("error", [9 * 2.0**-22, 1e-9, 4.5])
+def test_errors_that_no_plan_can_have_are_refused(error: float) -> None:
+    """G-REFUSE: below half a tick, or half the range."""
+    with pytest.raises(InputError, match="above a tick"):
+        plan(0, epsilon=None, error=error)
+
+
+def test_no_plan_is_made_that_could_not_be_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-ERROR: what is asked for is compared with the plan before anybody has it."""
+    worse = plan(0, epsilon=None, error=1.5)
+    broken = replace(worse.request, error=1.4)
+    monkeypatch.setattr(public, "decide", lambda *_: replace(worse, request=broken))
+    with pytest.raises(InputError, match="would not keep"):
+        plan(0, epsilon=None, error=1.4)
 
 
 def test_balanced_targets_improve_every_cell_alike() -> None:

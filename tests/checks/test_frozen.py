@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -145,6 +146,18 @@ def test_what_occupancies_derive_cannot_be_opened_again() -> None:
         occupancy.to_document()
         == shoal.Occupancy.from_document(occupancy.to_document()).to_document()
     )
+
+
+def test_cells_that_callers_keep_are_not_the_occupancys() -> None:
+    """G-ACCOUNTING: Arrow shares the memory of NumPy's arrays; the keys of cells do not change."""
+    made = shoal.Occupancy.from_counts([0, 1, 0, 1], [1, 1, 2, 2], [3, 4, 5, 6])
+    key = np.array([1, 2])
+    own_cells = dataclasses.replace(made, cells=pa.table({"cell": pa.array(key)}))
+    before = own_cells.fingerprint
+    key[:] = 7, 8
+    for each in (own_cells, copy.copy(own_cells), pickle.loads(pickle.dumps(own_cells))):  # noqa: S301
+        assert each.cells["cell"].to_pylist() == [1, 2]
+        assert each.fingerprint == before == made.fingerprint
 
 
 def test_what_callers_keep_is_not_the_plans() -> None:

@@ -85,3 +85,99 @@ def test_bytes_are_no_text_as_key(tmp_path: Path) -> None:
         records(source, "v").occupancy()
     labels = read_columns(source, private={"outcome": "who"}, public={}, texts=True)
     assert labels.column("who").to_pylist() == ["a", None]
+
+
+@pytest.mark.parametrize("first", [3, 4.5, "n/a", None])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "create table t as select coalesce(tail, rowid) as who, place, v from trips order by v",
+        "create view t as select coalesce(tail, rowid) as who, place, v from trips order by v",
+        "create table t(who, place, v)",
+        "create view t as select tail as who, place, v + 0 as v from trips order by v",
+    ],
+)
+def test_no_first_row_decides_how_others_are_read(tmp_path: Path, made: str, first: object) -> None:
+    """G-ROWS: Ibis takes the type of an undeclared column from the first row, so none is taken."""
+    import ibis
+
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute("create table trips (tail text, place text, v real)")
+        rows = (
+            [(None, "x", 1.0)] * 3 + [(f"u{i}", "x", 9.0) for i in range(3)] + [("a", "x", first)]
+        )
+        connection.executemany("insert into trips values (?, ?, ?)", rows)
+        connection.execute(made)
+        if "t(" in made:
+            connection.execute("insert into t select coalesce(tail, rowid), place, v from trips")
+    connection.close()
+    source = ibis.sqlite.connect(tmp_path / "s.db").table("t")
+    if _declared(tmp_path):
+        # SQLite itself says of some expressions what they are, whatever the rows hold.
+        records(source, "v", missing="public").occupancy()
+        return
+    with pytest.raises(DataError, match="no declared type"):
+        records(source, "v", missing="public").occupancy()
+
+
+def _declared(folder: Path) -> bool:
+    with sqlite3.connect(folder / "s.db") as connection:
+        return all(row[0] for row in connection.execute("select type from pragma_table_info('t')"))
+
+
+def test_a_query_in_sql_is_refused(tmp_path: Path) -> None:
+    """G-ROWS: its columns have no declared types."""
+    source = table(tmp_path, {"who": "text", "place": "text", "v": "real"}, [("a", "x", 1.0)])
+    query = source.get_backend().sql("select coalesce(who, v) as who, place, v from t order by v")
+    with pytest.raises(DataError, match="a query in SQL in a database of SQLite"):
+        records(query, "v").occupancy()
+    assert records(source.filter(source.v > 0), "v").occupancy().n_users == 1
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int2", "int8", "int", "bigint"])
+def test_whole_number_keys_have_64_bits(tmp_path: Path, kind: str) -> None:
+    """G-ENGINES: whatever width is declared, SQLite keeps 64 bits: no two keys become one."""
+    given = [1, 257, 65537, 2**40 + 1, -(2**62)]
+    rows = [(each, each, 1.0) for each in given]
+    source = table(tmp_path, {"who": kind, "place": kind, "v": "real"}, rows)
+    found = records(source, "v").occupancy()
+    assert found.n_users == len(given)
+    assert set(found.cells.column(0).to_pylist()) == set(given)
+    units = read_columns(source, private={"outcome": "v"}, public={"unit": "who"})
+    assert set(units.column("who").to_pylist()) == set(given)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [
+        ("boolean", 2), ("boolean", -1), ("date", 20200101), ("date", "20200101"),
+        ("date", 2458849.5), ("date", "2020-01-01 23:00"), ("date", "2020-01-01T23:00:00-05:00"),
+        ("timestamp", 1577836800), ("timestamp", "2020-01-01"), ("timestamp", "2020-01-01 10:00"),
+        ("timestamp", "2020-01-01 10:00:00Z"),
+    ],
+)  # fmt: skip
+def test_days_times_and_answers_are_written_in_one_way(
+    tmp_path: Path, kind: str, cell: object
+) -> None:
+    """G-ENGINES: another way of writing is missing, not another day or another answer."""
+    sound = {"boolean": 1, "date": "2020-01-01", "timestamp": "2020-01-01 10:00:00"}[kind]
+    rows = [("a", sound, 1.0), ("b", cell, 1.0)]
+    source = table(tmp_path, {"who": "text", "place": kind, "v": "real"}, rows)
+    cell = "timeslot(place,1h)" if kind == "timestamp" else "place"
+    with pytest.raises(DataError, match="null in the column 'place"):
+        records(source, "v", cell=cell).occupancy()
+    assert records(source, "v", cell=cell, missing="public").occupancy().n_users == 1
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
+def test_texts_in_another_encoding_are_refused(tmp_path: Path, encoding: str) -> None:
+    """G-ENGINES: their bytes would be other keys."""
+    import ibis
+
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute(f"pragma encoding = '{encoding}'")
+        connection.execute("create table t (who text, place text, v real)")
+        connection.execute("insert into t values ('a', 'north', 1.0)")
+    connection.close()
+    with pytest.raises(DataError, match=f"texts are in {encoding}"):
+        records(ibis.sqlite.connect(tmp_path / "s.db").table("t"), "v").occupancy()

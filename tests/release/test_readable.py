@@ -85,6 +85,7 @@ def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
 
 _HOURS = pa.array([1_577_836_800 + 3600 * (at % 5) for at in range(_ROWS)], pa.timestamp("s"))
 _FAR = pa.array([-800_000, 19_000] * (_ROWS // 2), pa.int32()).cast(pa.date32())
+_LAST_TIMES = pa.array([253_402_300_799, 10**9] * (_ROWS // 2), pa.timestamp("s"))
 _FAR_TIMES = pa.array([316 * 10**9, 10**9] * (_ROWS // 2), pa.timestamp("s"))
 CELLS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing odd": ("read", {}),
@@ -111,6 +112,13 @@ CELLS: dict[str, tuple[str, dict[str, Any]]] = {
     "delta of 100 digits": ("read", {"delta": _digits(100) / 10**6}),
     "delta of 401 digits": ("refused", {"delta": _digits(395) / 10**6}),
     "days before year 1": ("refused", {"keys": _FAR}),
+    **{
+        f"slots of {width} on the last day": (
+            "read",
+            {"keys": _LAST_TIMES, "rule": shoal.timeslot("place", width)},
+        )
+        for width in ("1s", "90min", "1d", "7d")
+    },
     "slots after year 9999": (
         "refused",
         {"keys": _FAR_TIMES, "rule": shoal.timeslot("place", "1h")},

@@ -60,28 +60,36 @@ class Numbers:
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
         """The estimates before they are moved into their ranges."""
-        return jointly.variances(self.plan, self.drawn) if self.plan.joint else self.drawn
+        found = self.drawn
+        if self.plan.joint:
+            found = found.copy()
+            found[slice(*jointly.rows(self.plan))] = jointly.variances(self.plan, self._shares)
+        return found
 
     @cached_property
     def value(self) -> NDArray[np.float64]:
-        """The estimates: within what the bounds allow, means within the range that was selected."""
+        """The estimates, moved into `range`."""
         low, high = self.range
         return np.clip(self.unclamped, low, high)
 
-    @cached_property
+    @property
     def range(self) -> Ends:
-        """Where the values of each statistic lie: as the bounds allow, or as was selected."""
-        plan = self.plan
-        if self.chosen is None or plan.design.sums:
-            each = [one.extent(plan.bounds) for one in plan.statistics]
-            low = [float(start) for start, _ in each]
-            high = [float(start + length) for start, length in each]
-        else:
-            place = plan.lattice.value
-            low = [place(int(a), self._top) for a in self.chosen.low]
-            high = [place(int(b), self._top) for b in self.chosen.high]
-        times = len(self.steps) // len(low)
-        return np.repeat(low, times), np.repeat(high, times)
+        """Where the values of each statistic lie: as the bounds allow, or in a selected range.
+
+        Only a range that clips every user's mean holds the estimate: not one of sums, and not one
+        that is wider for lighter users, whose means may carry the estimate out of it.
+        """
+        design = self.plan.design
+        return self._limits if design.sums or design.widened else self._selected
+
+    @cached_property
+    def _selected(self) -> Ends:
+        """The selected range of the means; what the bounds allow if there is none."""
+        if self.chosen is None or self.plan.design.sums:
+            return self._limits
+        place = self.plan.lattice.value
+        low = np.array([place(int(a), self._top) for a in self.chosen.low])
+        return low, np.array([place(int(b), self._top) for b in self.chosen.high])
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
         """Where the means (of akmv, the sums above lo) of one number were clipped, if selected."""
@@ -134,7 +142,7 @@ class Numbers:
         if plan.joint:
             rows = slice(*jointly.rows(plan))
             miss = self._quantile((1 - confidence) / 2)
-            low[rows], high[rows] = jointly.intervals(plan, self.drawn, miss)
+            low[rows], high[rows] = jointly.intervals(plan, self._shares, miss)
         least, most = self._limits
         outside = (low > most) | (high < least)
         low = np.where(outside, least, np.maximum(low, least))
@@ -168,13 +176,12 @@ class Numbers:
             return low, high
         bounds, noise = self.plan.bounds, self.noise_scale * self._quantile(miss)
         half = noise + (off + self._rounding) * self.plan.width
-        near = np.clip(self.unclamped, bounds.lo, bounds.hi)
         lower, upper = self.unclamped - half, self.unclamped + half
         # An estimate so far outside says that the assumption or the noise is unusual.
         outside = (upper <= bounds.lo) | (lower >= bounds.hi)
         return (
-            np.where(outside, low, np.minimum(np.maximum(low, lower), near)),
-            np.where(outside, high, np.maximum(np.minimum(high, upper), near)),
+            np.where(outside, low, np.minimum(np.maximum(low, lower), self.value)),
+            np.where(outside, high, np.maximum(np.minimum(high, upper), self.value)),
         )
 
     def unshrunk(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -187,7 +194,7 @@ class Numbers:
         first = plan.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
         kept = np.maximum(1 - design.missing, 1e-9)
-        low, high = (ends[rows] for ends in self.range)
+        low, high = (ends[rows] for ends in self._selected)
         estimate = (self.unclamped[rows] - design.missing * (low + high) / 2) / kept
         empty = design.missing >= 1
         scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
@@ -211,6 +218,12 @@ class Numbers:
             np.repeat([float(start) for start, _ in each], cells),
             np.repeat([float(start + length) for start, length in each], cells),
         )
+
+    @property
+    def _shares(self) -> NDArray[np.float64]:
+        """The numbers over their ranges: far from 0 the values have fewer places than these."""
+        scale = self.plan.relative_scale * 2.0**-self.plan.lattice_bits
+        return np.array(self.steps, dtype=np.float64) * scale
 
     @property
     def _rounding(self) -> NDArray[np.float64]:

@@ -23,23 +23,21 @@ def rows(plan: PlanFacts) -> tuple[int, int]:
     return second * cells, (second + 1) * cells
 
 
-def variances(plan: PlanFacts, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """All numbers, second moments replaced by estimates of the variance, in its unit.
+def variances(plan: PlanFacts, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Estimates of the variances, in their unit.
 
     Args:
         plan: A plan with a joint release.
-        drawn: What the lattice numbers stand for.
+        shares: All numbers over their ranges.
     """
-    centre, second, scale = _moments(plan, drawn)
+    centre, second, scale = _moments(plan, shares)
     square = 1 if plan.gaussian else 2
-    found = drawn.copy()
     estimate = second - 4 * centre**2 + 4 * square * scale**2 + middle(plan)
-    found[slice(*rows(plan))] = estimate * plan.width**2 / 4
-    return found
+    return np.asarray(estimate * plan.width**2 / 4)
 
 
 def intervals(
-    plan: PlanFacts, drawn: NDArray[np.float64], quantile: float
+    plan: PlanFacts, shares: NDArray[np.float64], quantile: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends that cover the variance whenever both noises stay below a quantile.
 
@@ -48,10 +46,10 @@ def intervals(
 
     Args:
         plan: A plan with a joint release.
-        drawn: What the lattice numbers stand for.
+        shares: All numbers over their ranges.
         quantile: Of the noise, in noise scales: exceeded by each with half the chance of a miss.
     """
-    centre, second, scale = _moments(plan, drawn)
+    centre, second, scale = _moments(plan, shares)
     where = slice(*rows(plan))
     reach = np.minimum(np.abs(centre) + quantile * scale, 0.5)
     near = np.maximum(np.abs(centre) - quantile * scale, 0.0)
@@ -69,11 +67,10 @@ def middle(plan: PlanFacts) -> NDArray[np.float64]:
 
 
 def _moments(
-    plan: PlanFacts, drawn: NDArray[np.float64]
+    plan: PlanFacts, shares: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Centred first moment over U, second over U^2/4, noise scale of the first over U."""
     first, second = plan.bundle.pair
-    numbers = plan.bundle.per_statistic(drawn)
-    centre = (numbers[first] - plan.bounds.lo) / plan.width - 1 / 2
+    numbers = plan.bundle.per_statistic(shares)
     scale = plan.bundle.per_statistic(plan.relative_scale)[first]
-    return centre, numbers[second] / (plan.width**2 / 4), scale
+    return numbers[first] - 1 / 2, numbers[second], scale

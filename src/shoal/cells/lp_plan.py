@@ -19,7 +19,7 @@ from shoal.cells.lp.problem import TargetProblem
 from shoal.cells.lp.solve import solve as least_loss
 from shoal.cells.lp.target_scaling import least_factor
 from shoal.cells.mechanisms.adaptive import USER
-from shoal.cells.mechanisms.contributions import members
+from shoal.cells.mechanisms.contributions import FINE, members
 from shoal.cells.mechanisms.optimal import PART
 from shoal.cells.plan_facts import mechanism_of, weights_of
 from shoal.cells.queries import Bundle
@@ -45,6 +45,9 @@ _TOLERANCE, _SECONDS = 0.004, 60.0
 _CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
 # Room for lattice steps, and for scales rounded upwards.
 _ROOM = 1 + 2.0**-18
+# Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
+# some dozens of parts are left for noise, whole weights may do better.
+_SMALL = 2.0 ** (6 - PART)
 
 
 def solve(
@@ -59,6 +62,7 @@ def solve(
     search = _search(occupancy, lattice, request, cells, targets)
     epsilon = float(request.epsilon or 0)
     best, prices = search.run(epsilon * (1 - search.selecting(epsilon)))
+    _check_met(best, request, lattice)
     return _finish(search, best, status, targets, _kept(prices))
 
 
@@ -79,9 +83,14 @@ def again(plan: PlanFacts) -> PlanFacts:
         epsilon = float(request.epsilon)
         least = weighed.least(epsilon * (1 - search.selecting(epsilon)))
         weighed = replace(weighed, targets=targets * least)
-    elif not np.isfinite(weighed.loss(1.0)):
-        raise sharing.bad_error(request.error or 0.0, request.statistics[0], lattice)
+    _check_met(weighed, request, lattice)
     return _finish(search, weighed, plan.status, targets, plan.prices)
+
+
+def _check_met(weighed: Weighed, request: Request, lattice: Lattice) -> None:
+    """Refuse an error that these weights cannot meet at any loss."""
+    if request.error is not None and not np.isfinite(weighed.loss(1.0)):
+        raise sharing.bad_error(request.error, request.statistics[0], lattice)
 
 
 def _search(
@@ -212,14 +221,27 @@ class _Search:
         return plan.least(epsilon) if epsilon else plan.loss(1.0)
 
     def _weigh(self, weight: Floats) -> list[Weighed]:
-        problem, statistics = self.family.problem, self.request.statistics
         # A rounding of w/v above a whole number of parts must not cost one.
-        part = np.floor(weight / problem.share * 2**PART + 2.0**-10).astype(np.int64)
+        part = np.floor(weight / self.family.problem.share * 2**PART + 2.0**-10).astype(np.int64)
+        part = np.minimum(part, 1 << PART)
+        found = self._with_parts(part)
+        if self.request.error is None:
+            return found
+        small = np.any([(each.noise(1.0) < _SMALL) & each.counts for each in found], axis=0)
+        whole = small[self.family.problem.cell]
+        return found + (self._with_parts(np.where(whole, 1 << PART, part)) if whole.any() else [])
+
+    def _with_parts(self, part: NDArray[np.int64]) -> list[Weighed]:
+        """Every way to release the statistics of users who count in these parts."""
         parameters = self.mechanism.parameters(self.occupancy, self.cells, self.each(1.0))
-        parameters |= {"part": np.minimum(part, 1 << PART)}
+        parameters |= {"part": part}
         design = self.mechanism.design(self.occupancy, self.cells, parameters)
         return [
-            Weighed(Bundle(design, statistics, joint=way), parameters, problem.target)
+            Weighed(
+                Bundle(design, self.request.statistics, joint=way),
+                parameters,
+                self.family.problem.target,
+            )
             for way in sharing.ways(self.request)
         ]
 
@@ -236,8 +258,8 @@ def _targets(
     if request.error is not None:
         statistic = request.statistics[0]
         wanted = request.error / float(statistic.extent(lattice.bounds)[1])
-        rounded = statistic.rounding(float(lattice.rounding), 2.0**-28)
-        if not 0 < wanted - rounded < sharing.GUESS:
+        rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
+        if not rounded < wanted < sharing.GUESS:
             raise sharing.bad_error(request.error, statistic, lattice)
         # The least important cells may err by it, more important ones by less.
         return np.asarray((wanted - rounded) * weight.min() / (weight * _ROOM))

@@ -12,6 +12,7 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
+from shoal.cells.rules import keeps
 from shoal.cells.text import describe
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
@@ -254,6 +255,12 @@ def plan(
     )
     about = checks.optional(source, _description, "source")
     facts = replace(decide(occupancy, lattice, request), source=about)
+    if not keeps(facts):
+        raise InputError(
+            "a wish that the plan for it would not keep",
+            "an epsilon or an error that numbers of so many places can meet",
+            "ask for a larger error, or give more tick_bits",
+        )
     kept = [each.name for each in fields(facts) if each.name != "built"]
     return Plan(**{name: getattr(facts, name) for name in kept})
 

@@ -84,10 +84,10 @@ def _has_a_text(array: pa.Array[Any]) -> bool:
         return True
     times, unit = pa.types.is_timestamp(kind), str(getattr(kind, "unit", ""))
     whole = array.cast(pa.int64() if times else pa.int32()).to_numpy(zero_copy_only=False)
-    # Where clocks differ by up to a day, the first and the last day have no text everywhere.
-    first, last = (1, -1) if getattr(kind, "tz", None) else (0, 0)
+    # Where clocks differ from UTC by up to a day, the first and the last day may have no text.
+    away = 1 if getattr(kind, "tz", None) not in {None, "UTC"} else 0
     days = whole // _PER_DAY[unit] if times else whole
-    inside = int(days.min()) >= _FIRST_DAY + first and int(days.max()) <= _LAST_DAY + last
+    inside = int(days.min()) >= _FIRST_DAY + away and int(days.max()) <= _LAST_DAY - away
     return inside and not (unit == "ns" and bool((whole % _NANOSECONDS).any()))
 
 
@@ -115,6 +115,24 @@ def as_table(cells: object) -> pa.Table:
     if len({len(array) for array in arrays.values()}) != 1:
         raise DataError("cell columns of different length", "one length", "give one row a count")
     return pa.table(arrays)
+
+
+def own_table(table: pa.Table) -> pa.Table:
+    """The same table in bytes of its own, which nobody can write into.
+
+    Arrow shares the memory of the NumPy arrays that a table was made of.
+
+    Example:
+        >>> given = np.array([1, 2])
+        >>> kept = own_table(pa.table({"cell": given}))
+        >>> given[0] = 7
+        >>> kept["cell"].to_pylist()
+        [1, 2]
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(pa.py_buffer(sink.getvalue().to_pybytes())).read_all()
 
 
 def ranked(

@@ -75,6 +75,8 @@ class Occupancy(Frozen):
         for name in ("user", "cell", "count"):
             object.__setattr__(self, name, exactly(getattr(self, name), np.int64, name))
         super().__post_init__()
+        if isinstance(self.cells, pa.Table):
+            object.__setattr__(self, "cells", keys.own_table(self.cells))
         if not self._sound():
             raise InputError(
                 "memberships that are not in the order of users and cells, or no such numbers",

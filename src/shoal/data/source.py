@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from shoal.checks.roles import check_arrays
 from shoal.data.query_logs import silent_query_logs
 from shoal.data.source_file import describe
+from shoal.data.spill import spill_folder
 from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_alone
 from shoal.files import is_database
 
@@ -190,10 +191,17 @@ def literal_name(path: str | os.PathLike[str]) -> str:
 
 
 def duckdb() -> Engine:
-    """The embedded engine; nothing is fetched from the network behind the user's back."""
+    """The embedded engine; nothing is fetched from the network behind the user's back.
+
+    What it cannot hold in memory it would write to the working folder.
+    """
     import ibis
 
-    return ibis.duckdb.connect(autoinstall_known_extensions=False, autoload_known_extensions=False)
+    return ibis.duckdb.connect(
+        autoinstall_known_extensions=False,
+        autoload_known_extensions=False,
+        temp_directory=spill_folder(),
+    )
 
 
 def collected(source: Any) -> Any:  # noqa: ANN401

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.data.source import engine_call, engine_name
+from shoal.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.data.csv_file import Kind
-    from shoal.data.source import EngineColumn, EngineTable
+    from shoal.data.source import Engine, EngineColumn, EngineTable
+
+_DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+_TIME = "[0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
 
 
 def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
@@ -33,7 +37,54 @@ def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
     """
     if engine_name(table) != "sqlite":
         return table
+    _check_declared(table)
     return table.mutate(**{name: _typed(table[name], kind) for name, kind in kinds.items()})
+
+
+def _check_declared(table: EngineTable) -> None:
+    """Refuse columns whose type Ibis would take from the first row, and texts in UTF-16.
+
+    The first row may be first for its value: the private value of one user would decide how the
+    records of others are read.
+
+    Raises:
+        DataError: A column without a declared type, a query in SQL, or another encoding.
+    """
+    from ibis.expr import operations as ops
+
+    for leaf in table.op().find(ops.Relation):
+        if isinstance(leaf, ops.DatabaseTable):
+            _check_table(table.get_backend(), leaf)
+        elif not isinstance(leaf, ops.InMemoryTable) and (
+            isinstance(leaf, ops.SQLStringView)
+            or not any(isinstance(each, ops.Relation) for each in leaf.__children__)
+        ):
+            raise _undeclared("a query in SQL")
+
+
+def _check_table(backend: Engine, leaf: Any) -> None:  # noqa: ANN401  Ibis ships no types
+    database = leaf.namespace.database or "main"
+    [(encoding,)] = backend.con.execute("PRAGMA encoding").fetchall()
+    if encoding != "UTF-8":
+        raise DataError(
+            f"a database of SQLite whose texts are in {encoding}",
+            "texts in UTF-8",
+            "export the records to Parquet, or into a new database",
+        )
+    found = backend.con.execute(
+        "SELECT name FROM pragma_table_xinfo(?, ?) WHERE type = ''", (leaf.name, database)
+    ).fetchall()
+    if found:
+        raise _undeclared(f"the column {found[0][0]!r}, which has no declared type,")
+
+
+def _undeclared(what: str) -> DataError:
+    return DataError(
+        f"{what} in a database of SQLite",
+        "tables whose columns all have declared types: SQLite tells others by their first row",
+        "write the records into a table made with types, such as `create table t (user text, "
+        "speed real)`, or export them to Parquet",
+    )
 
 
 def _typed(column: EngineColumn, kind: Kind) -> EngineColumn:
@@ -41,12 +92,39 @@ def _typed(column: EngineColumn, kind: Kind) -> EngineColumn:
 
     declared = column.type()
     stored = engine_call("typeof", column, kind="string")
-    if declared.is_boolean() or (kind == "key" and declared.is_integer()):
-        return ibis.ifelse(stored == "integer", column, ibis.null(declared))
+    if declared.is_boolean():
+        number = column.cast("int64")
+        sound = (stored == "integer") & number.isin([0, 1])
+        return ibis.ifelse(sound, column, ibis.null(declared))
+    if kind == "key" and declared.is_integer():
+        # SQLite keeps 64 bits whatever the declared width; Ibis would cut them down to that.
+        return ibis.ifelse(stored == "integer", column.cast("int64"), ibis.null("int64"))
     if declared.is_numeric():
         # A decimal's text would lose what is infinite.
         number = ibis.ifelse(stored.isin(["integer", "real"]), column, ibis.null(declared))
         return number.cast("float64")
     if declared.is_string():
         return ibis.ifelse(stored == "text", column, ibis.null(declared))
-    return column
+    if declared.is_date() or declared.is_timestamp():
+        # Numbers would be taken for days of another calendar, or for seconds.
+        written = _like(column, _DAY)
+        if declared.is_timestamp():
+            written = _like(column, f"{_DAY} {_TIME}") | _like(column, f"{_DAY} {_TIME}.[0-9]*")
+        return ibis.ifelse((stored == "text") & written, column, ibis.null(declared))
+    raise DataError(
+        f"a column of the type {declared} in a database of SQLite",
+        "whole numbers, numbers, texts, true and false, days and times",
+        "export the records to Parquet",
+    )
+
+
+def _like(column: EngineColumn, pattern: str) -> EngineColumn:
+    """Whether a cell is written as a pattern of GLOB says."""
+    import ibis
+
+    def glob(pattern: object, text: object) -> object:
+        """Run by the engine, never here."""
+        raise NotImplementedError
+
+    signature = (("string", column.type()), "boolean")
+    return ibis.udf.scalar.builtin(name="glob", signature=signature)(glob)(pattern, column)

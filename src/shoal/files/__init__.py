@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import sqlite3
-import tempfile
 import unicodedata
 from contextlib import closing, suppress
 from pathlib import Path
@@ -43,6 +43,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
     Guarantees: G-OUTPUTS.
 
     Example:
+        >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
         >>> write_bytes(folder.name + "/a.json", b'{"schema":"shoal.plan/3"}')
         >>> write_bytes(folder.name + "/a.json", b"{}", overwrite=True)
@@ -56,9 +57,6 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
     try:
         with os.fdopen(handle, "wb") as stream:
             _fill(stream.fileno(), data)
-        umask = os.umask(0)
-        os.umask(umask)
-        draft.chmod(0o666 & ~umask)
         if overwrite:
             # A ledger may have been made here since the first look.
             check_free(target, overwrite=True)
@@ -127,7 +125,8 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         )
     if not overwrite:
         raise _there(target)
-    if target.exists() and (is_database(target) or not is_own(target)):
+    # A link that leads nowhere may lead to a disk that is not there now.
+    if not target.exists() or is_database(target) or not is_own(target):
         raise DocumentError(
             f"{os.fspath(target)!r}, which is a ledger or another file that shoal did not make",
             "an earlier output: records, ledgers and other files are never replaced, forced or not",
@@ -211,12 +210,16 @@ def _fill(handle: int, data: bytes) -> None:
 
 
 def _beside(target: Path) -> tuple[int, Path]:
+    """A new file in the folder that the system finds the target in, which text may tell otherwise.
+
+    The kernel takes the process's mask off its mode: to ask for the mask is to change it.
+    """
+    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}"
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+        return os.open(draft, flags, 0o666), draft
     except (OSError, ValueError) as error:
         failure = _unwritable(target, error)
-    else:
-        return handle, Path(name)
     raise failure
 
 

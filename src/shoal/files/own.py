@@ -1,8 +1,8 @@
 """Whether a file is an output of shoal: nothing else is ever replaced, forced or not.
 
 Each kind of file says so in its own place: a document by the schema at its top, a table in CSV or
-JSON by its columns, Parquet by a mark of its columns and rows, which a table made from it does not
-have, and a picture or a page by a mark where its format has such things.
+JSON by its columns, all of them in their order, Parquet by a mark of its columns and rows, which no
+table made from it has, and a picture or a page by a mark where its format has such things.
 """
 
 from __future__ import annotations
@@ -24,13 +24,17 @@ MARK = b"shoal.output"
 PAGE_END = b"<!-- " + MARK + b" -->\n"
 # A column that marks tables whose own columns differ from one to the next.
 MARK_COLUMN = "shoal_study"
-_TABLES: tuple[frozenset[str], ...] = (
-    frozenset({"statistic", "status", "users", "records", "noise_scale", "worst_case_error"}),
-    frozenset({"cluster", "arm", "outcome", "debiased"}),
-    frozenset({"cluster", "arm", "difference", "noise_standard_error"}),
-    frozenset({"cluster", "arm", "units", "outcome", "share"}),
-    frozenset({MARK_COLUMN}),
+# Columns of a table of cells, after those of the keys.
+_CELLS = (
+    *("statistic", "status", "users", "records", "value", "low", "high", "typical_low"),
+    *("typical_high", "noise_scale", "bias_bound", "worst_case_error"),
 )
+_TRIALS = {
+    ("cluster", "arm", "outcome", "debiased"),
+    ("cluster", "arm", "unit", "outcome", "debiased"),
+    ("cluster", "arm", "units", "control_units", "difference", "noise_standard_error"),
+    ("cluster", "arm", "units", "outcome", "share"),
+}
 _PNG, _PDF, _PARQUET = b"\x89PNG\r\n", b"%PDF-", b"PAR1"
 _SVG = (b"<?xml", b"<svg")
 _START = 2**16
@@ -86,7 +90,7 @@ def _is_own(stream: BinaryIO) -> bool:
     if start.lstrip()[:1] in {b"{", b"["}:
         stream.seek(0)
         return _is_json(stream.read(MOST_BYTES + 1))
-    return start.endswith(PAGE_END) or any(columns <= _header(start) for columns in _TABLES)
+    return start.endswith(PAGE_END) or _is_table(_header(start))
 
 
 def _marked_parquet(stream: BinaryIO) -> bool:
@@ -110,15 +114,22 @@ def _is_json(text: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     if isinstance(found, list):
-        rows = [set(row) for row in found[:1] if isinstance(row, dict)]
-        return any(columns <= row for row in rows for columns in _TABLES)
+        shapes = {tuple(row) if isinstance(row, dict) else () for row in found}
+        return len(shapes) == 1 and _is_table(shapes.pop())
     return str(found.get("schema", "")).startswith("shoal.")
 
 
-def _header(start: bytes) -> set[str]:
+def _is_table(names: tuple[str, ...]) -> bool:
+    """Whether columns are those of one of our tables, all of them and in their order."""
+    if names[:1] == (MARK_COLUMN,) or names in _TRIALS:
+        return True
+    return len(names) > len(_CELLS) and names[-len(_CELLS) :] == _CELLS
+
+
+def _header(start: bytes) -> tuple[str, ...]:
     """Columns of a table by its first line."""
     line = start.split(b"\n", 1)[0].decode("utf-8", "replace").strip("\r\ufeff")
     try:
-        return set(next(csv.reader([line]), ()))
+        return tuple(next(csv.reader([line]), ()))
     except csv.Error:
-        return set()
+        return ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
+import numpy as np
+
 from shoal.checks.keywords import check_keywords
 from shoal.privacy.budget import Budget
 from shoal.privacy.privacy_unit import unit_of
@@ -121,6 +123,8 @@ class Mechanism:
         return _privatize(self, outcomes, treatment, cluster, space, options)
 
 
+# A caller may have told NumPy to raise where a number is too small to tell from 0.
+@np.errstate(under="ignore")
 def _privatize(
     mechanism: Mechanism,
     outcomes: Any,  # noqa: ANN401

@@ -110,11 +110,14 @@ class TrialPlan(ForecastFacts):
         """Head, one row a mechanism, and what is recommended."""
         return describe(self)
 
+    @np.errstate(under="ignore")
     def _with(self, sizes: NDArray[np.int64], charge: Budget) -> TrialPlan:
         found = outlooks_of(sizes, self.space, charge, self.expected)
         return replace(self, sizes=sizes, charge=charge, outlooks=found)
 
 
+# A caller may have told NumPy to raise where a number is too small to tell from 0.
+@np.errstate(under="ignore")
 def plan(
     sizes: ArrayLike | int,
     space: Space,

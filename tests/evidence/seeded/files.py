@@ -5,7 +5,11 @@ from __future__ import annotations
 from tests.evidence.seeded.fault import Fault
 
 _LOOKED = ("tests/privacy/ledger/test_looked_at.py",)
+_FORKS = ("tests/documents/test_fork_gate.py",)
+_SPILL = ("tests/data/test_spill.py",)
 _FILES = ("tests/files/test_files.py",)
+_OWN = ("tests/files/test_own.py",)
+_DRAFTS = ("tests/files/test_drafts.py",)
 
 FAULTS = (
     Fault(
@@ -25,6 +29,38 @@ FAULTS = (
         _LOOKED,
     ),
     Fault(
+        "a signal ends the wait of a fork for the ledgers",
+        "G-LEDGER",
+        "documents/fork_gate.py",
+        "        with _signals_wait():\n            GATE.acquire()",
+        "        GATE.acquire()",
+        _FORKS,
+    ),
+    Fault(
+        "a signal that came while a fork waited is lost",
+        "G-LEDGER",
+        "documents/fork_gate.py",
+        "    while _LATE:",
+        "    while _LATE and not _LATE:",
+        _FORKS,
+    ),
+    Fault(
+        "a child is left with a gate that nobody holds",
+        "G-LEDGER",
+        "documents/fork_gate.py",
+        "        GATE._at_fork_reinit()",
+        "        pass",
+        _FORKS,
+    ),
+    Fault(
+        "a fork lets go of the gate that its own thread holds",
+        "G-LEDGER",
+        "documents/fork_gate.py",
+        "    if this in _FORKING:\n        if GATE",
+        "    if this not in _FORKING:\n        if GATE",
+        _FORKS,
+    ),
+    Fault(
         "an engine opens a ledger as records",
         "G-LEDGER",
         "data/source.py",
@@ -33,11 +69,44 @@ FAULTS = (
         _LOOKED,
     ),
     Fault(
+        "an engine that is short of memory writes to the working folder",
+        "G-SPILL",
+        "data/source.py",
+        "        temp_directory=spill_folder(),\n",
+        "",
+        _SPILL,
+    ),
+    Fault(
+        "others can open what an engine could not hold in memory",
+        "G-SPILL",
+        "data/spill.py",
+        'tempfile.mkdtemp(prefix="shoal-")',
+        'os.path.join(tempfile.gettempdir(), f"shoal-{secrets.token_hex(8)}")\n'
+        "                os.makedirs(_made)",
+        _SPILL,
+    ),
+    Fault(
+        "a child takes away what its parent's engine could not hold",
+        "G-SPILL",
+        "data/spill.py",
+        "    if os.getpid() == maker:",
+        "    if maker:",
+        _SPILL,
+    ),
+    Fault(
+        "what an engine could not hold in memory stays",
+        "G-SPILL",
+        "data/spill.py",
+        "                atexit.register(_remove, _made, os.getpid())\n",
+        "",
+        _SPILL,
+    ),
+    Fault(
         "whatever is there is an earlier output",
         "G-OUTPUTS",
         "files/__init__.py",
-        "(is_database(target) or not is_own(target))",
-        "is_database(target)",
+        "is_database(target) or not is_own(target):",
+        "is_database(target):",
         _FILES,
     ),
     Fault(
@@ -60,9 +129,50 @@ FAULTS = (
         "a table with one column of ours is an earlier output",
         "G-OUTPUTS",
         "files/own.py",
-        "any(columns <= _header(start) for columns in _TABLES)",
-        "any(columns & _header(start) for columns in _TABLES)",
-        _FILES,
+        "names in _TRIALS:",
+        "set(names) & {name for names in _TRIALS for name in names}:",
+        _OWN,
+    ),
+    Fault(
+        "a table of cells with columns of somebody's own among them is an earlier output",
+        "G-OUTPUTS",
+        "files/own.py",
+        "names[-len(_CELLS) :] == _CELLS",
+        "set(names) >= set(_CELLS)",
+        _OWN,
+    ),
+    Fault(
+        "the first row of a table in JSON speaks for all",
+        "G-OUTPUTS",
+        "files/own.py",
+        "for row in found}",
+        "for row in found[:1]}",
+        _OWN,
+    ),
+    Fault(
+        "a link that leads nowhere is an earlier output",
+        "G-OUTPUTS",
+        "files/__init__.py",
+        "if not target.exists() or is_database(target) or not is_own(target):",
+        "if target.exists() and (is_database(target) or not is_own(target)):",
+        _OWN,
+    ),
+    Fault(
+        "a draft lies in the folder that the text of a path tells",
+        "G-OUTPUTS",
+        "files/__init__.py",
+        'draft = target.parent / f".{target.name}.{secrets.token_hex(8)}"',
+        'draft = Path(os.path.abspath(target)).with_name(f".{secrets.token_hex(8)}")',
+        _DRAFTS,
+    ),
+    Fault(
+        "a draft is writable for all",
+        "G-OUTPUTS",
+        "files/__init__.py",
+        "        return os.open(draft, flags, 0o666), draft",
+        "        old = os.umask(0)\n        handle = os.open(draft, flags, 0o666)\n"
+        "        os.umask(old)\n        return handle, draft",
+        _DRAFTS,
     ),
     Fault(
         "a link to a device is an output",
@@ -71,6 +181,22 @@ FAULTS = (
         "if _leads_to_a_device(target) or (target.exists()",
         "if (target.exists()",
         _FILES,
+    ),
+    Fault(
+        "a number that is too small ends a trial if the caller has told NumPy to raise",
+        "G-FUZZ",
+        "trials/base.py",
+        '@np.errstate(under="ignore")',
+        '@np.errstate(over="warn")',
+        ("tests/trials/test_small_numbers.py",),
+    ),
+    Fault(
+        "a trial looks damaged if the caller has told NumPy to raise",
+        "G-FUZZ",
+        "trials/result.py",
+        '@np.errstate(under="ignore")',
+        '@np.errstate(over="warn")',
+        ("tests/trials/test_small_numbers.py",),
     ),
     Fault(
         "a text that is no label is told of",

@@ -75,8 +75,16 @@ FAULTS = (
         "local times have a text on the first day",
         "G-READABLE",
         "data/keys.py",
-        '(1, -1) if getattr(kind, "tz", None) else (0, 0)',
-        "(0, 0)",
+        'away = 1 if getattr(kind, "tz", None) not in {None, "UTC"} else 0',
+        "away = 0",
+        _READABLE,
+    ),
+    Fault(
+        "slots of time have no text on the last day",
+        "G-READABLE",
+        "data/keys.py",
+        'not in {None, "UTC"}',
+        "is not None",
         _READABLE,
     ),
     Fault(

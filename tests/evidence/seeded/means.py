@@ -8,6 +8,7 @@ _REACH = ("tests/cells/mechanisms/test_reach.py",)
 _SELECTION = ("tests/privacy/test_permute_and_flip.py",)
 _VECTORS = ("tests/cells/mechanisms/test_vectors.py",)
 _MOMENTS = ("tests/cells/test_moments.py",)
+_ESTIMATES = ("tests/cells/test_estimates.py",)
 
 FAULTS = (
     Fault(
@@ -194,6 +195,22 @@ FAULTS = (
         "np.maximum(np.maximum(low, top - high), 0)",
         "np.maximum(np.minimum(low, top - high), 0)",
         _REACH,
+    ),
+    Fault(
+        "estimates are moved into the heaviest user's range where lighter users have wider ones",
+        "G-BIAS",
+        "cells/estimates.py",
+        "return self._limits if design.sums or design.widened else self._selected",
+        "return self._limits if design.sums else self._selected",
+        _ESTIMATES,
+    ),
+    Fault(
+        "a value moved into its range leaves its typical interval",
+        "G-TYPICAL",
+        "cells/estimates.py",
+        "np.minimum(np.maximum(low, lower), self.value)",
+        "np.minimum(np.maximum(low, lower), np.clip(self.unclamped, bounds.lo, bounds.hi))",
+        _ESTIMATES,
     ),
     Fault(
         "what own intervals leave out is taken off the bias twice",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.evidence.seeded.fault import Fault
 
 _CELLS = ("tests/verification/cells/test_verify.py",)
+_FAR = ("tests/verification/cells/test_far_bounds.py",)
 _MECHANISMS = ("tests/verification/cells/test_mechanisms.py",)
 _SCALES = ("tests/verification/cells/test_scales.py",)
 _SIZE = ("tests/verification/cells/test_size.py",)
@@ -13,6 +14,31 @@ _TRIALS = ("tests/verification/trials/test_verify.py",)
 _UNBIASED = ("tests/verification/means/test_verify.py",)
 
 FAULTS = (
+    Fault(
+        "the first moment is taken back from a value that may lie far from 0",
+        "G-VERIFY",
+        "cells/joint_moments.py",
+        "return numbers[first] - 1 / 2, numbers[second], scale",
+        "value = plan.bounds.lo + plan.width * numbers[first]\n"
+        "    return (value - plan.bounds.lo) / plan.width - 1 / 2, numbers[second], scale",
+        _FAR,
+    ),
+    Fault(
+        "any interval may be cut to the whole bounds",
+        "G-VERIFY",
+        "verification/cells/rows.py",
+        "if low + off > hi or high - off < lo:",
+        "if off >= 0:",
+        _FAR,
+    ),
+    Fault(
+        "the second opinion moves every estimate into the heaviest user's range",
+        "G-VERIFY",
+        "verification/cells/rows.py",
+        'mechanism.name == "akmv" or mechanism.parameters.get("widened") == [1]',
+        'mechanism.name == "akmv"',
+        ("tests/cells/test_estimates.py",),
+    ),
     Fault(
         "targets may be any multiple of what they are",
         "G-VERIFY",

@@ -10,8 +10,33 @@ _EXACT = ("tests/cells/mechanisms/test_exact_privacy.py",)
 _MECHANISMS = ("tests/cells/test_mechanisms.py::test_the_stated_loss_is_the_loss",)
 _METHODS = ("tests/cells/allocation/test_allocation.py",)
 _OPTIMAL = ("tests/cells/lp/test_lp.py", "tests/cells/lp/test_lp_properties.py")
+_LP_PLAN = ("tests/cells/test_lp_plan.py",)
 
 FAULTS = (
+    Fault(
+        "weights that rounding leaves without room for noise stay as they are",
+        "G-ERROR",
+        "cells/lp_plan.py",
+        "if self.request.error is None:\n            return found",
+        "if found:\n            return found",
+        _LP_PLAN,
+    ),
+    Fault(
+        "means of users are rounded as with the finest ticks",
+        "G-ERROR",
+        "cells/lp_plan.py",
+        "2.0 ** -(lattice.bits + FINE)",
+        "2.0**-28",
+        _LP_PLAN,
+    ),
+    Fault(
+        "a plan that keeps no wish is given away",
+        "G-ERROR",
+        "cells/plan.py",
+        "if not keeps(facts):",
+        "if not keeps(facts) and not facts.certified:",
+        _LP_PLAN,
+    ),
     Fault(
         "mean and variance together cost nothing beside the others",
         "G-ACCOUNTING",

@@ -41,6 +41,14 @@ FAULTS = (
         _FROZEN,
     ),
     Fault(
+        "cells of an occupancy are in the caller's memory",
+        "G-ACCOUNTING",
+        "data/occupancy.py",
+        'object.__setattr__(self, "cells", keys.own_table(self.cells))',
+        'object.__setattr__(self, "cells", self.cells)',
+        (f"{_FROZEN[0]}::test_cells_that_callers_keep_are_not_the_occupancys",),
+    ),
+    Fault(
         "what is derived from a plan can be written into",
         "G-ACCOUNTING",
         "checks/frozen.py",

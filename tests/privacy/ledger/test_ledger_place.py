@@ -14,7 +14,9 @@ import pytest
 import shoal
 from shoal.errors import LedgerError, ShoalError
 from shoal.files import outputs
+from shoal.privacy.ledger import journal as journals
 from shoal.privacy.ledger import ledger
+from shoal.privacy.ledger.head import newest_mark
 from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.ledger.place import place_of
 from tests.support import flights
@@ -305,3 +307,108 @@ def test_links_that_lead_in_a_circle_are_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(LedgerError):
         Ledger.open(path)
     assert [each.name for each in tmp_path.iterdir()] == ["loop.ledger"]
+
+
+@pytest.mark.parametrize("left", ["a link", "a file", "a folder", "another ledger"])
+def test_whatever_lies_at_the_old_name_a_crash_is_not_forgotten(book: Ledger, left: str) -> None:
+    """G-LEDGER: what took the ledger's old name says nothing of the journal beside it."""
+    journal = _crash(book)
+    old = book.path
+    aside = journal.rename(journal.with_name("aside"))
+    moved = old.rename(old.with_name("b.ledger"))
+    if left == "a link":
+        old.symlink_to(moved)
+    elif left == "a file":
+        old.write_text("notes")
+    elif left == "a folder":
+        old.mkdir()
+    else:
+        Ledger.create(old, epsilon=5)
+    aside.rename(journal)
+    with pytest.raises(LedgerError, match="moved after a crash"):
+        Ledger.open(moved)
+
+
+@pytest.mark.parametrize("charges", [0, 1, 2, 9])
+def test_an_old_journal_takes_no_later_charge_back(book: Ledger, charges: int) -> None:
+    """G-LEDGER: after a crash the folder was renamed, so that nobody found what was left there."""
+    journal = _crash(book)
+    home = journal.parent
+    (home / "new").mkdir()
+    moved = book.path.rename(home / "new" / "a.ledger")
+    kept = journal.rename(home / "kept")
+    _whole(moved, kept)
+    for number in range(charges):
+        Ledger.open(moved).record(f"n{number}", unit="u", epsilon="0.1", document=b"2")
+    back = moved.rename(book.path)
+    kept.rename(journal)
+    # A ledger that was only looked at is as the journal knows it.
+    if charges:
+        with pytest.raises(LedgerError, match="left by a crash before the ledger"):
+            Ledger.open(back)
+        journal.unlink()
+    assert len(Ledger.open(back).entries()) == 1 + charges
+    Ledger.open(back).verify()
+
+
+def test_an_old_journal_takes_nothing_back_at_the_old_place(book: Ledger) -> None:
+    """G-LEDGER: moved there and back between, it lies where it lay when the journal was left."""
+    journal = _crash(book)
+    kept = journal.rename(journal.with_name("kept"))
+    _whole(book.path, kept)
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    Ledger.open(moved).record("there", unit="u", epsilon="0.1", document=b"2")
+    back = Ledger.open(moved.rename(book.path))
+    back.record("back", unit="u", epsilon="0.1", document=b"2")
+    kept.rename(journal)
+    with pytest.raises(LedgerError, match="left by a crash before the ledger"):
+        Ledger.open(book.path)
+    journal.unlink()
+    assert len(back.entries()) == 3
+
+
+def test_a_journal_is_not_played_into_another_ledger(book: Ledger) -> None:
+    """G-LEDGER: nor into an older copy of its own."""
+    backup = book.path.read_bytes()
+    for number in range(2):
+        book.record(f"n{number}", unit="u", epsilon="0.1", document=b"2")
+    other = Ledger.create(book.path.with_name("b.ledger"), epsilon=5).path.read_bytes()
+    journal = _crash(book)
+    left = journal.read_bytes()
+    for content in (backup, other):
+        book.path.write_bytes(content)
+        with pytest.raises(LedgerError, match="left by a crash before the ledger"):
+            Ledger.open(book.path)
+        assert (book.path.read_bytes(), journal.read_bytes()) == (content, left)
+
+
+def test_an_old_place_where_nobody_may_look_stops_the_ledger(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: what may lie there is not taken for nothing."""
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    hidden = os.fsencode(book.path) + b"-journal"
+
+    def guarded(act: Callable[..., object]) -> Callable[..., object]:
+        def refuse(path: object, *more: object) -> object:
+            if path == hidden:
+                raise PermissionError
+            return act(path, *more)
+
+        return refuse
+
+    monkeypatch.setattr(os, "lstat", guarded(os.lstat))
+    monkeypatch.setattr(journals, "newest_mark", guarded(newest_mark))
+    with pytest.raises(LedgerError, match="an old place where one may look"):
+        Ledger.open(moved)
+
+
+def _whole(path: Path, journal: Path) -> None:
+    """A ledger as it was before a crash tore it, with what takes the crash back kept elsewhere."""
+    left = journal.read_bytes()
+    beside = path.with_name(f"{path.name}-journal")
+    beside.write_bytes(left)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    assert not beside.exists()

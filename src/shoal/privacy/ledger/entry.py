@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.privacy.privacy_unit import PrivacyUnit
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 @dataclass(frozen=True)

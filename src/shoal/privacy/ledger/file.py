@@ -15,20 +15,19 @@ from shoal.errors import LedgerError, raise_alone
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
 from shoal.privacy.ledger.hash_chain import (
     APPLICATION_ID,
-    RESTORE,
     TABLES,
     Chain,
-    damaged,
     insert_founding,
     read_founding,
-    read_place,
-    write_place,
 )
+from shoal.privacy.ledger.head import move_head, read_head
+from shoal.privacy.ledger.journal import check_journal, check_nothing_left
 from shoal.privacy.ledger.place import (
     DRAFTS,
+    RESTORE,
     check_free_of_parts,
     check_name,
-    check_nothing_left,
+    damaged,
     foreign,
     look,
     place_of,
@@ -142,6 +141,7 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
     """
     with GATE, _translated(path):
         look(path)
+        check_journal(path)
         with closing(_connect(path)) as connection:
             if write:
                 _begin_writing(connection, path)
@@ -156,11 +156,15 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 )
             # Again, as the file may have been given a second name meanwhile.
             look(path)
-            place = read_place(connection, path, found)
+            place, mark = read_head(connection, path, found)
             check_nothing_left(path, place, found.identity)
             if write:
                 _check_size(connection, path)
-                _settle(connection, path, place)
+                if place != place_of(path):
+                    # By itself: a crash in the charge that follows must find it on the disk.
+                    move_head(connection, mark, place_of(path))
+                    connection.execute("COMMIT")
+                    connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Session(connection, found, Chain(connection, found, path))
             finally:
@@ -251,14 +255,6 @@ def _check_size(connection: sqlite3.Connection, path: Path) -> None:
     )
     if path.stat().st_size != pages * size:
         raise damaged(path, "another length than it should have")
-
-
-def _settle(connection: sqlite3.Connection, path: Path, place: bytes) -> None:
-    """Note a new place by itself: a crash in the charge that follows must find it on the disk."""
-    if place != place_of(path):
-        write_place(connection, place_of(path))
-        connection.execute("COMMIT")
-        connection.execute("BEGIN IMMEDIATE")
 
 
 def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from shoal.errors import LedgerError, raise_alone
+from shoal.errors import raise_alone
 from shoal.privacy.budget import Budget, from_text, text
 from shoal.privacy.charge_rounding import added, booked
-from shoal.privacy.ledger.entry import Entry, Founding, Link, digest_of
+from shoal.privacy.ledger.entry import Entry, Founding, Link
+from shoal.privacy.ledger.head import insert_head, move_head, read_head
+from shoal.privacy.ledger.place import damaged
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -21,10 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-RESTORE = (
-    "restore the newest copy from a backup, once the damaged file and its NAME-journal are out of "
-    "the way, and run `shoal ledger verify` on it"
-)
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _STRAY = "an index that does not fit its entries"
 AnyLink = TypeVar("AnyLink", bound=Link)
@@ -34,8 +32,8 @@ TABLES = (
     id TEXT NOT NULL PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
     created_at TEXT NOT NULL, hash TEXT NOT NULL)""",
     """CREATE TABLE head (
-    ledger TEXT NOT NULL, number INTEGER NOT NULL, hash TEXT NOT NULL, place BLOB NOT NULL,
-    seal TEXT NOT NULL)""",
+    ledger TEXT NOT NULL, number INTEGER NOT NULL, hash TEXT NOT NULL, mark TEXT NOT NULL,
+    place BLOB NOT NULL, seal TEXT NOT NULL)""",
     """CREATE TABLE entry (
     number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
     unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
@@ -170,6 +168,8 @@ class Chain:
             *(entry.recorded_at, entry.document_sha256, entry.previous, entry.hash),
         )
         # The head first: what SQLite keeps to take this back then says at its start whose it is.
+        place, mark = read_head(self._connection, self._path, self._founding)
+        move_head(self._connection, mark, place)
         self._execute("UPDATE head SET number = ?, hash = ?", (entry.number, entry.hash))
         self._execute(_INSERT, (*facts, entry.document))
 
@@ -213,28 +213,7 @@ def insert_founding(connection: sqlite3.Connection, founding: Founding, place: b
     epsilon, delta = text(founding.budget.epsilon), text(founding.budget.delta)
     row = (founding.identity, epsilon, delta, unit, founding.created_at, founding.hash)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
-    head = (founding.identity, founding.hash, place, digest_of(place))
-    connection.execute("INSERT INTO head VALUES (?, 0, ?, ?, ?)", head)
-
-
-def read_place(connection: sqlite3.Connection, path: Path, founding: Founding) -> bytes:
-    """Where the ledger lay when it was last written; its head names it, too.
-
-    Raises:
-        LedgerError: Missing or changed.
-    """
-    rows = connection.execute("SELECT place, seal, ledger FROM head").fetchall()
-    if len(rows) != 1 or not isinstance(rows[0][0], bytes) or digest_of(rows[0][0]) != rows[0][1]:
-        raise damaged(path, "another place than it was written at")
-    if rows[0][2] != founding.identity:
-        raise damaged(path, "the head of another ledger")
-    place: bytes = rows[0][0]
-    return place
-
-
-def write_place(connection: sqlite3.Connection, place: bytes) -> None:
-    """Note where the ledger lies now."""
-    connection.execute("UPDATE head SET place = ?, seal = ?", (place, digest_of(place)))
+    insert_head(connection, founding, place)
 
 
 def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:
@@ -254,15 +233,6 @@ def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:
     if founding.hash != stored:
         raise damaged(path, "a creation record that does not fit its hash")
     return founding
-
-
-def damaged(path: Path, what: str) -> LedgerError:
-    """The error of a ledger whose contents do not hold together."""
-    return LedgerError(
-        f"the ledger {str(path)!r} has {what}: it is damaged or was changed by hand",
-        "a ledger that only shoal has written",
-        RESTORE,
-    )
 
 
 def _entry(row: tuple[Any, ...], path: Path) -> Entry:

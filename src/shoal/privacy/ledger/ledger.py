@@ -13,7 +13,7 @@ from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import added, booked
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
 from shoal.privacy.ledger.file import create_file, session
-from shoal.privacy.ledger.hash_chain import damaged
+from shoal.privacy.ledger.place import damaged
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:

@@ -15,8 +15,11 @@ from pathlib import Path
 from shoal.errors import LedgerError, raise_alone
 from shoal.files import LEDGER_PARTS, PARTS, is_part
 
+RESTORE = (
+    "restore the newest copy from a backup, once the damaged file and its NAME-journal are out of "
+    "the way, and run `shoal ledger verify` on it"
+)
 DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
-_PART = 2**20
 
 
 def check_name(path: Path) -> None:
@@ -72,63 +75,6 @@ def place_of(path: Path) -> bytes:
     return os.fsencode(os.path.realpath(path))
 
 
-def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
-    """Refuse a moved ledger whose unfinished charge cannot be taken back, as its journal stayed.
-
-    A journal beside another ledger is that one's own, and one that another ledger wrote is not
-    this one's: moved here it would be played into this ledger.
-
-    Args:
-        path: Where the ledger lies.
-        place: Where it was last written.
-        identity: Its random name, which stands in the first page that a charge changes.
-
-    Raises:
-        LedgerError: There is such a journal under the old name, here or where the ledger was.
-    """
-    here, was = place_of(path), place
-    for there in {was, os.path.join(os.path.dirname(here), os.path.basename(was))}:  # noqa: PTH118, PTH119, PTH120
-        journal = there + b"-journal"
-        if there == here or os.path.lexists(there) or not os.path.lexists(journal):
-            continue
-        own = _names(journal, identity)
-        if own is False:
-            continue
-        old, left, now = map(os.fsdecode, (there, journal, here))
-        if own is None:
-            raise LedgerError(
-                f"the ledger {str(path)!r} was moved, and {left!r} lies where it was: it cannot be "
-                "read, so that nobody knows whose it is",
-                "a ledger with all its parts",
-                "make that file readable; move it nowhere before it is known whose it is",
-            )
-        raise LedgerError(
-            f"the ledger {str(path)!r} was moved after a crash: what takes an unfinished charge "
-            f"back stayed behind as {left!r}",
-            "a ledger with all its parts",
-            f"move that file to {now + '-journal'!r}, or the ledger back to {old!r}",
-        )
-
-
-def _names(journal: bytes, identity: str) -> bool | None:
-    """Whether a journal holds a page with a ledger's random name; None if it cannot be read.
-
-    SQLite writes the old page before it changes the ledger: a journal without it changed nothing.
-    """
-    wanted, end = identity.encode(), b""
-    try:
-        with open(journal, "rb") as stream:  # noqa: PTH123
-            while part := stream.read(_PART):
-                if wanted in end + part:
-                    return True
-                end = part[-len(wanted) :]
-    except FileNotFoundError:  # its ledger has taken its charge back, or finished it
-        return False
-    except OSError:
-        return None
-    return False
-
-
 def check_free_of_parts(path: Path) -> None:
     """Refuse a new ledger beside parts of an old one, which would be taken for its own.
 
@@ -149,6 +95,15 @@ def foreign(path: Path, what: str) -> LedgerError:
     """The error of a file that is no ledger."""
     return LedgerError(
         f"{str(path)!r} is {what}", "a file made by `shoal ledger create`", "check the path"
+    )
+
+
+def damaged(path: Path, what: str) -> LedgerError:
+    """The error of a ledger whose contents do not hold together."""
+    return LedgerError(
+        f"the ledger {str(path)!r} has {what}: it is damaged or was changed by hand",
+        "a ledger that only shoal has written",
+        RESTORE,
     )
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.verification.cells.errors import Errors
 
+# The last places of a double that is rounded once or twice, and after sums whose parts may cancel.
+_PLACES, _CANCELLED = 2.0**-50, 2.0**-46
+
 
 def results_hold(errors: Errors, manifest: documents.Document) -> tuple[bool, str]:
     """Cells, keys, values and intervals of every released number."""
@@ -68,9 +71,10 @@ class _Rows:
         if row.name == VARIANCE and self.errors.design.facts.joint:
             return self._variance(row, exact, result)
         ends = [row.around(exact, quantile) for quantile in self._alone]
-        length = float(row.extent[1])
-        off = TOLERANCE * (abs(float(exact)) + TOLERANCE * length)
-        return row.follows(result, float(exact), ends, off)
+        # The estimate is rounded once, an interval's ends by their own size.
+        largest = max(abs(end) for pair in ends for end in pair)
+        off = TOLERANCE * TOLERANCE * float(row.extent[1]) + _PLACES * abs(float(exact))
+        return row.follows(result, float(exact), ends, (off, off + _PLACES * largest))
 
     def _variance(self, row: Row, second: Fraction, result: documents.Document) -> bool:
         facts, length = self.errors.design.facts, row.extent[1]
@@ -91,11 +95,11 @@ class _Rows:
                     float((high + middle) * length) + row.bias,
                 )
             )
-        # The parts of the estimate may cancel, and bounds may be far from 0.
         parts = float(abs(second) + length * (1 + 4 * centre**2 + 8 * scale**2))
-        far = 1 + float(abs(facts.lo) / facts.width)
-        off = TOLERANCE * TOLERANCE * float(length) + 2.0**-46 * parts * far
-        return row.follows(result, float(exact * length), ends, off)
+        off = TOLERANCE * TOLERANCE * float(length) + _CANCELLED * parts
+        # An interval's ends are made of the noise's quantile, too.
+        largest = max(abs(end) for pair in ends for end in pair)
+        return row.follows(result, float(exact * length), ends, (off, off + _PLACES * largest))
 
     def _row(self, place: int) -> Row:
         facts = self.errors.design.facts

@@ -40,8 +40,10 @@ class Row:
     ends: Ends
 
     @property
-    def _akmv(self) -> bool:
-        return self.errors.design.mechanism.name == "akmv"
+    def _beyond(self) -> bool:
+        """Whether the estimate may leave the range: of sums, and if lighter users' are wider."""
+        mechanism = self.errors.design.mechanism
+        return mechanism.name == "akmv" or mechanism.parameters.get("widened") == [1]
 
     @cached_property
     def span(self) -> Fraction:
@@ -63,7 +65,7 @@ class Row:
     def inside(self) -> tuple[float, float]:
         """Where the estimate is moved to if it lies outside."""
         facts, (lo, length) = self.errors.design.facts, self.extent
-        low, high = (0, facts.top) if self.ends is None or self._akmv else self.ends
+        low, high = (0, facts.top) if self.ends is None or self._beyond else self.ends
         return float(lo + low * length / facts.top), float(lo + high * length / facts.top)
 
     @cached_property
@@ -86,7 +88,11 @@ class Row:
         return float(exact) - half, float(exact) + half
 
     def follows(
-        self, result: documents.Document, exact: float, ends: list[tuple[float, float]], off: float
+        self,
+        result: documents.Document,
+        exact: float,
+        ends: list[tuple[float, float]],
+        off: tuple[float, float],
     ) -> bool:
         """Whether value and interval follow from an estimate.
 
@@ -94,25 +100,39 @@ class Row:
             result: What is stated.
             exact: The estimate.
             ends: Intervals around it; any of them may be stated.
-            off: What floating-point arithmetic may have moved the estimate by.
+            off: What floating-point arithmetic may have moved the estimate by, and these ends.
         """
-        value = min(max(exact, self.inside[0]), self.inside[1])
-        slack = TOLERANCE * float(self.extent[1])
-        given = [result["value"], *result["interval"]]
-        return abs(exact - real(result["unclamped"])) <= off and any(
-            all(
-                abs(x - real(y)) <= slack
-                for x, y in zip([value, *self._cut(low, high, value)], given, strict=True)
-            )
-            for low, high in ends
+        value, low, high = real(result["value"]), *map(real, result["interval"])
+        least, most = self._moved(exact - off[0]), self._moved(exact + off[0])
+        return (
+            abs(exact - real(result["unclamped"])) <= off[0]
+            and self._between(value, least, most)
+            and any(self._cut(pair, off[1], value, (low, high)) for pair in ends)
         )
 
-    def _cut(self, low: float, high: float, value: float) -> tuple[float, float]:
-        lo = float(self.extent[0])
-        hi = float(self.extent[0] + self.extent[1])
-        if low > hi or high < lo:
-            low, high = lo, hi
-        return min(max(low, lo), value), max(min(high, hi), value)
+    def _moved(self, estimate: float) -> float:
+        return min(max(estimate, self.inside[0]), self.inside[1])
+
+    def _between(self, stated: float, least: float, most: float) -> bool:
+        slack = TOLERANCE * float(self.extent[1])
+        return least - slack <= stated <= most + slack
+
+    def _cut(
+        self, ends: tuple[float, float], off: float, value: float, stated: tuple[float, float]
+    ) -> bool:
+        """Whether stated ends are these, cut to the bounds; the bounds if nothing is within."""
+        low, high = ends
+        lo, hi = float(self.extent[0]), float(self.extent[0] + self.extent[1])
+        cuts = []
+        if low - off <= hi and high + off >= lo:
+            cuts.append((low - off, low + off, high - off, high + off))
+        if low + off > hi or high - off < lo:
+            cuts.append((lo, lo, hi, hi))
+        return any(
+            self._between(stated[0], min(max(a, lo), value), min(max(b, lo), value))
+            and self._between(stated[1], max(min(c, hi), value), max(min(d, hi), value))
+            for a, b, c, d in cuts
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,137 @@
+"""What SQLite keeps to take an unfinished charge back: it belongs to one state of one ledger."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from shoal.errors import LedgerError, raise_alone
+from shoal.privacy.ledger.head import newest_mark
+from shoal.privacy.ledger.place import place_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shoal.privacy.ledger.head import Mark
+
+_ENDING = b"-journal"
+# The head lies on one of the first pages of a ledger.
+_FIRST_PAGES = 2**16
+# While somebody writes, journal and ledger change between two looks: what was left stays.
+_LOOKS, _MOST_LOOKS, _PAUSE = 4, 1000, 0.002
+_MOST = 2**40
+
+
+def check_journal(path: Path) -> None:
+    """Refuse a ledger with a journal of another of its states, or of another ledger, beside it.
+
+    SQLite plays a journal as soon as it opens the ledger. A ledger that was charged elsewhere since
+    its journal was left would lose these charges.
+
+    A transaction is taken back to the state before it: the ledger has the journal's mark, or that
+    of the transaction itself, of one more write. A ledger that was charged at another place was
+    written at least twice there, as it notes its place first.
+
+    Args:
+        path: Where the ledger lies.
+
+    Raises:
+        LedgerError: There is such a journal, or it cannot be read.
+    """
+    here = place_of(path)
+    journal, before, same = here + _ENDING, None, 0
+    for _ in range(_MOST_LOOKS):
+        if same == _LOOKS or not _is_there(journal):
+            break
+        try:
+            marks = newest_mark(journal, _MOST), newest_mark(here, _FIRST_PAGES)
+        except FileNotFoundError:
+            # Its transaction has ended meanwhile.
+            return
+        except OSError:
+            raise_alone(_unreadable(path, journal))
+        if _fits(*marks):
+            return
+        same, before = same + 1 if marks == before else 1, marks
+        time.sleep(_PAUSE)
+    if same < _LOOKS:
+        return
+    old = os.fsdecode(journal)
+    raise LedgerError(
+        f"beside the ledger {str(path)!r} lies {old!r}, which was left by a crash before the ledger"
+        " was charged elsewhere, or by another ledger: SQLite would take charges back with it",
+        "what takes back an unfinished charge of this ledger as it is, or nothing",
+        f"move {old!r} out of the way, if the ledger was used elsewhere since that crash; else move"
+        " both to where they lay together",
+    )
+
+
+def _fits(left: Mark | None, now: Mark | None) -> bool:
+    # SQLite writes the old page before it changes the ledger: without one nothing is played.
+    if left is None or now is None:
+        return True
+    return left.identity == now.identity and 0 <= now.writes - left.writes <= 1
+
+
+def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
+    """Refuse a moved ledger whose unfinished charge cannot be taken back, as its journal stayed.
+
+    A journal that another ledger wrote is not this one's: moved here it would be played into this
+    ledger.
+
+    Args:
+        path: Where the ledger lies.
+        place: Where it was last written.
+        identity: Its random name.
+
+    Raises:
+        LedgerError: There is such a journal under the old name, here or where the ledger was, or
+            nobody may look.
+    """
+    here = place_of(path)
+    for there in {was_at(here, place), place}:
+        journal = there + _ENDING
+        if there == here or not _is_there(journal):
+            continue
+        try:
+            left = newest_mark(journal, _MOST)
+        except FileNotFoundError:
+            # Its ledger has taken its charge back, or finished it.
+            continue
+        except OSError:
+            raise_alone(_unreadable(path, journal))
+        if left is None or left.identity != identity:
+            continue
+        old, beside, now = map(os.fsdecode, (there, journal, here))
+        raise LedgerError(
+            f"the ledger {str(path)!r} was moved after a crash: what takes an unfinished charge "
+            f"back stayed behind as {beside!r}",
+            "a ledger with all its parts",
+            f"move that file to {now + '-journal'!r}, or the ledger back to {old!r}",
+        )
+
+
+def was_at(here: bytes, place: bytes) -> bytes:
+    """The old name in the new folder: a folder may have been moved with all that is in it."""
+    return os.path.join(os.path.dirname(here), os.path.basename(place))  # noqa: PTH118, PTH119, PTH120
+
+
+def _is_there(journal: bytes) -> bool:
+    """Whether there is a journal; one that nobody may look for might be there."""
+    try:
+        return os.lstat(journal).st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def _unreadable(path: Path, journal: bytes) -> LedgerError:
+    left = os.fsdecode(journal)
+    return LedgerError(
+        f"a journal {left!r} that the ledger {str(path)!r} may have left cannot be read, so that "
+        "nobody knows whose it is",
+        "a ledger with all its parts, or an old place where one may look",
+        "make that file or its folder readable; move it nowhere before it is known whose it is",
+    )
