@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
+from shoal.checks.frozen import cached_property
 from shoal.checks.python_objects import untyped
 from shoal.errors import DataError, InputError, is_failure
 
@@ -129,7 +130,7 @@ class Space:
         """Most that rounding moves a mean of outcomes within the outer levels: 0 if random."""
         return 0.0 if self.rounding == "random" else float(np.diff(self.levels).max()) / 2
 
-    @property
+    @cached_property
     def array(self) -> NDArray[np.float64]:
         """The levels."""
         return np.array(self.levels)
