@@ -20,8 +20,6 @@ from shoal.privacy.ledger.hash_chain import (
     Chain,
     damaged,
     insert_founding,
-    read_founding,
-    read_place,
     write_place,
 )
 from shoal.privacy.ledger.place import (
@@ -147,7 +145,8 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 _begin_writing(connection, path)
             else:
                 connection.execute("BEGIN")
-            found = _identify(connection, path)
+            chain = _identify(connection, path)
+            found, place = chain.founding, chain.place
             if founding is not None and found != founding:
                 raise LedgerError(
                     f"{str(path)!r} is not the ledger that was opened",
@@ -156,13 +155,12 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 )
             # Again, as the file may have been given a second name meanwhile.
             look(path)
-            place = read_place(connection, path, found)
             check_nothing_left(path, place, found.identity)
             if write:
                 _check_size(connection, path)
                 _settle(connection, path, place)
             try:
-                yield Session(connection, found, Chain(connection, found, path))
+                yield Session(connection, found, chain)
             finally:
                 # Explicit, as a half-read cursor would keep the transaction alive past the close.
                 if connection.in_transaction:
@@ -271,7 +269,7 @@ def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -
     insert_founding(connection, founding, place)
 
 
-def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
+def _identify(connection: sqlite3.Connection, path: Path) -> Chain:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise foreign(path, "a database of another application")
@@ -286,7 +284,7 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
     # Not in order: a damaged text may be bytes.
     if len(schema) != len(TABLES) or {sql for (sql,) in schema} != set(TABLES):
         raise foreign(path, "a database with other tables than a ledger's")
-    return read_founding(connection, path)
+    return Chain(connection, path)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def check_name(path: Path) -> None:
     Raises:
         LedgerError: It is called so.
     """
-    for name in (path.name, os.fsdecode(place_of(path))):
+    for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
         if is_part(name):
             raise LedgerError(
                 f"a ledger named {name!r}, as a database calls what it keeps beside it",
