@@ -48,9 +48,7 @@ def open_columns(
     table, backend = connect(source)
     check_guessed(table)
     with engine_errors(source):
-        known = list(table.schema())
-    check_present(source, known, list(kinds))
-    check_digits(source, table, private)
-    check_frame(source, private, public)
-    with engine_errors(source):
+        check_present(source, list(table.schema()), list(kinds))
+        check_digits(source, table, private)
+        check_frame(source, private, public)
         return of_their_type(table, kinds), backend

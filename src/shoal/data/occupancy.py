@@ -12,7 +12,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from shoal import checks, documents
-from shoal.checks.frozen import Frozen, cached_property, exactly
+from shoal.checks.frozen import Frozen, cached_property, set_exactly
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError, raise_alone
 from shoal.files import outputs
@@ -72,8 +72,7 @@ class Occupancy(Frozen):
     origin: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("user", "cell", "count"):
-            object.__setattr__(self, name, exactly(getattr(self, name), np.int64, name))
+        set_exactly(self, np.int64, "user", "cell", "count")
         super().__post_init__()
         if not self._sound():
             raise InputError(

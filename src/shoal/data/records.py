@@ -145,19 +145,16 @@ class Records:
             },
             kinds={**passing.kinds_of(self.user, self.rules), self.value: "number"},
         )
-        with engine_errors(self.source):
-            schema = dict(table.schema().items())
-        passing.check_types(schema, self.user, self.value, self.rules)
+        passing.check_types(dict(table.schema().items()), self.user, self.value, self.rules)
         return table, backend
 
     def _group(
         self, *, sums: bool, measures: Sequence[Measure] = ()
     ) -> tuple[Occupancy, list[np.ndarray]]:
         # Names and types are of this pass: the file may be another one since the last.
-        with unchanged(self.source), turn(self.source):
+        with unchanged(self.source), turn(self.source), engine_errors(self.source):
             table, backend = self._open()
-            with engine_errors(self.source):
-                found = passing.run(table, backend, self, sums=sums, measures=measures)
+            found = passing.run(table, backend, self, sums=sums, measures=measures)
         counts = found.column("count").to_numpy().astype(np.int64)
         if len(counts) == 0:
             raise DataError(
