@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -15,7 +16,7 @@ from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.ranges import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import cached_property, read_only
 from shoal.theory import gaussian, laplace
 
 if TYPE_CHECKING:
@@ -43,24 +44,18 @@ class Numbers:
     steps: list[int]
     chosen: Range | None
 
-    @cached_property
-    def drawn(self) -> NDArray[np.float64]:
+    @functools.cached_property
+    def _drawn(self) -> NDArray[np.float64]:
         """What the lattice numbers stand for; of a joint variance, the second moment."""
         plan, cells = self.plan, len(self.plan.released)
-        extents = [each.extent(plan.bounds) for each in plan.statistics]
-        return np.array(
-            [
-                draw.value(extents[at // cells], x, scale, plan.lattice_bits, span)
-                for at, (x, scale, span) in enumerate(
-                    zip(self.steps, plan.relative_scale.tolist(), self._spans, strict=True)
-                )
-            ]
-        )
+        extents = [each for each in plan.extents for _ in range(cells)]
+        scales = plan.relative_scale.tolist()
+        return np.array(draw.values(extents, self.steps, scales, plan.lattice_bits, self._spans))
 
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
         """The estimates before they are moved into their ranges."""
-        return jointly.variances(self.plan, self.drawn) if self.plan.joint else self.drawn
+        return jointly.variances(self.plan, self._drawn) if self.plan.joint else self._drawn
 
     @cached_property
     def value(self) -> NDArray[np.float64]:
@@ -68,20 +63,16 @@ class Numbers:
         low, high = self.range
         return np.clip(self.unclamped, low, high)
 
-    @cached_property
+    @functools.cached_property
     def range(self) -> Ends:
         """Where the values of each statistic lie: as the bounds allow, or as was selected."""
-        plan = self.plan
-        if self.chosen is None or plan.design.sums:
-            each = [one.extent(plan.bounds) for one in plan.statistics]
-            low = [float(start) for start, _ in each]
-            high = [float(start + length) for start, length in each]
-        else:
-            place = plan.lattice.value
-            low = [place(int(a), self._top) for a in self.chosen.low]
-            high = [place(int(b), self._top) for b in self.chosen.high]
+        if self.chosen is None or self.plan.design.sums:
+            return self.plan.limits
+        place = self.plan.lattice.value
+        low = [place(int(a), self._top) for a in self.chosen.low]
+        high = [place(int(b), self._top) for b in self.chosen.high]
         times = len(self.steps) // len(low)
-        return np.repeat(low, times), np.repeat(high, times)
+        return read_only((np.repeat(low, times), np.repeat(high, times)))
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
         """Where the means (of akmv, the sums above lo) of one number were clipped, if selected."""
@@ -93,12 +84,12 @@ class Numbers:
         place = self.plan.lattice.value
         return place(low, self._top), place(high, self._top)
 
-    @cached_property
+    @property
     def noise_scale(self) -> NDArray[np.float64]:
         """Noise scale of each number, now that the ranges are known."""
         return self.plan.relative_scale * self._span_of_width * self.plan.extent
 
-    @cached_property
+    @property
     def bias_bound(self) -> NDArray[np.float64]:
         """Most that the estimate without noise is off in any data set with these ranges."""
         if self.chosen is None:
@@ -134,8 +125,8 @@ class Numbers:
         if plan.joint:
             rows = slice(*jointly.rows(plan))
             miss = self._quantile((1 - confidence) / 2)
-            low[rows], high[rows] = jointly.intervals(plan, self.drawn, miss)
-        least, most = self._limits
+            low[rows], high[rows] = jointly.intervals(plan, self._drawn, miss)
+        least, most = plan.limits
         outside = (low > most) | (high < least)
         low = np.where(outside, least, np.maximum(low, least))
         high = np.where(outside, most, np.minimum(high, most))
@@ -202,16 +193,6 @@ class Numbers:
         bits, kind = self.plan.lattice_bits, gaussian if self.plan.gaussian else laplace
         return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
 
-    @cached_property
-    def _limits(self) -> Ends:
-        """What the bounds allow, whatever range was selected."""
-        each = [one.extent(self.plan.bounds) for one in self.plan.statistics]
-        cells = len(self.plan.released)
-        return (
-            np.repeat([float(start) for start, _ in each], cells),
-            np.repeat([float(start + length) for start, length in each], cells),
-        )
-
     @property
     def _rounding(self) -> NDArray[np.float64]:
         """Most that ticks, means of users and lattice steps move each mean, over the width."""
@@ -224,7 +205,7 @@ class Numbers:
         """Half of the missing mass times the span of the selected range, over the width."""
         return np.asarray(self.plan.design.missing * self._span_of_width / 2)
 
-    @cached_property
+    @functools.cached_property
     def _exchanged(self) -> NDArray[np.float64] | None:
         """Standard deviation that exchangeable users leave in each mean, over the width."""
         design = self.plan.design
@@ -250,7 +231,7 @@ class Numbers:
     def _top(self) -> int:
         return 1 << (self.plan.lattice.bits + FINE)
 
-    @cached_property
+    @functools.cached_property
     def _spans(self) -> list[Fraction]:
         if self.chosen is None:
             return [Fraction(1)] * len(self.steps)
@@ -259,6 +240,6 @@ class Numbers:
             for span in draw.spans(self.plan.design, self.chosen, self._top)
         ]
 
-    @property
+    @functools.cached_property
     def _span_of_width(self) -> NDArray[np.float64]:
         return np.array([float(span) for span in self._spans])
