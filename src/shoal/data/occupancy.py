@@ -19,7 +19,7 @@ from shoal.files import outputs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -269,7 +269,12 @@ class Occupancy(Frozen):
 
 
 def build(
-    users: pa.Array[Any], cells: pa.Table, counts: NDArray[np.int64]
+    users: pa.Array[Any],
+    cells: pa.Table,
+    counts: NDArray[np.int64],
+    *,
+    finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
+    origin: str | None = None,
 ) -> tuple[Occupancy, NDArray[np.int64]]:
     """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
 
@@ -281,6 +286,8 @@ def build(
         users: One user key a row, no nulls.
         cells: The cell's key columns, one row a membership, no nulls.
         counts: Records of each row.
+        finish: What the key columns become once the cells are known, in the same order.
+        origin: The file that was counted, if there is one.
 
     Returns:
         The occupancy, and the permutation p such that membership i is row p[i].
@@ -311,7 +318,8 @@ def build(
     within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     order = order[np.repeat(starts[rank], lengths) + within]
     user = np.repeat(np.arange(n_users), lengths)
-    return Occupancy(cells=table, user=user, cell=where[order], count=counts[order]), order
+    found = Occupancy(finish(table), user, where[order], counts[order], origin)
+    return found, order
 
 
 def _by_user(
