@@ -141,7 +141,7 @@ FAULTS = (
         "a moved ledger does not look for what a crash left",
         "G-LEDGER",
         "privacy/ledger/file.py",
-        "            check_nothing_left(path, place, found.identity)\n",
+        "            look_again(path, place, found.identity)\n",
         "",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),

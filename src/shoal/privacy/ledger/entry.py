@@ -41,18 +41,25 @@ class Founding:
     unit: PrivacyUnit | None
     created_at: str
 
-    @cached_property
+    @property
     def hash(self) -> str:
         """SHA-256 of the record: the first link of the chain."""
+        return self.row[-1]
+
+    @cached_property
+    def row(self) -> tuple[str, ...]:
+        """The record as it is stored: identity, budget, unit and time as texts, and its hash."""
         epsilon, delta = self.budget.texts()
-        return _digest(
+        unit = self.unit.to_text() if self.unit else ""
+        found = _digest(
             schema=SCHEMA_VERSION,
             ledger=self.identity,
             epsilon=epsilon,
             delta=delta,
-            unit=self.unit.to_text() if self.unit else "",
+            unit=unit,
             created_at=self.created_at,
         )
+        return self.identity, epsilon, delta, unit, self.created_at, found
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from shoal.privacy.ledger.place import (
     DRAFTS,
     check_free_of_parts,
     check_name,
-    check_nothing_left,
     foreign,
     look,
+    look_again,
     place_of,
     unreachable,
 )
@@ -145,7 +145,7 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 _begin_writing(connection, path)
             else:
                 connection.execute("BEGIN")
-            chain = _identify(connection, path)
+            chain = _identify(connection, path, founding)
             found, place = chain.founding, chain.place
             if founding is not None and found != founding:
                 raise LedgerError(
@@ -153,9 +153,7 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                     "the same file from opening to recording",
                     "find out who replaced it and open the right one",
                 )
-            # Again, as the file may have been given a second name meanwhile.
-            look(path)
-            check_nothing_left(path, place, found.identity)
+            look_again(path, place, found.identity)
             if write:
                 _check_size(connection, path)
                 _settle(connection, path, place)
@@ -269,7 +267,7 @@ def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -
     insert_founding(connection, founding, place)
 
 
-def _identify(connection: sqlite3.Connection, path: Path) -> Chain:
+def _identify(connection: sqlite3.Connection, path: Path, known: Founding | None) -> Chain:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise foreign(path, "a database of another application")
@@ -284,7 +282,7 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Chain:
     # Not in order: a damaged text may be bytes.
     if len(schema) != len(TABLES) or {sql for (sql,) in schema} != set(TABLES):
         raise foreign(path, "a database with other tables than a ledger's")
-    return Chain(connection, path)
+    return Chain(connection, path, known)
 
 
 @contextmanager

@@ -72,9 +72,10 @@ def place_of(path: Path) -> bytes:
     return os.fsencode(os.path.realpath(path))
 
 
-def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
-    """Refuse a moved ledger whose unfinished charge cannot be taken back, as its journal stayed.
+def look_again(path: Path, place: bytes, identity: str) -> None:
+    """Look at an open ledger, which may have been given a second name since, and whence it came.
 
+    A moved ledger is refused if its unfinished charge cannot be taken back, as its journal stayed.
     A journal beside another ledger is that one's own, and one that another ledger wrote is not
     this one's: moved here it would be played into this ledger.
 
@@ -84,8 +85,10 @@ def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
         identity: Its random name, which stands in the first page that a charge changes.
 
     Raises:
-        LedgerError: There is such a journal under the old name, here or where the ledger was.
+        LedgerError: As `look`; or there is such a journal under the old name, here or where the
+            ledger was.
     """
+    look(path)
     here, was = place_of(path), place
     for there in {was, os.path.join(os.path.dirname(here), os.path.basename(was))}:  # noqa: PTH118, PTH119, PTH120
         journal = there + b"-journal"
