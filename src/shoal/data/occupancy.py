@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -171,7 +172,7 @@ class Occupancy(Frozen):
         """One readable name a cell: its key columns joined by a middle dot."""
         return tuple(keys.labels(self.cells))
 
-    @cached_property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
@@ -223,7 +224,7 @@ class Occupancy(Frozen):
         """The occupancy as a JSON object; counts are packed integer arrays."""
         return copy.deepcopy(self._document)
 
-    @cached_property
+    @functools.cached_property
     def _document(self) -> documents.Document:
         return {
             "schema": SCHEMA,

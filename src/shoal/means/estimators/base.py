@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal.checks.frozen import Frozen, cached_property
+from shoal.checks.frozen import Frozen
 from shoal.means.estimators.grid import saturated
 
 if TYPE_CHECKING:

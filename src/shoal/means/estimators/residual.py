@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal.checks.frozen import cached_property, own
+from shoal.checks.frozen import own
 from shoal.means.estimators.base import OUTWARD, Drawn
 from shoal.means.estimators.clipped import (
     Clipped,

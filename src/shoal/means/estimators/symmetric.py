@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.checks.frozen import cached_property, own
+from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.coarse import FARTHEST, FINE, Places
