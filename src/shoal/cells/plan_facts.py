@@ -97,7 +97,7 @@ class PlanFacts(Frozen):
         """The public range of the values."""
         return self.lattice.bounds
 
-    @property
+    @cached_property
     def width(self) -> float:
         """U, in the value's unit."""
         return float(self.bounds.width)
@@ -157,7 +157,7 @@ class PlanFacts(Frozen):
         """Of (epsilon, delta)-DP: 0 with Laplace noise, what was granted with Gaussian."""
         return self.request.delta if self.gaussian else Fraction(0)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The total privacy loss, rounded upwards."""
         return round_up(self.exact_epsilon)
