@@ -140,6 +140,14 @@ FAULTS = (
     Fault(
         "a moved ledger does not look for what a crash left",
         "G-LEDGER",
+        "privacy/ledger/place.py",
+        "        own = _names(journal, identity)\n",
+        "        own = False\n",
+        ("tests/privacy/ledger/test_ledger_place.py",),
+    ),
+    Fault(
+        "an open ledger is not looked at again",
+        "G-LEDGER",
         "privacy/ledger/file.py",
         "            look_again(path, place, found.identity)\n",
         "",
@@ -200,6 +208,22 @@ FAULTS = (
         '"spent": added(last.spent if last else NOTHING, self.charge),',
         '"spent": last.spent if last else self.charge,',
         _ONCE,
+    ),
+    Fault(
+        "the sum so far forgets deltas",
+        "G-LEDGER",
+        "privacy/charge_rounding.py",
+        "spent.epsilon + charge.epsilon, spent.delta + charge.delta",
+        "spent.epsilon + charge.epsilon, spent.delta",
+        _ONCE,
+    ),
+    Fault(
+        "a handle takes any creation record for the one that it knows",
+        "G-LEDGER",
+        "privacy/ledger/hash_chain.py",
+        "    if known is not None and rows == [known.row]:\n",
+        "    if known is not None:\n",
+        _FILE,
     ),
     Fault(
         "an entry's hash forgets its charge",
