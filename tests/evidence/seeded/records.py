@@ -434,7 +434,7 @@ FAULTS = (
         "decimals of any number of digits are read",
         "G-CELLWISE",
         "data/columns.py",
-        "        check_digits(source, table, private)\n",
+        "    check_digits(source, table, private)\n",
         "",
         ("tests/data/test_decimals.py",),
     ),

@@ -24,8 +24,7 @@ from shoal.privacy.ledger.hash_chain import (
 )
 from shoal.privacy.ledger.place import (
     DRAFTS,
-    check_free_of_parts,
-    check_name,
+    check_new,
     foreign,
     look,
     look_again,
@@ -99,8 +98,7 @@ def create_file(path: Path, founding: Founding) -> None:
     """
     draft = path.parent / secrets.token_hex(8).join(DRAFTS)
     try:
-        check_name(path)
-        check_free_of_parts(path)
+        check_new(path)
         # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         try:

@@ -132,12 +132,13 @@ def _names(journal: bytes, identity: str) -> bool | None:
     return False
 
 
-def check_free_of_parts(path: Path) -> None:
-    """Refuse a new ledger beside parts of an old one, which would be taken for its own.
+def check_new(path: Path) -> None:
+    """Refuse a new ledger called like a part, or beside parts of an old one, taken for its own.
 
     Raises:
-        LedgerError: There are some.
+        LedgerError: As `check_name`, or there are some.
     """
+    check_name(path)
     for ending in LEDGER_PARTS:
         beside = f"{path}{ending}"
         if os.path.lexists(beside) and not os.path.lexists(path):
