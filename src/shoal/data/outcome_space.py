@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.checks.python_objects import untyped
 from shoal.errors import DataError, InputError, is_failure
 
@@ -34,7 +34,7 @@ _ABSENT = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Frozen):
     """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
 
     A text that is no label counts as the first level: to refuse it would tell of one outcome.
