@@ -135,6 +135,20 @@ def test_copies_are_closed_too_and_forget_what_was_derived(
     assert found.to_document() == plan.to_document()
 
 
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301
+@pytest.mark.parametrize("name", KINDS)
+def test_copies_of_estimators_derive_their_losses_again(
+    name: str, how: Callable[[object], unbiased.UnbiasedPlan]
+) -> None:
+    """G-ACCOUNTING: what a copy is charged follows from its own parts."""
+    plan = _unbiased(name)
+    loss, bound = plan.estimator.loss, plan.rmse_bound
+    assert "loss" in vars(plan.estimator)
+    found = how(plan)
+    assert not {"loss", "rmse_bound", "variance_bound"} & vars(found.estimator).keys()
+    assert (found.estimator.loss, found.rmse_bound) == (loss, bound)
+
+
 def test_what_occupancies_derive_cannot_be_opened_again() -> None:
     """G-ACCOUNTING: a total that is written into would make sensitivities other than they are."""
     occupancy = methods.records(TABLE).occupancy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from fractions import Fraction
 from itertools import pairwise
 
@@ -32,6 +34,21 @@ def test_an_outcome_on_a_level_stays_there(levels: tuple[float, ...], data: st.D
             np.array([levels[at]]), np.array([word], np.uint64), range(len(levels))
         )
         assert found.tolist() == [at]
+
+
+def test_levels_as_an_array_are_nobodys_to_write() -> None:
+    """G-ACCOUNTING: neither those of a space nor those of a copy, which is the same space."""
+    space = Space.counts(0, 3)
+    first = space.array
+    pickled = pickle.loads(pickle.dumps(space))  # noqa: S301
+    for each in (space, copy.copy(space), copy.deepcopy(space), pickled):
+        assert each == space
+        assert each.array.tolist() == [0, 1, 2, 3]
+        with pytest.raises(ValueError, match="read-only"):
+            each.array[0] = 9
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            each.array.setflags(write=True)
+    assert first is space.array
 
 
 @given(LEVELS, st.floats(-60, 60), st.integers(2, 9))

@@ -358,5 +358,5 @@ def test_predicted_variances_are_those_of_the_mechanism(
     own = float(kinds.share @ (kinds.levels @ paper.array**2 - apart**2))
     gap = float(kinds.share @ (kinds.levels @ (near @ used**2 - paper.array**2)))
     truth = float((group_weights(sizes) * (own + gap + drawn)).sum())
-    found = Scene(represent(sizes, pooled=False), paper, expected).variance(parameters)
+    [found] = Scene(represent(sizes, pooled=False), paper, kinds).variance(parameters)
     assert abs(found / truth - 1) <= WITHIN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -15,7 +16,7 @@ from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.ranges import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import cached_property, read_only
 from shoal.theory import gaussian, laplace
 
 if TYPE_CHECKING:
@@ -43,24 +44,18 @@ class Numbers:
     steps: list[int]
     chosen: Range | None
 
-    @cached_property
-    def drawn(self) -> NDArray[np.float64]:
+    @functools.cached_property
+    def _drawn(self) -> NDArray[np.float64]:
         """What the lattice numbers stand for; of a joint variance, the second moment."""
         plan, cells = self.plan, len(self.plan.released)
-        extents = [each.extent(plan.bounds) for each in plan.statistics]
-        return np.array(
-            [
-                draw.value(extents[at // cells], x, scale, plan.lattice_bits, span)
-                for at, (x, scale, span) in enumerate(
-                    zip(self.steps, plan.relative_scale.tolist(), self._spans, strict=True)
-                )
-            ]
-        )
+        extents = [each for each in plan.extents for _ in range(cells)]
+        scales = plan.relative_scale.tolist()
+        return np.array(draw.values(extents, self.steps, scales, plan.lattice_bits, self._spans))
 
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
         """The estimates before they are moved into their ranges."""
-        found = self.drawn
+        found = self._drawn
         if self.plan.joint:
             found = found.copy()
             found[slice(*jointly.rows(self.plan))] = jointly.variances(self.plan, self._shares)
@@ -80,16 +75,16 @@ class Numbers:
         that is wider for lighter users, whose means may carry the estimate out of it.
         """
         design = self.plan.design
-        return self._limits if design.sums or design.widened else self._selected
+        return self.plan.limits if design.sums or design.widened else self._selected
 
-    @cached_property
+    @functools.cached_property
     def _selected(self) -> Ends:
         """The selected range of the means; what the bounds allow if there is none."""
         if self.chosen is None or self.plan.design.sums:
-            return self._limits
+            return self.plan.limits
         place = self.plan.lattice.value
         low = np.array([place(int(a), self._top) for a in self.chosen.low])
-        return low, np.array([place(int(b), self._top) for b in self.chosen.high])
+        return read_only((low, np.array([place(int(b), self._top) for b in self.chosen.high])))
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
         """Where the means (of akmv, the sums above lo) of one number were clipped, if selected."""
@@ -101,12 +96,12 @@ class Numbers:
         place = self.plan.lattice.value
         return place(low, self._top), place(high, self._top)
 
-    @cached_property
+    @property
     def noise_scale(self) -> NDArray[np.float64]:
         """Noise scale of each number, now that the ranges are known."""
         return self.plan.relative_scale * self._span_of_width * self.plan.extent
 
-    @cached_property
+    @property
     def bias_bound(self) -> NDArray[np.float64]:
         """Most that the estimate without noise is off in any data set with these ranges."""
         if self.chosen is None:
@@ -143,7 +138,7 @@ class Numbers:
             rows = slice(*jointly.rows(plan))
             miss = self._quantile((1 - confidence) / 2)
             low[rows], high[rows] = jointly.intervals(plan, self._shares, miss)
-        least, most = self._limits
+        least, most = plan.limits
         outside = (low > most) | (high < least)
         low = np.where(outside, least, np.maximum(low, least))
         high = np.where(outside, most, np.minimum(high, most))
@@ -209,16 +204,6 @@ class Numbers:
         bits, kind = self.plan.lattice_bits, gaussian if self.plan.gaussian else laplace
         return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
 
-    @cached_property
-    def _limits(self) -> Ends:
-        """What the bounds allow, whatever range was selected."""
-        each = [one.extent(self.plan.bounds) for one in self.plan.statistics]
-        cells = len(self.plan.released)
-        return (
-            np.repeat([float(start) for start, _ in each], cells),
-            np.repeat([float(start + length) for start, length in each], cells),
-        )
-
     @property
     def _shares(self) -> NDArray[np.float64]:
         """The numbers over their ranges: far from 0 the values have fewer places than these."""
@@ -237,7 +222,7 @@ class Numbers:
         """Half of the missing mass times the span of the selected range, over the width."""
         return np.asarray(self.plan.design.missing * self._span_of_width / 2)
 
-    @cached_property
+    @functools.cached_property
     def _exchanged(self) -> NDArray[np.float64] | None:
         """Standard deviation that exchangeable users leave in each mean, over the width."""
         design = self.plan.design
@@ -263,7 +248,7 @@ class Numbers:
     def _top(self) -> int:
         return 1 << (self.plan.lattice.bits + FINE)
 
-    @cached_property
+    @functools.cached_property
     def _spans(self) -> list[Fraction]:
         if self.chosen is None:
             return [Fraction(1)] * len(self.steps)
@@ -272,6 +257,6 @@ class Numbers:
             for span in draw.spans(self.plan.design, self.chosen, self._top)
         ]
 
-    @property
+    @functools.cached_property
     def _span_of_width(self) -> NDArray[np.float64]:
         return np.array([float(span) for span in self._spans])

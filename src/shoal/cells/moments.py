@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.mechanisms.contributions import FINE, add_by
 from shoal.cells.mechanisms.ranges import Contributions, exact_sums
-from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

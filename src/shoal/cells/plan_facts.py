@@ -97,7 +97,7 @@ class PlanFacts(Frozen):
         """The public range of the values."""
         return self.lattice.bounds
 
-    @property
+    @cached_property
     def width(self) -> float:
         """U, in the value's unit."""
         return float(self.bounds.width)
@@ -157,7 +157,7 @@ class PlanFacts(Frozen):
         """Of (epsilon, delta)-DP: 0 with Laplace noise, what was granted with Gaussian."""
         return self.request.delta if self.gaussian else Fraction(0)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The total privacy loss, rounded upwards."""
         return round_up(self.exact_epsilon)
@@ -198,10 +198,22 @@ class PlanFacts(Frozen):
         return self.mechanism.selects == "nothing"
 
     @cached_property
+    def extents(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Lower end and length of the range of each statistic, as the bounds allow."""
+        bounds = self.bounds
+        return tuple(each.extent(bounds) for each in self.statistics)
+
+    @cached_property
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both ends of the range of each number's statistic."""
+        ends = [(float(low), float(low + length)) for low, length in self.extents]
+        low, high = np.repeat(ends, len(self.released), axis=0).T
+        return low, high
+
+    @cached_property
     def extent(self) -> NDArray[np.float64]:
         """Range of each number's statistic: U, U^2/4 for a variance, 1 for a share."""
-        each = [float(one.extent(self.bounds)[1]) for one in self.statistics]
-        return np.repeat(each, len(self.released))
+        return np.repeat([float(length) for _, length in self.extents], len(self.released))
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:

@@ -138,6 +138,16 @@ def read_only(value: Kept) -> Kept:
     return value
 
 
+def set_exactly(found: object, kind: Any, *names: str) -> None:  # noqa: ANN401
+    """Fields of a frozen dataclass as arrays of a type: see `exactly`.
+
+    Raises:
+        InputError: As `exactly`.
+    """
+    for name in names:
+        object.__setattr__(found, name, exactly(getattr(found, name), kind, name))
+
+
 def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None = None) -> Any:  # noqa: ANN401
     """An array of whole or of finite numbers as one of a given type, its values unchanged.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shoal.data.csv_file import read_texts
 from shoal.data.decimals import check_digits
 from shoal.data.frames import check_guessed, check_typed
-from shoal.data.source import check_frame, check_present, collected, connect, engine_errors, is_csv
+from shoal.data.source import check_frame, check_present, collected, connect, is_csv
 from shoal.data.sqlite_cells import of_their_type
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def open_columns(
     """A table with some columns of a source, and the engine that runs it.
 
     Types come from the source; a CSV file has none, so that its columns are read as their kind.
+    To be called within `engine_errors`: the texts of an engine's own errors may be private.
 
     Args:
         source: As in `shoal.Records`.
@@ -47,10 +48,7 @@ def open_columns(
     check_typed(source, private)
     table, backend = connect(source)
     check_guessed(table)
-    with engine_errors(source):
-        known = list(table.schema())
-    check_present(source, known, list(kinds))
+    check_present(source, list(table.schema()), list(kinds))
     check_digits(source, table, private)
     check_frame(source, private, public)
-    with engine_errors(source):
-        return of_their_type(table, kinds), backend
+    return of_their_type(table, kinds), backend

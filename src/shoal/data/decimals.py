@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.data.source import engine_errors
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,7 +30,8 @@ def check_digits(source: object, table: EngineTable, private: Mapping[str, str |
         private: Role and column of what is protected.
 
     Raises:
-        DataError: A private column of such a type, or a file without a schema.
+        DataError: A private column of such a type.
+        Exception: What the engine raises of a file without a schema: its text may be private.
 
     Guarantees: G-CELLWISE.
 
@@ -55,7 +55,7 @@ def check_digits(source: object, table: EngineTable, private: Mapping[str, str |
 def _of_file(path: str | os.PathLike[str]) -> dict[str, int]:
     import pyarrow.parquet as pq
 
-    with engine_errors(path), Path(path).open("rb") as file:
+    with Path(path).open("rb") as file:
         return {
             field.name: field.type.precision
             for field in pq.read_schema(file)
@@ -64,7 +64,6 @@ def _of_file(path: str | os.PathLike[str]) -> dict[str, int]:
 
 
 def _of_table(table: EngineTable) -> dict[str, int]:
-    with engine_errors(table):
-        kinds: dict[str, Any] = dict(table.schema().items())
+    kinds: dict[str, Any] = dict(table.schema().items())
     # An engine that does not say how many digits there are has its own most, at most 38.
     return {name: kind.precision or 0 for name, kind in kinds.items() if kind.is_decimal()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,14 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from shoal import checks, documents
-from shoal.checks.frozen import Frozen, cached_property, exactly
+from shoal.checks.frozen import Frozen, cached_property, set_exactly
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError, raise_alone
 from shoal.files import outputs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -72,8 +73,7 @@ class Occupancy(Frozen):
     origin: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("user", "cell", "count"):
-            object.__setattr__(self, name, exactly(getattr(self, name), np.int64, name))
+        set_exactly(self, np.int64, "user", "cell", "count")
         super().__post_init__()
         if isinstance(self.cells, pa.Table):
             object.__setattr__(self, "cells", keys.own_table(self.cells))
@@ -174,7 +174,7 @@ class Occupancy(Frozen):
         """One readable name a cell: its key columns joined by a middle dot."""
         return tuple(keys.labels(self.cells))
 
-    @cached_property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
@@ -226,7 +226,7 @@ class Occupancy(Frozen):
         """The occupancy as a JSON object; counts are packed integer arrays."""
         return copy.deepcopy(self._document)
 
-    @cached_property
+    @functools.cached_property
     def _document(self) -> documents.Document:
         return {
             "schema": SCHEMA,
@@ -272,7 +272,12 @@ class Occupancy(Frozen):
 
 
 def build(
-    users: pa.Array[Any], cells: pa.Table, counts: NDArray[np.int64]
+    users: pa.Array[Any],
+    cells: pa.Table,
+    counts: NDArray[np.int64],
+    *,
+    finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
+    origin: str | None = None,
 ) -> tuple[Occupancy, NDArray[np.int64]]:
     """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
 
@@ -284,6 +289,8 @@ def build(
         users: One user key a row, no nulls.
         cells: The cell's key columns, one row a membership, no nulls.
         counts: Records of each row.
+        finish: What the key columns become once the cells are known, in the same order.
+        origin: The file that was counted, if there is one.
 
     Returns:
         The occupancy, and the permutation p such that membership i is row p[i].
@@ -314,7 +321,8 @@ def build(
     within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     order = order[np.repeat(starts[rank], lengths) + within]
     user = np.repeat(np.arange(n_users), lengths)
-    return Occupancy(cells=table, user=user, cell=where[order], count=counts[order]), order
+    found = Occupancy(finish(table), user, where[order], counts[order], origin)
+    return found, order
 
 
 def _by_user(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.checks.python_objects import untyped
 from shoal.errors import DataError, InputError, is_failure
 
@@ -33,7 +34,7 @@ _ABSENT = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Frozen):
     """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
 
     A text that is no label counts as the first level: to refuse it would tell of one outcome.
@@ -129,7 +130,7 @@ class Space:
         """Most that rounding moves a mean of outcomes within the outer levels: 0 if random."""
         return 0.0 if self.rounding == "random" else float(np.diff(self.levels).max()) / 2
 
-    @property
+    @cached_property
     def array(self) -> NDArray[np.float64]:
         """The levels."""
         return np.array(self.levels)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +35,10 @@ def silent_query_logs() -> Iterator[None]:
 
 
 def _logs() -> list[Any]:
-    if "pyspark" not in sys.modules:
-        return []
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:
-        # Before version 4 it logs no queries.
+        # There is none, or one before version 4, which logs no queries.
         return []
     kind = logging.getLoggerClass()
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -145,19 +145,16 @@ class Records:
             },
             kinds={**passing.kinds_of(self.user, self.rules), self.value: "number"},
         )
-        with engine_errors(self.source):
-            schema = dict(table.schema().items())
-        passing.check_types(schema, self.user, self.value, self.rules)
+        passing.check_types(dict(table.schema().items()), self.user, self.value, self.rules)
         return table, backend
 
     def _group(
         self, *, sums: bool, measures: Sequence[Measure] = ()
     ) -> tuple[Occupancy, list[np.ndarray]]:
         # Names and types are of this pass: the file may be another one since the last.
-        with unchanged(self.source), turn(self.source):
+        with unchanged(self.source), turn(self.source), engine_errors(self.source):
             table, backend = self._open()
-            with engine_errors(self.source):
-                found = passing.run(table, backend, self, sums=sums, measures=measures)
+            found = passing.run(table, backend, self, sums=sums, measures=measures)
         counts = found.column("count").to_numpy().astype(np.int64)
         if len(counts) == 0:
             raise DataError(
@@ -167,16 +164,19 @@ class Records:
             )
         passing.check_missing(found, counts, self)
         cells = found.select([rule.name for rule in self.rules])
-        occupancy, order = occupancies.build(found.column("user").combine_chunks(), cells, counts)
-        finished = {
-            rule.name: keys.as_array(
-                rule.finish(occupancy.cells.column(rule.name).combine_chunks()), rule.name
-            )
-            for rule in self.rules
-        }
-        occupancy = replace(occupancy, cells=pa.table(finished), origin=self.place)
+        users = found.column("user").combine_chunks()
+        occupancy, order = occupancies.build(
+            users, cells, counts, finish=self._finished, origin=self.place
+        )
         names = ("centred", "squares", *passing.MEASURED[: len(measures)]) if sums else ()
         return occupancy, [found.column(name).to_numpy()[order] for name in names]
+
+    def _finished(self, cells: pa.Table) -> pa.Table:
+        """Key columns of the cells as their rules call them."""
+        found = {
+            rule.name: rule.finish(cells.column(rule.name).combine_chunks()) for rule in self.rules
+        }
+        return pa.table({name: keys.as_array(column, name) for name, column in found.items()})
 
 
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.

@@ -50,10 +50,9 @@ def read_columns(
     kinds: dict[str, Kind] = dict.fromkeys(_named(private), "text" if texts else "answer")
     kinds.update(dict.fromkeys(_named(public), "key"))
     source = located(source)
-    with unchanged(source), turn(source):
+    with unchanged(source), turn(source), engine_errors(source):
         table, backend = open_columns(source, private=private, public=public, kinds=kinds)
-        with engine_errors(source):
-            found: pa.Table = backend.to_pyarrow(table.select(*kinds))
+        found: pa.Table = backend.to_pyarrow(table.select(*kinds))
     if found.num_rows == 0:
         raise DataError(
             f"no rows in {describe(source)}", "at least one", "check the source and its filters"

@@ -84,6 +84,24 @@ class Budget:
         """Both parts exactly, or with `about` where that is too long to read."""
         return f"epsilon {plain(self.epsilon)}, delta {plain(self.delta)}"
 
+    def texts(self) -> tuple[str, str]:
+        """Both parts as stored and hashed: see `text`."""
+        return text(self.epsilon), text(self.delta)
+
+    @classmethod
+    def from_texts(cls, epsilon: str, delta: str) -> Budget:
+        """The inverse of `texts`.
+
+        Raises:
+            ValueError: As `from_text`.
+
+        Example:
+            >>> spent = Budget.of("0.1")
+            >>> Budget.from_texts(*spent.texts()) == spent
+            True
+        """
+        return cls(from_text(epsilon), from_text(delta))
+
     def times(self, number: int) -> Budget:
         """The same charge several times."""
         return Budget(self.epsilon * number, self.delta * number)
@@ -103,6 +121,9 @@ class Budget:
             'epsilon 0.333334, delta 1E-9'
         """
         return f"epsilon {_show(self.epsilon, up=up)}, delta {_show(self.delta, up=up)}"
+
+
+NOTHING = Budget(Fraction(0))
 
 
 def text(value: Fraction) -> str:

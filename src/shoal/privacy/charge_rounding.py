@@ -30,8 +30,8 @@ def booked(charge: Budget) -> Budget:
 
 def added(spent: Budget, charge: Budget) -> Budget:
     """A running sum after a charge: at least the sum, exact while it is short."""
-    both = spent + charge
-    return Budget(ceiling(both.epsilon, LONGEST_SUM), ceiling(both.delta, LONGEST_SUM))
+    epsilon, delta = spent.epsilon + charge.epsilon, spent.delta + charge.delta
+    return Budget(ceiling(epsilon, LONGEST_SUM), ceiling(delta, LONGEST_SUM))
 
 
 def ceiling(value: Fraction, most: int) -> Fraction:

@@ -10,7 +10,7 @@ import numpy as np
 from shoal import checks
 from shoal.data.outcome_space import FEWEST_LEVELS, MOST_LEVELS, check_space
 from shoal.errors import InputError
-from shoal.trials.expected import check_expected, family
+from shoal.trials.expected import check_expected, kinds_of
 from shoal.trials.parameter_search import Found, Search, is_uniform
 from shoal.trials.predicted import Scene, represent
 
@@ -121,13 +121,12 @@ def choose(
             "a floor without a histogram", "a floor or infinite noise", "leave one of them out"
         )
     groups = represent(sizes, pooled=pooled)
-    members = (expected,) if expected is not None else family(space)
-    scenes = [Scene(groups, space, member) for member in members]
+    scene = Scene(groups, space, kinds_of(expected, space))
     options = _options(space, levels)
     if floor is not None:
         # A given floor is possible on few enough levels; on none of them it is refused below.
         options = [kept for kept in options if floor * len(kept) <= 1] or options
-    return _choice(Search(scenes, options, epsilon, delta).found(floor, sigma), scenes)
+    return _choice(Search(scene, options, epsilon, delta).found(floor, sigma), scene)
 
 
 def checked_sizes(sizes: object) -> NDArray[np.int64]:
@@ -154,7 +153,8 @@ def _is_table(found: NDArray[Any]) -> bool:
 def _options(space: Space, levels: int | str) -> list[tuple[int, ...]]:
     check_levels(levels)
     if levels == "auto":
-        numbers = sorted({*(n for n in _LEVELS if n < space.size), space.size})
+        size = space.size
+        numbers = sorted({*(n for n in _LEVELS if n < size), size})
         return [space.coarse(number) for number in numbers]
     if levels == "all":
         return [space.coarse(space.size)]
@@ -176,19 +176,19 @@ def check_levels(levels: object) -> int | str:
     return checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
 
 
-def _choice(found: Found, scenes: list[Scene]) -> Choice:
+def _choice(found: Found, scene: Scene) -> Choice:
     parameters, variance, full = found.parameters, found.variance, found.uniform
     errors, plain = np.sqrt(variance), np.sqrt(full)
     ratio = float((variance / full).max())
-    size = scenes[0].space.size
+    size, number = scene.space.size, len(variance)
     prior = "a uniform prior"
     if parameters.weight:
-        prior = "priors from noisy histograms" + (" of the arms" if scenes[0].groups.pooled else "")
+        prior = "priors from noisy histograms" + (" of the arms" if scene.groups.pooled else "")
     everything = parameters.levels == size
     part = f"all {size}" if everything else f"{parameters.levels} of {size}"
     why = "as given" if found.given else "the least predicted variance at this loss"
-    assumed = "as expected" if len(scenes) == 1 else f"under {len(scenes)} assumptions"
-    most = "" if len(scenes) == 1 else "at most "
+    assumed = "as expected" if number == 1 else f"under {number} assumptions"
+    most = "" if number == 1 else "at most "
     compared = f", {most}{ratio:.3g} times the variance of a uniform prior on all of them"
     if (everything and not parameters.weight) or not np.isfinite(full).all():
         compared = ""

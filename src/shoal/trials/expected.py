@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from shoal.data.outcome_space import Space
 
+    Floats = NDArray[np.float64]
+
 SHAPES = ("normal", "binary")
 # Five kinds of clusters match the first nine moments of normal cluster means.
 _KINDS = 5
@@ -95,26 +97,23 @@ class Expected:
             InputError: A mean outside the space, or a rate for more than two levels.
         """
         check_space(space)
+        mean, sd, between = np.array([[self.mean], [self.sd], [self.between]])
+        levels = space.levels
         if self.shape == "binary":
-            return self._two(space)
-        levels = space.array
+            if len(levels) != _BINARY_LEVELS:
+                raise InputError(
+                    f"an expected rate for {len(levels)} levels",
+                    "two levels",
+                    "give Expected(mean=..., sd=...) instead",
+                )
+            return _binary(mean, between)
         if not levels[0] <= self.mean <= levels[-1]:
             raise InputError(
                 f"an expected mean of {self.mean:g}",
                 f"a number from {levels[0]:g} to {levels[-1]:g}, as the space has it",
                 "give another mean or another space",
             )
-        from scipy.special import ndtr
-
-        places, share = np.polynomial.hermite_e.hermegauss(_KINDS if self.between > 0 else 1)
-        middle = self.mean + math.sqrt(self.between) * self.sd * places
-        # Clusters of a single value each are the limit of narrow ones.
-        within = max(math.sqrt(1 - self.between) * self.sd, space.width * 1e-9)
-        edges = levels[:-1] + np.diff(levels) / 2
-        below = ndtr((edges - middle[:, None]) / within)
-        ends = np.ones((len(middle), 1))
-        shares = np.diff(np.hstack([0 * ends, below, ends]), axis=1)
-        return Kinds(share / share.sum(), shares / shares.sum(axis=1, keepdims=True))
+        return _normal(space.array, mean, sd, between)
 
     def to_document(self) -> dict[str, Any]:
         """The expectation as a JSON object."""
@@ -125,50 +124,77 @@ class Expected:
             "shape": self.shape,
         }
 
-    def _two(self, space: Space) -> Kinds:
-        if space.size != _BINARY_LEVELS:
-            raise InputError(
-                f"an expected rate for {space.size} levels",
-                "two levels",
-                "give Expected(mean=..., sd=...) instead",
-            )
-        apart = math.sqrt(self.between)
-        rates = np.array([self.mean * (1 - apart), self.mean + (1 - self.mean) * apart])
-        share = np.array([1 - self.mean, self.mean])
-        return Kinds(share, np.column_stack([1 - rates, rates]))
-
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """Kinds of clusters.
+    """Kinds of clusters under one expectation, or under several, one after another.
 
     Attributes:
-        share: Share of the units that are in clusters of each kind.
+        share: Share of the units that are in clusters of each kind; 1 in all for an expectation.
         levels: Share of their outcomes on each level of the space, kinds x K.
+        first: The first kind of each expectation.
     """
 
-    share: NDArray[np.float64]
-    levels: NDArray[np.float64]
+    share: Floats
+    levels: Floats
+    first: NDArray[np.int64]
 
 
-def family(space: Space) -> tuple[Expected, ...]:
+def kinds_of(expected: Expected | None, space: Space) -> Kinds:
+    """The clusters under what is expected, or under a family of expectations if nothing is.
+
+    Raises:
+        InputError: As `Expected.kinds`.
+    """
+    return family(space) if expected is None else expected.kinds(space)
+
+
+def family(space: Space) -> Kinds:
     """What stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
 
     Example:
         >>> from shoal.data.outcome_space import Space
-        >>> len(family(Space.counts(0, 10))), len(family(Space.binary()))
+        >>> len(family(Space.counts(0, 10)).first), len(family(Space.binary()).first)
         (27, 15)
     """
-    if space.size == _BINARY_LEVELS:
-        return tuple(
-            Expected.binary(rate, between)
-            for rate, between in itertools.product(_RATES, _RATES_BETWEEN)
-        )
-    low, width = space.levels[0], space.width
-    return tuple(
-        Expected(low + place * width, spread * width, between)
-        for spread, place, between in itertools.product(_SPREADS, _PLACES, _BETWEEN)
-    )
+    levels = space.array
+    if len(levels) == _BINARY_LEVELS:
+        rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
+        return _binary(rate, between)
+    low, width = levels[0], levels[-1] - levels[0]
+    members = np.array(list(itertools.product(_SPREADS, _PLACES, _BETWEEN)))
+    spread, place, between = members.T
+    return _normal(levels, low + place * width, spread * width, between)
+
+
+def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
+    """Of normal expectations: see `Expected.kinds`."""
+    from scipy.special import ndtr
+
+    rules = {}
+    for points in (1, _KINDS):
+        places, weight = np.polynomial.hermite_e.hermegauss(points)
+        rules[points] = places, weight / weight.sum()
+    number = np.where(between > 0, _KINDS, 1)
+    member = np.repeat(np.arange(len(mean)), number)
+    place, share = np.hstack([rules[points] for points in number.tolist()])
+    middle = mean[member] + np.sqrt(between[member]) * sd[member] * place
+    # Clusters of a single value each are the limit of narrow ones.
+    within = np.maximum(np.sqrt(1 - between) * sd, (levels[-1] - levels[0]) * 1e-9)[member]
+    edges = levels[:-1] + np.diff(levels) / 2
+    below = ndtr((edges - middle[:, None]) / within[:, None])
+    ends = np.ones((len(middle), 1))
+    shares = np.diff(np.hstack([0 * ends, below, ends]), axis=1)
+    first = np.cumsum(number) - number
+    return Kinds(share, shares / shares.sum(axis=1, keepdims=True), first)
+
+
+def _binary(rate: Floats, between: Floats) -> Kinds:
+    """Of expected rates: see `Expected.kinds`."""
+    apart = np.sqrt(between)
+    rates = np.column_stack([rate * (1 - apart), rate + (1 - rate) * apart]).ravel()
+    share = np.column_stack([1 - rate, rate]).ravel()
+    return Kinds(share, np.column_stack([1 - rates, rates]), 2 * np.arange(len(rate)))
 
 
 def check_expected(expected: object) -> Expected | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.trials.choose import choose
-from shoal.trials.expected import family
+from shoal.trials.expected import kinds_of
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.predicted import Scene, represent
@@ -76,9 +76,8 @@ def outlooks_of(
     Raises:
         InputError: An epsilon that does not suit these sizes.
     """
-    members = (expected,) if expected is not None else family(space)
     groups = represent(sizes, pooled=False)
-    sampling = np.array([Scene(groups, space, member).sampling for member in members])
+    sampling = Scene(groups, space, kinds_of(expected, space)).sampling
     plain = Outlook(NAMES[0], EVERYTHING, _errors(sampling), space.size, "no privacy")
     uniform, *others = NAMES[1:4]
     units = [_units(uniform, sizes, space, charge, expected)]

@@ -65,13 +65,13 @@ class Search:
     """Candidates for one question.
 
     Attributes:
-        scenes: What may be expected, one each.
+        scene: What may be expected.
         options: Positions of the levels in use, one candidate each.
         epsilon: The loss of one outcome.
         delta: The delta of (epsilon, delta)-DP.
     """
 
-    scenes: list[Scene]
+    scene: Scene
     options: list[tuple[int, ...]]
     epsilon: Fraction
     delta: Fraction
@@ -86,9 +86,9 @@ class Search:
         Raises:
             InputError: No outcome would be kept, or what is given costs more than epsilon.
         """
-        everything = self.scenes[0].space.coarse(self.scenes[0].space.size)
-        reference = self._uniform(everything)
-        full = np.full(len(self.scenes), np.inf) if reference is None else self._all(reference)
+        reference = self._uniform(tuple(range(self.scene.space.size)))
+        none = np.full(len(self.scene.sampling), np.inf)
+        full = none if reference is None else self.scene.variance(reference)
         plain = [found for kept in self.options if (found := self._uniform(kept)) is not None]
         if not plain:
             raise InputError(
@@ -96,7 +96,7 @@ class Search:
                 "one at which some outcomes are kept",
                 "raise epsilon, or use fewer levels",
             )
-        table = np.array([self._all(parameters) for parameters in plain])
+        table = np.array([self.scene.variance(parameters) for parameters in plain])
         chosen = _nearest(table, full)
         best, variance = plain[chosen], table[chosen]
         given = floor is not None or (sigma is not None and not is_uniform(sigma))
@@ -115,9 +115,6 @@ class Search:
         except InputError:
             return None
 
-    def _all(self, parameters: Parameters) -> Floats:
-        return np.array([scene.variance(parameters) for scene in self.scenes])
-
     def _histograms(
         self, floor: float | None, sigma: float | None, bars: dict[tuple[int, ...], Floats]
     ) -> tuple[Parameters, Floats] | None:
@@ -128,25 +125,13 @@ class Search:
                 continue
             limit = bar if np.isinf(bar).any() else bar * (1 - TOLERANCE)
             for parameters in self._candidates(kept, floor, sigma):
-                variance = self._below(parameters, limit)
+                variance = self.scene.below(parameters, limit)
                 if variance is None:
                     continue
                 score = float(np.log(variance).mean())
                 if best is None or score < best[0]:
                     best = score, parameters, variance
         return None if best is None else best[1:]
-
-    def _below(self, parameters: Parameters, limit: Floats) -> Floats | None:
-        """Predicted variances, or None once one is not below its limit."""
-        for scene, most in zip(self.scenes, limit, strict=True):
-            if scene.least(parameters) >= most:
-                return None
-        found = np.empty(len(limit))
-        for at, (scene, most) in enumerate(zip(self.scenes, limit, strict=True)):
-            found[at] = scene.variance(parameters)
-            if found[at] >= most:
-                return None
-        return found
 
     def _candidates(
         self, kept: tuple[int, ...], floor: float | None, sigma: float | None

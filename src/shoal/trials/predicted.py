@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.data.outcome_space import Space
-    from shoal.trials.expected import Expected
+    from shoal.trials.expected import Kinds
     from shoal.trials.parameters import Parameters
 
     Floats = NDArray[np.float64]
@@ -95,15 +95,17 @@ class Law:
 
     Attributes:
         levels: The L levels in use.
-        share: Share of the units in each kind of histogram.
+        share: Share of the units in each kind of histogram; 1 in all for an expectation.
         outcomes: Share of their outcomes on each level, kinds x L.
-        rounding: Variance that rounding to these levels adds to an outcome.
+        first: The first kind of each expectation.
+        rounding: Variance that rounding to these levels adds to an outcome, by expectation.
     """
 
     levels: Floats
     share: Floats
     outcomes: Floats
-    rounding: float
+    first: NDArray[np.int64]
+    rounding: Floats
 
     @cached_property
     def mean(self) -> Floats:
@@ -115,67 +117,85 @@ class Law:
         """Of the outcomes of each kind."""
         return np.asarray(self.outcomes @ self.levels**2 - self.mean**2)
 
-    def unit_variance(self, parameters: Parameters) -> float:
+    def average(self, by_kind: Floats) -> Floats:
+        """Of each expectation, over its kinds, which are the first axis."""
+        share = self.share.reshape(-1, *[1] * (by_kind.ndim - 1))
+        return np.asarray(np.add.reduceat(share * by_kind, self.first))
+
+    def unit_variance(self, lam: float) -> Floats:
         """What a uniform prior adds to the variance of one outcome. Exact.
 
         lambda/(1-lambda) mean (y - q1)^2 + lambda/(1-lambda)^2 Var(q) and rounding's own.
         """
         square = self.outcomes @ self.levels**2
-        added = with_uniform_prior(self.mean, square, self.levels, parameters.lam)
-        return float(self.share @ added) + self.rounding
+        added = with_uniform_prior(self.mean, square, self.levels, lam)
+        return self.average(added) + self.rounding
 
-    def least(self, parameters: Parameters) -> float:
+    def least(self, parameters: Parameters) -> Floats:
         """What any prior with this floor adds at least: q is gamma K parts uniform."""
         odds = parameters.lam / (1 - parameters.lam)
         uniform = parameters.gamma * len(self.levels)
-        inside = odds * float(self.share @ self.variance)
         own = odds * (1 + odds) * uniform * float(self.levels.var())
-        return inside + own + self.rounding
+        return odds * self.average(self.variance) + own + self.rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One expectation of the outcomes of one design.
+    """What is expected of the outcomes of one design, once or in several ways.
 
     Attributes:
         groups: The design.
         space: Levels of the outcome.
-        expected: What is expected of outcomes.
+        kinds: Clusters under each expectation.
     """
 
     groups: Groups
     space: Space
-    expected: Expected
+    kinds: Kinds
     _laws: dict[tuple[int, ...], Law] = field(default_factory=dict, repr=False)
-    _drawn: dict[tuple[int, ...], tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
+    _drawn: dict[tuple[tuple[int, ...], int], tuple[Floats, Floats]] = field(
+        default_factory=dict, repr=False
+    )
 
     @cached_property
     def _plain(self) -> Law:
-        kinds = self.expected.kinds(self.space)
-        return Law(self._centred, kinds.share, kinds.levels, 0.0)
+        # Levels less their middle: variances stay, and squares do not cancel far from 0.
+        levels = self.space.array
+        centred = levels - (levels[0] + (levels[-1] - levels[0]) / 2)
+        kinds = self.kinds
+        return Law(centred, kinds.share, kinds.levels, kinds.first, np.zeros(len(kinds.first)))
 
     @cached_property
-    def _centred(self) -> Floats:
-        """Levels less their middle: variances stay, and squares do not cancel far from 0."""
-        return self.space.array - (self.space.levels[0] + self.space.width / 2)
-
-    @cached_property
-    def sampling(self) -> float:
+    def sampling(self) -> Floats:
         """Variance of the effect without privacy, at a constant effect, over the assignment."""
-        return self.groups.total * float(self._plain.share @ self._plain.variance)
+        return self.groups.total * self._plain.average(self._plain.variance)
 
-    def variance(self, parameters: Parameters) -> float:
+    def variance(self, parameters: Parameters) -> Floats:
         """Variance of the effect over assignment and mechanism, in the outcome's unit squared.
 
         A uniform prior's is exact for the expected outcomes. That of a histogram is the mean over
         simulated histograms and their noise, the same ones in every call.
-        """
-        law = self.law(parameters.kept)
-        if parameters.weight == 0:
-            return self.sampling + self.groups.total * law.unit_variance(parameters)
-        return self.sampling + self._simulated(law, parameters)
 
-    def least(self, parameters: Parameters) -> float:
+        Returns:
+            One number an expectation.
+        """
+        if parameters.weight == 0:
+            law = self.law(parameters.kept)
+            return self.sampling + self.groups.total * law.unit_variance(parameters.lam)
+        return np.array([self._simulated(at, parameters) for at in range(len(self.sampling))])
+
+    def below(self, parameters: Parameters, limit: Floats) -> Floats | None:
+        """The variances with a histogram, or None once one is not below its limit."""
+        if (self.least(parameters) >= limit).any():
+            return None
+        found = np.empty(len(limit))
+        for at, most in enumerate(limit):
+            found[at] = self._simulated(at, parameters)
+            if found[at] >= most:
+                return None
+        return found
+
+    def least(self, parameters: Parameters) -> Floats:
         """Not above `variance`, at no cost."""
         return self.sampling + self.groups.total * self.law(parameters.kept).least(parameters)
 
@@ -186,41 +206,48 @@ class Scene:
         return self._laws[kept]
 
     def _law(self, kept: tuple[int, ...]) -> Law:
-        plain, levels = self._plain, self._centred[list(kept)]
-        moved = Law(levels, plain.share, plain.outcomes @ _rounding(self.space, kept), 0.0)
-        added = max(0.0, float(plain.share @ (moved.variance - plain.variance)))
+        plain, levels = self._plain, self._plain.levels[list(kept)]
+        outcomes = plain.outcomes @ _rounding(self.space.array, kept)
+        moved = Law(levels, plain.share, outcomes, plain.first, plain.rounding)
+        added = np.maximum(0.0, plain.average(moved.variance - plain.variance))
         if not self.groups.pooled:
-            return Law(levels, moved.share, moved.outcomes, added)
+            return replace(moved, rounding=added)
         # One histogram holds all kinds, as many clusters do: the mean of (y - q1)^2 over them is
         # that of their mixture. Of few clusters it is less, as their own mean is closer to q1.
-        return Law(levels, np.ones(1), (plain.share @ moved.outcomes)[None], added)
+        number = len(added)
+        return Law(levels, np.ones(number), plain.average(outcomes), np.arange(number), added)
 
-    def _histograms(self, law: Law, kept: tuple[int, ...]) -> tuple[Floats, Floats]:
+    def _histograms(
+        self, at: int, kept: tuple[int, ...], outcomes: Floats
+    ) -> tuple[Floats, Floats]:
         """Counts of simulated groups and their noise of scale 1, draws x sizes x kinds x L."""
-        if kept not in self._drawn:
+        if (kept, at) not in self._drawn:
             random = np.random.Generator(np.random.PCG64(_SEED))
-            shape = (_DRAWS, len(self.groups.size), len(law.share))
+            shape = (_DRAWS, len(self.groups.size), len(outcomes))
             size = np.broadcast_to(self.groups.size[:, None], shape)
-            counts = random.multinomial(size, law.outcomes / law.outcomes.sum(1, keepdims=True))
-            self._drawn[kept] = counts.astype(float), random.laplace(size=counts.shape)
-        return self._drawn[kept]
+            counts = random.multinomial(size, outcomes / outcomes.sum(1, keepdims=True))
+            self._drawn[kept, at] = counts.astype(float), random.laplace(size=counts.shape)
+        return self._drawn[kept, at]
 
-    def _simulated(self, law: Law, parameters: Parameters) -> float:
-        counts, noise = self._histograms(law, parameters.kept)
+    def _simulated(self, at: int, parameters: Parameters) -> float:
+        """The variance under one expectation, with histograms."""
+        law = self.law(parameters.kept)
+        kinds = slice(law.first[at], [*law.first, len(law.share)][at + 1])
+        counts, noise = self._histograms(at, parameters.kept, law.outcomes[kinds])
         size = np.broadcast_to(self.groups.size[:, None], counts.shape[:-1])
         steps = np.rint(counts * parameters.weight + noise * 2.0**parameters.lattice_bits)
         flat = steps.astype(np.int64).reshape(-1, len(law.levels))
         prior = prior_of(flat, size.ravel(), parameters).reshape(counts.shape) / ONE
         unit = given_prior(counts, prior, law.levels, parameters.lam)
         # A histogram's own spread is replaced by what is expected, which has no error of drawing.
-        drawn = (counts * (law.levels - law.mean[:, None]) ** 2).sum(axis=-1) / size
-        unit += parameters.lam / (1 - parameters.lam) * (law.variance - drawn)
-        return float(self.groups.weight @ (unit.mean(axis=0) @ law.share + law.rounding))
+        drawn = (counts * (law.levels - law.mean[kinds][:, None]) ** 2).sum(axis=-1) / size
+        unit += parameters.lam / (1 - parameters.lam) * (law.variance[kinds] - drawn)
+        mean = unit.mean(axis=0) @ law.share[kinds] + law.rounding[at]
+        return float(self.sampling[at] + self.groups.weight @ mean)
 
 
-def _rounding(space: Space, kept: tuple[int, ...]) -> Floats:
+def _rounding(levels: Floats, kept: tuple[int, ...]) -> Floats:
     """Where random rounding moves each level of the space: K x L, rows summing to 1."""
-    levels = space.array
     used = levels[list(kept)]
     below = np.clip(np.searchsorted(used, levels, side="right") - 1, 0, len(used) - 2)
     share = (levels - used[below]) / np.diff(used)[below]

@@ -439,6 +439,14 @@ FAULTS = (
         ("tests/data/test_keys.py",),
     ),
     Fault(
+        "PySpark's logs of failed queries go on",
+        "G-CANARY",
+        "data/source.py",
+        'silent_query_logs() if "pyspark" in sys.modules else nullcontext()',
+        "nullcontext()",
+        ("tests/data/test_sessions.py",),
+    ),
+    Fault(
         "PySpark's log of failed queries of methods goes on",
         "G-CANARY",
         "data/query_logs.py",

@@ -11,6 +11,7 @@ from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from fractions import Fraction
 
     import numpy as np
@@ -123,23 +124,34 @@ def to_steps(total: int, most: int, relative_scale: float, bits: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def value(
-    extent: tuple[Fraction, Fraction], steps: int, relative_scale: float, bits: int, span: Fraction
-) -> float:
-    """What a lattice number x stands for, correctly rounded: low + length x span b/2^j.
+def values(
+    extents: Iterable[tuple[Fraction, Fraction]],
+    steps: Iterable[int],
+    relative_scales: Iterable[float],
+    bits: int,
+    spans: Iterable[Fraction],
+) -> list[float]:
+    """What lattice numbers x stand for, correctly rounded: low + length x span b/2^j.
 
     Args:
-        extent: Lower end and length of the statistic's range.
-        steps: The lattice number x.
-        relative_scale: b over the span.
+        extents: Lower end and length of the range of each number's statistic.
+        steps: The lattice numbers x.
+        relative_scales: b over the span.
         bits: j.
-        span: Of the selected range, as a part of the width; 1 if there is none.
+        spans: Of the selected ranges, as parts of the width; 1 if there is none.
 
     Example:
         >>> from fractions import Fraction
-        >>> value((Fraction(-1), Fraction(2)), 3, 0.5, 2, Fraction(1))
-        -0.25
+        >>> values([(Fraction(-1), Fraction(2))], [3], [0.5], 2, [Fraction(1)])
+        [-0.25]
     """
+    each = zip(extents, steps, relative_scales, spans, strict=True)
+    return [_value(extent, x, scale, bits, span) for extent, x, scale, span in each]
+
+
+def _value(
+    extent: tuple[Fraction, Fraction], steps: int, relative_scale: float, bits: int, span: Fraction
+) -> float:
     low, length = extent
     (up, down), moved = relative_scale.as_integer_ratio(), length * span
     whole = low.denominator * moved.denominator * down << bits

@@ -22,11 +22,7 @@ class Mean(Linear):
     """
 
     power = 1
-
-    @property
-    def name(self) -> str:
-        """`mean`."""
-        return "mean"
+    name = "mean"
 
     def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
         """The bounds."""

@@ -38,11 +38,7 @@ class Variance(Statistic):
 
     power = 2
     in_counts = _OVER_RANGE
-
-    @property
-    def name(self) -> str:
-        """`variance`."""
-        return "variance"
+    name = "variance"
 
     def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
         """0 to U^2/4: half of the values at each bound."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from shoal.checks.frozen import Frozen
 from shoal.means.estimators.grid import saturated
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimator(ABC):
+class Estimator(Frozen, ABC):
     """A frozen description of one estimator: public facts alone.
 
     It estimates the common mean of independent users from one value each. Its privacy holds for
@@ -88,17 +90,17 @@ class Estimator(ABC):
     def variance_bound(self) -> float:
         """Most variance of the estimate, in the value's unit squared."""
 
-    @property
+    @cached_property
     def mse_bound(self) -> float:
         """Largest mean squared error, in the value's unit squared."""
         return (self.variance_bound + self.bias_bound**2) * OUTWARD
 
-    @property
+    @cached_property
     def rmse_bound(self) -> float:
         """Largest root mean squared error, in the value's unit."""
         return math.sqrt(self.mse_bound) * OUTWARD
 
-    @property
+    @cached_property
     def standard_error(self) -> float:
         """Largest standard deviation of the estimate, in the value's unit."""
         return math.sqrt(self.variance_bound) * OUTWARD

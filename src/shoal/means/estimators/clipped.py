@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal import checks
+from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.grid import Grid
@@ -60,6 +62,7 @@ class Clipped(Estimator):
     name: ClassVar[str] = "clipped_mean"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_interval(self.interval)
         low, high = self.grid.edges
         if not (low <= self.interval[0] and self.interval[1] <= high):
@@ -91,33 +94,34 @@ class Clipped(Estimator):
         noise = noise_for(weights, grid.ticks, epsilon)
         return cls(weights, moments, (low, high), grid, noise)
 
-    @property
+    @cached_property
     def margin(self) -> float:
         """t: how far the mean is at least from where values are clipped."""
         low, high = self.grid.edges
         return min(self.interval[0] - low, high - self.interval[1])
 
-    @property
+    @cached_property
     def loss(self) -> Budget:
         """Epsilon of the noise; delta is 0."""
         return Budget(self.noise.loss)
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, int | str]:
         """Grid and noise."""
-        return clipping_parameters(self.grid, self.noise)
+        found: Mapping[str, int | str] = own(clipping_parameters(self.grid, self.noise))
+        return found
 
-    @property
+    @cached_property
     def noise_scale(self) -> float:
         """In the value's unit."""
         return in_unit(self.noise.scale, self.grid, self.weights)
 
-    @property
+    @cached_property
     def bias_bound(self) -> float:
         """`clipping.one_sided` at the margin."""
         return clipping.one_sided(self.moments, self.margin) * OUTWARD
 
-    @property
+    @cached_property
     def variance_bound(self) -> float:
         """Of clipped and rounded values, and noise."""
         return clipped_variance(self) * OUTWARD

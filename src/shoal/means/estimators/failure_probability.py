@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from shoal.means.estimators.binomial_tail import binomial_tail
@@ -95,24 +95,29 @@ class Setting:
     farthest: float
     middle: Middle | None = None
 
-    @property
+    @cached_property
+    def sd(self) -> float:
+        """Largest standard deviation of a value."""
+        return clipping.deviation(self.moments)
+
+    @cached_property
     def doubts(self) -> Doubts:
         """Of the first step."""
         return doubts(self.coarse, self.moments)
 
-    @property
+    @cached_property
     def first(self) -> float:
         """R = a + half a bin: a good first guess is in a bin with a near user."""
         return self.doubts.near + self.coarse.width / 2
 
-    @property
+    @cached_property
     def offs(self) -> tuple[Off, ...]:
         """How far the last step's middle is off: several bounds, each with its rare cases."""
         if self.middle is None:
             return (Off(self.first),)
         return middle_offs(self.coarse, self.middle, self.moments)
 
-    @property
+    @cached_property
     def finest(self) -> float:
         """The least of the bounds on how far the last step's middle is off."""
         return min((off.most for off in self.offs), default=math.inf)
@@ -120,8 +125,7 @@ class Setting:
     @property
     def least(self) -> float:
         """Below `variance` for every width: values as they are, bad and missing guesses."""
-        sd = clipping.deviation(self.moments)
-        return self.squares * sd**2 + self._bad(0.0) + self._fail
+        return self.squares * self.sd**2 + self._bad(0.0) + self._fail
 
     def variance(self, c: float, noise: float, tick: float) -> float:
         """Largest variance of the estimate, in the value's unit squared.
@@ -154,28 +158,32 @@ class Setting:
 
     def _bad(self, c: float) -> float:
         """E[error^2; a bad first guess]."""
-        sd, further = clipping.deviation(self.moments), 0.0
+        return self.doubts.astray * (self._farthest_guess + c) ** 2
+
+    @cached_property
+    def _farthest_guess(self) -> float:
+        """How far off a guess from a bad first one is, but for what `Doubts.astray` sums up."""
+        further = 0.0
         if self.middle is not None:
             at = self.coarse.exponent
             further = self.middle.width(at) + self.middle.tick(at)
             further += math.sqrt(2) * self.middle.scale(at)
-        return self.doubts.astray * (sd + self.coarse.width / 2 + further + c) ** 2
+        return self.sd + self.coarse.width / 2 + further
 
-    @property
+    @cached_property
     def _fail(self) -> float:
         """E[error^2; no guess]."""
-        sd = clipping.deviation(self.moments)
-        missing = sd**2 + self.squares * (sd**2 + self.farthest**2) / self.chance
+        missing = self.sd**2 + self.squares * (self.sd**2 + self.farthest**2) / self.chance
         return self.doubts.fail * missing
 
     def _good(self, c: float, off: float) -> float:
         """Root of the variance, rounding and noise aside, if the guess is off by at most `off`."""
         if c <= off:
             return math.inf
-        sd, t = clipping.deviation(self.moments), c - off
+        t = c - off
         if self.reuse:
             cut = clipping.excess(self.moments, t) ** 2
             cut += self.squares * clipping.excess_square(self.moments, t)
-            return math.sqrt(self.squares) * sd + math.sqrt(cut)
+            return math.sqrt(self.squares) * self.sd + math.sqrt(cut)
         bias = clipping.symmetric_bias(self.moments, off, c)
-        return math.hypot(math.sqrt(self.squares) * sd, bias)
+        return math.hypot(math.sqrt(self.squares) * self.sd, bias)

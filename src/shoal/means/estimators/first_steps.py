@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
@@ -100,7 +101,7 @@ class First:
             left = self.epsilon - (middle.loss if self.spare is None else 0)
             yield replace(self, setting=replace(self.setting, middle=middle), epsilon=left)
 
-    @property
+    @cached_property
     def _unit(self) -> float:
         return 2 * float(self.final.share) / float(self.epsilon)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from shoal.checks.frozen import own
 from shoal.means.estimators.base import OUTWARD, Drawn
 from shoal.means.estimators.clipped import (
     Clipped,
     check_interval,
     clipped_means,
     clipped_variance,
+    clipping_parameters,
     noise_for,
 )
 from shoal.means.estimators.grid import Grid
@@ -93,22 +96,24 @@ class Residual(Clipped):
             chance,
         )
 
-    @property
+    @cached_property
     def loss(self) -> Budget:
         """Epsilon of the noise and delta of the sample: independent draws add up."""
         return Budget(self.noise.loss, self.chance.exact)
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, int | str]:
         """Grid, noise and probability."""
-        return {**super().parameters, "sampling_words": str(self.chance.words)}
+        inner = clipping_parameters(self.grid, self.noise)
+        found: Mapping[str, int | str] = own({**inner, "sampling_words": str(self.chance.words)})
+        return found
 
     @property
     def bias_bound(self) -> float:
         """None."""
         return 0.0
 
-    @property
+    @cached_property
     def variance_bound(self) -> float:
         """Of values, rounding, sampling and noise."""
         often = float(1 / self.chance.exact - 1)

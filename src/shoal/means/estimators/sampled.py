@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.clipped import check_interval
@@ -94,6 +96,7 @@ class Sampled(Estimator):
     name: ClassVar[str] = "sampled_mean"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_interval(self.interval)
 
     @property
@@ -101,15 +104,16 @@ class Sampled(Estimator):
         """c, where values are counted from."""
         return (self.interval[0] + self.interval[1]) / 2
 
-    @property
+    @cached_property
     def loss(self) -> Budget:
         """Delta alone."""
         return Budget(Fraction(0), self.chance.exact)
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, int | str]:
         """The probability."""
-        return {"sampling_words": str(self.chance.words)}
+        found: Mapping[str, int | str] = own({"sampling_words": str(self.chance.words)})
+        return found
 
     @property
     def noise_scale(self) -> float:
@@ -121,7 +125,7 @@ class Sampled(Estimator):
         """None."""
         return 0.0
 
-    @property
+    @cached_property
     def variance_bound(self) -> float:
         """At the end of the interval."""
         low, high = self.interval

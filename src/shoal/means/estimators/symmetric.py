@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.coarse import FARTHEST, FINE, Places
@@ -81,6 +83,7 @@ class Symmetric(Estimator):
     name: ClassVar[str] = "symmetric_mean"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         final, users = self.final, self.weights.users
         fits = self.coarse.users == users if self.reuse else 0 < self.coarse.users < users
         sound = (
@@ -98,7 +101,7 @@ class Symmetric(Estimator):
                 "parts of a symmetric mean that do not fit each other", "a plan's", "plan anew"
             )
 
-    @property
+    @cached_property
     def final(self) -> Weights:
         """The weights of the last step."""
         return self.weights if self.reuse else self.weights.after(self.coarse.users)
@@ -108,7 +111,7 @@ class Symmetric(Estimator):
         """c, in the value's unit."""
         return math.ldexp(self.half, self.coarse.exponent - self.shift)
 
-    @property
+    @cached_property
     def loss(self) -> Budget:
         """All steps' with `reuse`, else the larger of each part: the first steps, and the last."""
         middle = Fraction(0) if self.middle is None else self.middle.loss
@@ -118,31 +121,34 @@ class Symmetric(Estimator):
             return first + second
         return Budget(max(first.epsilon, second.epsilon), max(first.delta, second.delta))
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, int | str]:
         """All steps; zeros for a middle step that there is not."""
         middle, step = self.middle, None if self.middle is None else self.middle.noise
-        return {
-            "coarse_users": self.coarse.users,
-            "coarse_exponent": self.coarse.exponent,
-            "coarse_per_user": self.coarse.per_user,
-            "coarse_bits": self.coarse.bits,
-            "coarse_threshold": self.coarse.threshold,
-            "coarse_windows": self.coarse.windows,
-            "coarse_delta": text(self.slip),
-            "middle_shift": 0 if middle is None else middle.shift,
-            "middle_half": 0 if middle is None else middle.half,
-            "middle_per_unit": 0 if step is None else step.per_unit,
-            "middle_bits": 0 if step is None else step.bits,
-            "reuse": int(self.reuse),
-            "shift": self.shift,
-            "half": self.half,
-            "per_unit": self.noise.per_unit,
-            "lattice_bits": self.noise.bits,
-            "sampling_words": str(self.chance.words),
-        }
+        found: Mapping[str, int | str] = own(
+            {
+                "coarse_users": self.coarse.users,
+                "coarse_exponent": self.coarse.exponent,
+                "coarse_per_user": self.coarse.per_user,
+                "coarse_bits": self.coarse.bits,
+                "coarse_threshold": self.coarse.threshold,
+                "coarse_windows": self.coarse.windows,
+                "coarse_delta": text(self.slip),
+                "middle_shift": 0 if middle is None else middle.shift,
+                "middle_half": 0 if middle is None else middle.half,
+                "middle_per_unit": 0 if step is None else step.per_unit,
+                "middle_bits": 0 if step is None else step.bits,
+                "reuse": int(self.reuse),
+                "shift": self.shift,
+                "half": self.half,
+                "per_unit": self.noise.per_unit,
+                "lattice_bits": self.noise.bits,
+                "sampling_words": str(self.chance.words),
+            }
+        )
+        return found
 
-    @property
+    @cached_property
     def noise_scale(self) -> float:
         """Of the final step, in the value's unit."""
         return self.noise.scale * self._unit
@@ -152,7 +158,7 @@ class Symmetric(Estimator):
         """None, for symmetric distributions."""
         return 0.0
 
-    @property
+    @cached_property
     def setting(self) -> Setting:
         """What the certificate depends on, besides the final step's width and noise."""
         return Setting(
@@ -170,14 +176,14 @@ class Symmetric(Estimator):
         """Largest probability that the coarse step fails."""
         return self.setting.doubts.fail
 
-    @property
+    @cached_property
     def variance_bound(self) -> float:
         """`Setting.variance` at c, with ticks and noise."""
         noise = self.noise.variance * self._unit**2
         tick = self.half_width / self.half
         return self.setting.variance(self.half_width, noise, tick) * OUTWARD
 
-    @property
+    @cached_property
     def _unit(self) -> float:
         """One tick of the weighed sum, as a change of the mean in the value's unit."""
         return math.ldexp(1.0, self.coarse.exponent - self.shift) / self.final.total

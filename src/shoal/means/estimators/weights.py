@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen, cached_property
+from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal.privacy.budget import Budget, text
+from shoal.privacy.budget import NOTHING, Budget
 from shoal.privacy.charge_rounding import added
 
 if TYPE_CHECKING:
@@ -43,14 +44,22 @@ class Founding:
     @property
     def hash(self) -> str:
         """SHA-256 of the record: the first link of the chain."""
-        return _digest(
+        return self.row[-1]
+
+    @cached_property
+    def row(self) -> tuple[str, ...]:
+        """The record as it is stored: identity, budget, unit and time as texts, and its hash."""
+        epsilon, delta = self.budget.texts()
+        unit = self.unit.to_text() if self.unit else ""
+        found = _digest(
             schema=SCHEMA_VERSION,
             ledger=self.identity,
-            epsilon=text(self.budget.epsilon),
-            delta=text(self.budget.delta),
-            unit=self.unit.to_text() if self.unit else "",
+            epsilon=epsilon,
+            delta=delta,
+            unit=unit,
             created_at=self.created_at,
         )
+        return self.identity, epsilon, delta, unit, self.created_at, found
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,8 @@ class Link:
 
     def expected_hash(self) -> str:
         """SHA-256 over everything but the hash itself."""
+        epsilon, delta = self.charge.texts()
+        spent_epsilon, spent_delta = self.spent.texts()
         return _digest(
             previous=self.previous,
             number=self.number,
@@ -104,10 +115,10 @@ class Link:
             name=self.name,
             kind=self.kind,
             unit=self.unit.to_text(),
-            epsilon=text(self.epsilon),
-            delta=text(self.delta),
-            spent_epsilon=text(self.spent.epsilon),
-            spent_delta=text(self.spent.delta),
+            epsilon=epsilon,
+            delta=delta,
+            spent_epsilon=spent_epsilon,
+            spent_delta=spent_delta,
             document_sha256=self.document_sha256,
             recorded_at=self.recorded_at,
         )
@@ -161,7 +172,7 @@ class Draft:
             "unit": self.unit,
             "epsilon": self.charge.epsilon,
             "delta": self.charge.delta,
-            "spent": added(last.spent if last else Budget.of(0), self.charge),
+            "spent": added(last.spent if last else NOTHING, self.charge),
             "recorded_at": recorded_at,
             "document_sha256": self.document_sha256,
             "previous": last.hash if last else founding.hash,

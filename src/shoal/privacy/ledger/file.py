@@ -18,15 +18,12 @@ from shoal.privacy.ledger.hash_chain import (
     TABLES,
     Chain,
     insert_founding,
-    read_founding,
 )
-from shoal.privacy.ledger.head import move_head, read_head
 from shoal.privacy.ledger.journal import check_journal, check_nothing_left
 from shoal.privacy.ledger.place import (
     DRAFTS,
     RESTORE,
-    check_free_of_parts,
-    check_name,
+    check_new,
     damaged,
     foreign,
     look,
@@ -100,8 +97,7 @@ def create_file(path: Path, founding: Founding) -> None:
     """
     draft = path.parent / secrets.token_hex(8).join(DRAFTS)
     try:
-        check_name(path)
-        check_free_of_parts(path)
+        check_new(path)
         # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         try:
@@ -147,7 +143,8 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 _begin_writing(connection, path)
             else:
                 connection.execute("BEGIN")
-            found = _identify(connection, path)
+            chain = _identify(connection, path, founding)
+            found = chain.founding
             if founding is not None and found != founding:
                 raise LedgerError(
                     f"{str(path)!r} is not the ledger that was opened",
@@ -156,17 +153,16 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                 )
             # Again, as the file may have been given a second name meanwhile.
             look(path)
-            place, mark = read_head(connection, path, found)
-            check_nothing_left(path, place, found.identity)
+            check_nothing_left(path, chain.place, found.identity)
             if write:
                 _check_size(connection, path)
-                if place != place_of(path):
+                if chain.place != place_of(path):
                     # By itself: a crash in the charge that follows must find it on the disk.
-                    move_head(connection, mark, place_of(path))
+                    chain.move(place_of(path))
                     connection.execute("COMMIT")
                     connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Session(connection, found, Chain(connection, found, path))
+                yield Session(connection, found, chain)
             finally:
                 # Explicit, as a half-read cursor would keep the transaction alive past the close.
                 if connection.in_transaction:
@@ -267,7 +263,7 @@ def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -
     insert_founding(connection, founding, place)
 
 
-def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
+def _identify(connection: sqlite3.Connection, path: Path, known: Founding | None) -> Chain:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise foreign(path, "a database of another application")
@@ -282,7 +278,7 @@ def _identify(connection: sqlite3.Connection, path: Path) -> Founding:
     # Not in order: a damaged text may be bytes.
     if len(schema) != len(TABLES) or {sql for (sql,) in schema} != set(TABLES):
         raise foreign(path, "a database with other tables than a ledger's")
-    return read_founding(connection, path)
+    return Chain(connection, path, known)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shoal.errors import raise_alone
-from shoal.privacy.budget import Budget, from_text, text
+from shoal.privacy.budget import NOTHING, Budget
 from shoal.privacy.charge_rounding import added, booked
 from shoal.privacy.ledger.entry import Entry, Founding, Link
 from shoal.privacy.ledger.head import insert_head, move_head, read_head
@@ -78,10 +78,20 @@ class State(NamedTuple):
 
 
 class Chain:
-    """The entries of one ledger within one transaction."""
+    """The entries of one ledger within one transaction.
 
-    def __init__(self, connection: sqlite3.Connection, founding: Founding, path: Path) -> None:
-        self._connection, self._founding, self._path = connection, founding, path
+    Attributes:
+        founding: The creation record, checked against its hash.
+        place: Where the ledger lay when it was last written, checked against its own.
+
+    Raises:
+        LedgerError: Record, place or head are missing, several, or changed.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, known: Founding | None) -> None:
+        self._connection, self._path = connection, path
+        self.founding = _read_founding(connection, path, known)
+        self.place, self._mark = read_head(connection, path, self.founding)
 
     def state(self) -> State:
         """Where the ledger stands, from its newest two entries and its head.
@@ -89,14 +99,14 @@ class Chain:
         Raises:
             LedgerError: They do not hold together, or exceed the budget.
         """
-        last, founding = self._last(), self._founding
+        last, founding = self._last(), self.founding
         head = last.hash if last else founding.hash
         if self._execute("SELECT number, hash FROM head").fetchall() != [
             (last.number if last else 0, head)
         ]:
             raise damaged(self._path, "another head than its newest entry")
         if last is None:
-            return State(None, Budget.of(0), head, founding.unit)
+            return State(None, NOTHING, head, founding.unit)
         self._check_place(last)
         if self._number(last.question, last.name) != last.number:
             raise damaged(self._path, _STRAY)
@@ -143,8 +153,8 @@ class Chain:
         Raises:
             LedgerError: A link is broken, a unit differs, or a sum is wrong or beyond the budget.
         """
-        state, founding = self.state(), self._founding
-        hashes, previous, spent = {founding.hash}, founding.hash, Budget.of(0)
+        state, founding = self.state(), self.founding
+        hashes, previous, spent = {founding.hash}, founding.hash, NOTHING
         number = 0
         for number, entry in enumerate(self.entries(), start=1):
             if entry.number != number or entry.previous != previous:
@@ -159,23 +169,26 @@ class Chain:
             raise damaged(self._path, "missing entries")
         return hashes
 
+    def move(self, place: bytes) -> None:
+        """Begin to write: note that, and where the ledger lies."""
+        self._mark = move_head(self._connection, self._mark, place)
+        self.place = place
+
     def append(self, entry: Entry) -> None:
         """Write an entry and move the head to it."""
         facts = (
             *(entry.number, entry.question, entry.name, entry.kind, entry.unit.to_text()),
-            *(text(entry.epsilon), text(entry.delta)),
-            *(text(entry.spent.epsilon), text(entry.spent.delta)),
+            *(*entry.charge.texts(), *entry.spent.texts()),
             *(entry.recorded_at, entry.document_sha256, entry.previous, entry.hash),
         )
         # The head first: what SQLite keeps to take this back then says at its start whose it is.
-        place, mark = read_head(self._connection, self._path, self._founding)
-        move_head(self._connection, mark, place)
+        self.move(self.place)
         self._execute("UPDATE head SET number = ?, hash = ?", (entry.number, entry.hash))
         self._execute(_INSERT, (*facts, entry.document))
 
     def _check_place(self, link: Link) -> None:
         """Neighbours point where they should; the hashes of both ends are stored twice."""
-        before = self._founding.hash
+        before = self.founding.hash
         if link.number > 1:
             before = self._stored(_HASH, link.number - 1)
         after = self._stored(_PREVIOUS, link.number + 1)
@@ -209,22 +222,18 @@ class Chain:
 
 def insert_founding(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
     """Write the creation record into an empty ledger, and where the ledger will lie."""
-    unit = founding.unit.to_text() if founding.unit else ""
-    epsilon, delta = text(founding.budget.epsilon), text(founding.budget.delta)
-    row = (founding.identity, epsilon, delta, unit, founding.created_at, founding.hash)
+    row = founding.row
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
     insert_head(connection, founding, place)
 
 
-def read_founding(connection: sqlite3.Connection, path: Path) -> Founding:
-    """The creation record, checked against its hash.
-
-    Raises:
-        LedgerError: Missing, several, or changed.
-    """
+def _read_founding(connection: sqlite3.Connection, path: Path, known: Founding | None) -> Founding:
+    """The creation record, checked against its hash, or to be what is known to the letter."""
     rows = connection.execute(
         "SELECT id, epsilon, delta, unit, created_at, hash FROM ledger"
     ).fetchall()
+    if known is not None and rows == [known.row]:
+        return known
     if len(rows) != 1 or not all(isinstance(part, str) for part in rows[0]):
         raise damaged(path, "not exactly one creation record")
     identity, epsilon, delta, unit, created_at, stored = rows[0]
@@ -290,7 +299,7 @@ def _unit(stored: str, path: Path) -> PrivacyUnit:
 
 def _budget(epsilon: str, delta: str, path: Path) -> Budget:
     try:
-        found = Budget(from_text(epsilon), from_text(delta))
+        found = Budget.from_texts(epsilon, delta)
     except ValueError:
         raise_alone(damaged(path, "a charge or budget that is no fraction"))
     if found.epsilon.numerator < 0 or found.delta.numerator < 0:

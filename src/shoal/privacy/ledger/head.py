@@ -95,18 +95,22 @@ def read_head(connection: sqlite3.Connection, path: Path, founding: Founding) ->
     return place, mark
 
 
-def move_head(connection: sqlite3.Connection, mark: Mark, place: bytes) -> None:
+def move_head(connection: sqlite3.Connection, mark: Mark, place: bytes) -> Mark:
     """Begin to write: note that, and where the ledger lies.
 
     Args:
         connection: In a transaction.
         mark: The present one.
         place: Where the ledger lies.
+
+    Returns:
+        The new mark.
     """
     after = mark.next()
     connection.execute(
         "UPDATE head SET mark = ?, place = ?, seal = ?", (str(after), place, _seal(after, place))
     )
+    return after
 
 
 def _seal(mark: Mark, place: bytes) -> str:

@@ -30,7 +30,7 @@ def check_name(path: Path) -> None:
     Raises:
         LedgerError: It is called so.
     """
-    for name in (path.name, os.fsdecode(place_of(path))):
+    for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
         if is_part(name):
             raise LedgerError(
                 f"a ledger named {name!r}, as a database calls what it keeps beside it",
@@ -75,12 +75,13 @@ def place_of(path: Path) -> bytes:
     return os.fsencode(os.path.realpath(path))
 
 
-def check_free_of_parts(path: Path) -> None:
-    """Refuse a new ledger beside parts of an old one, which would be taken for its own.
+def check_new(path: Path) -> None:
+    """Refuse a new ledger called like a part, or beside parts of an old one, taken for its own.
 
     Raises:
-        LedgerError: There are some.
+        LedgerError: As `check_name`, or there are some.
     """
+    check_name(path)
     for ending in LEDGER_PARTS:
         beside = f"{path}{ending}"
         if os.path.lexists(beside) and not os.path.lexists(path):

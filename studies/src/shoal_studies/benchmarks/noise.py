@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.mechanisms.draw import to_steps, value
+from shoal.cells.mechanisms.draw import to_steps, values
 from shoal.privacy.noise import OperatingSystem
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def run(numbers: int) -> Iterator[str]:
     began = time.perf_counter()
     exact = [to_steps(x, 2**40, b, _BITS) for x, b in zip(sums, scales, strict=True)]
     noisy = source.add_laplace(exact, _BITS)
-    values = [value(extent, x, b, _BITS, Fraction(1)) for x, b in zip(noisy, scales, strict=True)]
+    spans = [Fraction(1)] * numbers
+    found = values([extent] * numbers, noisy, scales, _BITS, spans)
     whole = time.perf_counter() - began
-    yield f"rounding, noise, value {len(values) / whole:>12,.0f} numbers a second"
+    yield f"rounding, noise, value {len(found) / whole:>12,.0f} numbers a second"
     yield f"ratio                  {whole / alone:>12.2f}"
