@@ -1,34 +1,74 @@
-"""What code, tests and pages cite by a number is there: papers and errata."""
+"""Every citation and every link leads to something that is there."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.repository.citations import (
+    ROOT,
+    anchors,
+    broken_links,
+    broken_pages,
+    errata,
+    papers,
+    texts,
+)
+
 _REFERENCE = ROOT / "docs" / "reference"
-_KINDS = {
-    "paper": (re.compile(r"\bpapers? (\d{3})\b", re.IGNORECASE), "references.md"),
-    "erratum": (re.compile(r"\berrat(?:um|a) (\d+)\b", re.IGNORECASE), "errata.md"),
-}
+_KINDS = {"paper": (papers, "references.md"), "erratum": (errata, "errata.md")}
 
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_every_number_that_is_cited_has_an_entry(kind: str) -> None:
     """Each has an anchor that links may name."""
-    pattern, page = _KINDS[kind]
-    anchors = set(re.findall(rf'id="{kind}-(\d+)"', (_REFERENCE / page).read_text("utf-8")))
-    cited = {
-        (number, path.relative_to(ROOT).as_posix())
-        for folder in ("src", "tests", "docs")
-        for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in {".py", ".md"}
-        for number in pattern.findall(path.read_text(encoding="utf-8"))
+    read, page = _KINDS[kind]
+    entries = {
+        int(each.rpartition("-")[2])
+        for each in anchors(_REFERENCE / page)
+        if each.startswith(f"{kind}-")
     }
+    cited = {(number, path) for path, text in texts() for number in read(text)}
     assert len({number for number, _ in cited}) >= 5
-    assert sorted(each for each in cited if each[0] not in anchors) == []
+    assert sorted(each for each in cited if each[0] not in entries) == []
+
+
+def test_every_page_and_heading_that_is_cited_exists() -> None:
+    """Also from docstrings: `docs/theory/optimal.md#the-dual-bound`."""
+    found = {path: broken_pages(text) for path, text in texts() if "test_citations" not in path}
+    assert {path: places for path, places in found.items() if places} == {}
+
+
+def test_every_link_of_a_page_leads_somewhere() -> None:
+    """Relative links of all pages, with their headings."""
+    found = {path: broken_links(path, text) for path, text in texts() if path.endswith(".md")}
+    assert len(found) > 40
+    assert {path: links for path, links in found.items() if links} == {}
+
+
+def test_nothing_outside_the_repository_is_cited_by_a_number() -> None:
+    """`Theory 2, section 4` was in no file: every derivation is on a page, cited by its heading."""
+    pattern = re.compile(r"\btheory \d", re.IGNORECASE)
+    found = [
+        path for path, text in texts() if "test_citations" not in path and pattern.search(text)
+    ]
+    assert found == []
+
+
+def test_broken_citations_are_seen() -> None:
+    """A page that is not there, a heading that is not there, a link to neither; lists of errata."""
+    page, heading = "docs/theory/nothing.md", "docs/theory/optimal.md#nothing"
+    assert broken_pages(f"See {page}, {heading} and docs/theory/optimal.md#the-dual-bound.") == [
+        page,
+        heading,
+    ]
+    assert broken_links("docs/model.md", "[a](nothing.md) [b](model.md#no) [c](model.md)") == [
+        "nothing.md",
+        "model.md#no",
+    ]
+    assert errata("errata 4 and 5, erratum 7; errata 12 to 14, 16") == {4, 5, 7, 12, 13, 14, 16}
+    assert papers("Paper 001, papers 003") == {1, 3}
 
 
 def test_errata_are_numbered_without_gaps() -> None:

@@ -85,7 +85,9 @@ def baseline(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> Estimate:
-    """Mean of all records plus Laplace noise of scale U m*/(n epsilon) (Theory 1, section 5).
+    """Mean of all records plus Laplace noise of scale U m*/(n epsilon).
+
+    Source: docs/theory/sensitivity.md.
 
     Args:
         values: One number a record; clipped to the bounds.
@@ -113,8 +115,8 @@ def array_averaging(
 ) -> Estimate:
     """Records grouped into arrays of length `cap`; the mean of the arrays' means.
 
-    The noise fits max_l w_l exactly, at most 1/K with K arrays (Theory 1, section 4; erratum 7).
-    Arguments, errors and guarantees as in `baseline`.
+    The noise fits max_l w_l exactly, at most 1/K with K arrays (docs/theory/grouping.md#arrays;
+    erratum 7). Arguments, errors and guarantees as in `baseline`.
 
     Args:
         values: One number a record.
@@ -224,7 +226,7 @@ def adaptive(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> Estimate:
-    """Capped weights and one private range, both from public counts alone (docs/theory/adaptive).
+    """Capped weights and one private range, from public counts alone (docs/theory/adaptive.md).
 
     Arguments, errors and guarantees as in `baseline`; small errors are typical where users are
     exchangeable, and no data set is excluded in which the range misses the values.

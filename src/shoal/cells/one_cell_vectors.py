@@ -71,7 +71,9 @@ def vector(
     tick_bits: int = 20,
     noise: Simulated | None = None,
 ) -> VectorEstimate:
-    """The mean of vectors with the least worst-case l1 error (Theory 1, section 6; errata 4, 5).
+    """The mean of vectors with the least worst-case l1 error.
+
+    Source: docs/theory/worst-case.md#vectors; errata 4, 5.
 
     In the `ball`, x >= 0 and |x|_1 <= U = hi with bounds (0, U); what lies outside is scaled to it.
     A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count, and each number

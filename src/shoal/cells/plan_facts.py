@@ -145,7 +145,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
-        """The total privacy loss: the largest over users (Theory 2, section 1).
+        """The total privacy loss: the largest over users (docs/theory/accounting.md).
 
         Exact with Laplace noise; with Gaussian noise the epsilon of the largest rho at delta,
         rounded upwards.

@@ -142,9 +142,9 @@ def recommend(
 
     The average of R releases, each on other users, has the bias of one and a variance of one over
     R: its error is at most sqrt(bias^2 + standard_error^2/R). So the clipped mean gets the bias
-    budget for which that is least (paper 004, section 1; theory 4, section 3). The lower bound is
-    the larger of `shoal.bounds.trilemma` for all R n users, and for n users over sqrt(R): the
-    average is private for all of them, and the error of one release is at most
+    budget for which that is least (paper 004, section 1; docs/theory/trilemma.md#which-estimator).
+    The lower bound is the larger of `shoal.bounds.trilemma` for all R n users, and for n users over
+    sqrt(R): the average is private for all of them, and the error of one release is at most
     sqrt(bias^2 + variance), of which averaging leaves at least the part 1/sqrt(R).
 
     With several moments the lower bound is for the smallest size at the largest order, whose class

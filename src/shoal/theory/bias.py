@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def kept_mean(kept: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
     """Bias of the mean of the kept records: 1 - K/n of the width.
 
-    Attained when the kept values lie at one bound and the others at the other (Theory 1,
-    section 3).
+    Attained when the kept values lie at one bound and the others at the other
+    (docs/theory/grouping.md#linear-estimators-and-their-bias).
 
     Args:
         kept: K, records kept of each cell, shape (cells,); at least 1.
@@ -38,8 +38,9 @@ def kept_mean(kept: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.
 def linear(weights: NDArray[np.float64], shares: NDArray[np.float64], offset: float) -> float:
     """Bias of sum w_l mean_l + c, where mean_l is the mean of user l, of one cell.
 
-    max( sum (v - w)^+ - c, sum (w - v)^+ + c ), for weights and c of any sign (Theory 1,
-    section 3). With sum w = 1 and c = 0 it is half the l1 distance of w and v.
+    max( sum (v - w)^+ - c, sum (w - v)^+ + c ), for weights and c of any sign
+    (docs/theory/grouping.md#linear-estimators-and-their-bias). With sum w = 1 and c = 0 it is half
+    the l1 distance of w and v.
 
     Args:
         weights: w, shape (users,).

@@ -41,7 +41,8 @@ def minimax_objective(
 ) -> NDArray[np.float64]:
     """E(m) over U = 1 - K(m)/n + m/(epsilon K(m)): bias plus noise of the capped mean.
 
-    Concave between two counts, so that a least value lies at a count (Theory 1, section 4).
+    Concave between two counts, so that a least value lies at a count
+    (docs/theory/grouping.md#caps).
 
     Args:
         counts: m_l, records of each user, shape (users,).
@@ -64,7 +65,7 @@ def surrogate_objective(
 ) -> NDArray[np.float64]:
     """1 - K(m)/n + max(m, mean count)/m*: convex, and free of epsilon.
 
-    Theory 1, section 4; paper 002, (19).
+    docs/theory/grouping.md#caps; paper 002, (19).
 
     Args:
         counts: m_l, records of each user, shape (users,).
@@ -85,7 +86,7 @@ def levy_objective(counts: NDArray[np.int64], cap: NDArray[np.int64] | int) -> N
     """Sum min(m_l, m) / sqrt(m), to be made large: pseudo-users times the square root of m.
 
     Between two counts it is (A + B m)/sqrt(m), whose only stationary point is a least value, so
-    that a largest value lies at a count (Theory 1, section 4).
+    that a largest value lies at a count (docs/theory/grouping.md#caps).
 
     Args:
         counts: m_l, records of each user, shape (users,).

@@ -21,7 +21,8 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
 
     For any two outcomes the probabilities of a response differ by at most k, where the smaller one
     is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
-    delta for this epsilon (paper 003, Theorem 3.1; theory 3, section 2).
+    delta for this epsilon (paper 003, Theorem 3.1; docs/theory/trials.md#what-it-costs; erratum
+    12).
 
     Args:
         keep: k = 1 - lambda, from 0 to 1.

@@ -21,7 +21,8 @@ def least_mean_error(
     """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
 
     E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T the ceil(2/epsilon)-th
-    largest of U m_l, 0 if there are fewer users (Theory 1, section 6; paper 001, Theorem III.1).
+    largest of U m_l, 0 if there are fewer users (docs/theory/limits.md#means; paper 001, Theorem
+    III.1).
 
     Args:
         cell: Cell of each membership, 0..n_cells-1.
@@ -71,8 +72,8 @@ def least_variance_error(
     at most e misses at most d_max, at which the bias alone is e; up to there the bias is at least
     a d with a = 2 (1 - d_max), and the heaviest weight w moves the variance by at least k w, k the
     slope `variance.mass_slope` of the largest share at W = 1 - d_max. So the error is at least
-    a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as in Theory 1, section 6, at the loss
-    2 a epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md).
+    a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as for means at the loss
+    2 a epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md#variances).
 
     Args:
         cell: Cell of each membership, 0..n_cells-1.

@@ -1,6 +1,6 @@
 """Which of three estimators has the least certified error: the regimes of paper 004, Theorem 1.2.2.
 
-Certificates are those of theory 4, section 1, with the sharp margin of paper 004, Lemma B.1.2.
+Certificates are those of docs/theory/unbiased.md, with the sharp margin of paper 004, Lemma B.1.2.
 """
 
 from __future__ import annotations

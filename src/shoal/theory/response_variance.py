@@ -1,9 +1,9 @@
 """Variance of debiased randomised responses: exact given the prior, and bounds from public numbers.
 
 A unit with outcome y keeps it with probability 1 - lambda, else draws from the prior q. The
-debiased response omega = (response - lambda sum y q) / (1 - lambda) has mean y (theory 3, section
-2). All variances here are averages over the units of a group, in the outcome's unit squared;
-`shoal.theory.trial_variance` adds them up over groups.
+debiased response omega = (response - lambda sum y q) / (1 - lambda) has mean y
+(docs/theory/trials.md#debiased-responses). All variances here are averages over the units of a
+group, in the outcome's unit squared; `shoal.theory.trial_variance` adds them up over groups.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def with_uniform_prior(
     """Mean variance of omega over the units of each group with a uniform prior. Exact.
 
     (lambda M2 - lambda^2 M1^2)/(1 - lambda)^2 + lambda/(1 - lambda) (square - 2 M1 mean), with M1
-    and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5; theory 3, section 2).
+    and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5;
+    docs/theory/trials.md#the-uniform-prior).
 
     Args:
         mean: Of the outcomes of each group, or of a cluster's potential outcomes under an arm: a

@@ -23,8 +23,8 @@ ROUNDED_MEANS = 1 + 2.0**-27
 def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
     """Sensitivity of a mean to the values of one user: m/n of the width.
 
-    Delta_l = U m_l / n (Theory 1, section 2); exact, attained when the user's values go from one
-    bound to the other.
+    Delta_l = U m_l / n (docs/theory/sensitivity.md); exact, attained when the user's values go from
+    one bound to the other.
 
     Args:
         counts: Records of each user in the cell, shape (memberships,).

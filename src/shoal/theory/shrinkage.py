@@ -1,7 +1,8 @@
 """Borrowing strength: noisy estimates of many cells shrunk towards their common mean.
 
 Post-processing of released numbers with known noise, so it costs no privacy. The prior is normal,
-theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g (Theory 2, section 6).
+theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
+(docs/theory/shrinkage.md#the-model).
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def of_assignment(
     """Variance of each arm's effect over the assignment, complete within clusters (Neyman).
 
     sum_c (n_c/n)^2 [S^2(y_c(a))/n_{a,c} + S^2(y_c(0))/n_{0,c} - S^2(tau_c)/n_c] with S^2 of
-    divisor d - 1, over all units of a cluster (paper 003, appendix A.2; theory 3, section 1).
+    divisor d - 1, over all units of a cluster (paper 003, appendix A.2;
+    docs/theory/trials.md#debiased-responses).
 
     Args:
         spread: S^2 of the cluster's potential outcomes under each arm, clusters x arms.

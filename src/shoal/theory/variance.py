@@ -23,7 +23,7 @@ def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray
 
     V(k, n) = k (n - k) / n^2 if n > 2k, else 1/4 (n even) or 1/4 (1 - 1/n^2) (n odd). All three
     are j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as
-    evenly as k of them can make it. Exact (Theory 1, section 2; erratum 3).
+    evenly as k of them can make it. Exact (docs/theory/variance.md#whole-records; erratum 3).
 
     Args:
         counts: k, records of each user in the cell, shape (memberships,); at most n.
@@ -45,7 +45,7 @@ def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.fl
     """Bias of the variance of the kept records: V(q, n) over U^2, 0 if none is dropped.
 
     Exact over all data sets: the product q (n - q) / n^2 holds if n > 2q, with q the records
-    dropped, not kept (Theory 1, section 3; erratum 1).
+    dropped, not kept (docs/theory/variance.md#whole-records; erratum 1).
 
     Args:
         dropped: q, records left out of each cell, shape (cells,); fewer than n.

@@ -103,7 +103,7 @@ def choose(
             outcome is kept.
 
     Source:
-        Theory 3, section 4 (`docs/theory/trials.md`).
+        docs/theory/trials.md#choice-of-parameters.
 
     Example:
         >>> from fractions import Fraction

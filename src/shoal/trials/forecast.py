@@ -150,7 +150,7 @@ def plan(
         InputError: Numbers that make no plan.
 
     Source:
-        Theory 3, sections 2 to 4; errata 12, 14, 15.
+        docs/theory/trials.md; errata 12, 14, 15.
 
     Example:
         >>> from shoal.data.outcome_space import Space
