@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+# Their tests cite what is not there, on purpose.
+_OWN = {"citations.py", "test_citations.py", "test_docstrings.py"}
 FOLDERS = ("src", "studies", "tests", "docs", "examples")
 PAPER = re.compile(r"\bpapers? (\d{3})\b", re.IGNORECASE)
 ERRATA = re.compile(r"\berrat(?:um|a)\s+(\d+(?:(?:, | and | to |, and )\d+)*)", re.IGNORECASE)
@@ -29,11 +32,29 @@ PAGE = re.compile(r"(?<![\w/])docs/(?!images/)[\w/-]+(?:\.md)?(?:#[\w-]+)?")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
+def broken() -> list[str]:
+    """Every citation and every link of the repository that leads nowhere, with its file."""
+    entries = {
+        kind: {each for each in anchors(REFERENCE / page) if each.startswith(f"{kind}-")}
+        for kind, page in (("paper", "references.md"), ("erratum", "errata.md"))
+    }
+    found = []
+    for path, text in texts():
+        cited = [f"paper-{number:03}" for number in papers(text)]
+        found += [f"{path}: {each}" for each in cited if each not in entries["paper"]]
+        cited = [f"erratum-{number}" for number in errata(text)]
+        found += [f"{path}: {each}" for each in cited if each not in entries["erratum"]]
+        found += [f"{path}: {each}" for each in broken_pages(text)]
+        if path.endswith(".md"):
+            found += [f"{path}: {each}" for each in broken_links(path, text)]
+    return found
+
+
 def texts() -> Iterator[tuple[str, str]]:
     """Path and text of every Python file and page of the repository."""
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
     for path in sorted([*paths, *ROOT.glob("*.md"), *ROOT.glob("*.py")]):
-        if path.suffix in {".py", ".md"} and path != Path(__file__):
+        if path.suffix in {".py", ".md"} and path.name not in _OWN:
             yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.repository.citations import (
-    ROOT,
-    anchors,
+    PAGE,
+    REFERENCE,
+    broken,
     broken_links,
     broken_pages,
     errata,
@@ -16,35 +15,14 @@ from tests.repository.citations import (
     texts,
 )
 
-_REFERENCE = ROOT / "docs" / "reference"
-_KINDS = {"paper": (papers, "references.md"), "erratum": (errata, "errata.md")}
 
-
-@pytest.mark.parametrize("kind", _KINDS)
-def test_every_number_that_is_cited_has_an_entry(kind: str) -> None:
-    """Each has an anchor that links may name."""
-    read, page = _KINDS[kind]
-    entries = {
-        int(each.rpartition("-")[2])
-        for each in anchors(_REFERENCE / page)
-        if each.startswith(f"{kind}-")
-    }
-    cited = {(number, path) for path, text in texts() for number in read(text)}
-    assert len({number for number, _ in cited}) >= 5
-    assert sorted(each for each in cited if each[0] not in entries) == []
-
-
-def test_every_page_and_heading_that_is_cited_exists() -> None:
-    """Also from docstrings: `docs/theory/optimal.md#the-dual-bound`."""
-    found = {path: broken_pages(text) for path, text in texts() if "test_citations" not in path}
-    assert {path: places for path, places in found.items() if places} == {}
-
-
-def test_every_link_of_a_page_leads_somewhere() -> None:
-    """Relative links of all pages, with their headings."""
-    found = {path: broken_links(path, text) for path, text in texts() if path.endswith(".md")}
-    assert len(found) > 40
-    assert {path: links for path, links in found.items() if links} == {}
+def test_every_citation_and_every_link_leads_somewhere() -> None:
+    """Papers and errata by number, pages by their headings, also from docstrings."""
+    every = list(texts())
+    assert len({number for _, text in every for number in papers(text)}) == 5
+    assert len({number for _, text in every for number in errata(text)}) > 15
+    assert sum(len(PAGE.findall(text)) for _, text in every) > 200
+    assert broken() == []
 
 
 def test_nothing_outside_the_repository_is_cited_by_a_number() -> None:
@@ -73,7 +51,7 @@ def test_broken_citations_are_seen() -> None:
 
 def test_errata_are_numbered_without_gaps() -> None:
     """Their numbers are stable: a new one comes last."""
-    text = (_REFERENCE / "errata.md").read_text("utf-8")
+    text = (REFERENCE / "errata.md").read_text("utf-8")
     rows = [
         int(each)
         for each in re.findall(r"^\| <a id=\"erratum-(\d+)\"></a>\1 \|", text, re.MULTILINE)

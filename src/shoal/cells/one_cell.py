@@ -197,7 +197,7 @@ def worst_case_optimal(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> Estimate:
-    """Means of users clipped to U/2 -+ T/(2 m_l): the least worst-case error of all interval bounds.
+    """Means of users clipped to U/2 -+ T/(2 m_l): the least worst-case error of all.
 
     T is the ceil(2/epsilon)-th largest of the U m_l, and the Laplace noise has the scale
     T/(n epsilon). For vectors see `vector`.

@@ -208,8 +208,7 @@ def auto(
     objective: Literal["typical", "worst_case"] = "typical",
     **options: Unpack[Options],
 ) -> Estimate:
-    """The mechanism for an objective: `adaptive` for typical errors, `worst_case_optimal` for the
-    worst.
+    """`adaptive` for typical errors, or `worst_case_optimal` for the least worst-case error.
 
     Source: docs/theory/adaptive.md; docs/theory/worst-case.md#numbers.
 

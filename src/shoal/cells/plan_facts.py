@@ -56,14 +56,16 @@ class PlanFacts(Frozen):
         lattice: Bounds and ticks of the values.
         request: What was asked for.
         status: Of each cell: released, or why it is left out.
-        relative_scale: b (sigma if Gaussian) over the range of each number; where a range of the
-            values is selected, over the span of that.
+        relative_scale: b (sigma if Gaussian) as a part of the range of each number, shape
+            (numbers,); where a range of the values is selected, as a part of the span of that.
         lattice_bits: j; the noise of a number has the scale of 2^j steps.
-        prices: Proof of near-optimality of a balanced plan, one number a user, or None.
+        prices: Proof of near-optimality, a loss each, shape (users,), or None.
         source: Public description of the records (columns and cell rules), if known.
         parameters: Whole numbers of the mean mechanism, such as the cap of each cell.
-        selection_scale: Scale of the private selections: one a released cell, one in all, or none.
-        targets: Of an optimal plan: relative error of each released cell up to a common factor.
+        selection_scale: Scale of the private selections, no unit: one a released cell, one in all,
+            or none; shape (selections,).
+        targets: Of an optimal plan: relative error of each released cell up to a common factor,
+            shape (released cells,).
         joint: Whether mean and variance come from one release of first and second moments.
         gaussian: Whether the noise is Gaussian, accounted by the request's delta.
         built: The numbers, if the planner has built them; else they are built when needed.
@@ -109,7 +111,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def released(self) -> NDArray[np.int64]:
-        """Positions of the released cells."""
+        """Positions of the released cells, shape (released cells,)."""
         return np.flatnonzero([status == "released" for status in self.status])
 
     @cached_property
@@ -174,12 +176,12 @@ class PlanFacts(Frozen):
 
     @cached_property
     def user_losses(self) -> NDArray[np.float64]:
-        """Loss of each user (rho if Gaussian), by the occupancy's anonymous rows."""
+        """Privacy loss of each user (rho if Gaussian), shape (users,), by anonymous rows."""
         return self.losses.of_users(self.relative_scale)
 
     @cached_property
     def paper_epsilon(self) -> float:
-        """What the same noise costs by the paper's accounting: max_l of the sum of eps_g.
+        """The privacy loss by the paper's accounting of the same noise: max_l of the sum of eps_g.
 
         Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
@@ -199,13 +201,13 @@ class PlanFacts(Frozen):
 
     @cached_property
     def extent(self) -> NDArray[np.float64]:
-        """Range of each number's statistic: U, U^2/4 for a variance, 1 for a share."""
+        """Range of each number's statistic, shape (numbers,): U, U^2/4 of a variance, 1."""
         each = [float(one.extent(self.bounds)[1]) for one in self.statistics]
         return np.repeat(each, len(self.released))
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:
-        """Scale of the noise of each number, on that number's lattice.
+        """Scale of the noise of each number, shape (numbers,), in the statistic's unit.
 
         Where a range is selected: at most this, in proportion to the range. Of a variance that is
         released jointly: that of the second moment.
@@ -214,7 +216,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def bias_bound(self) -> NDArray[np.float64]:
-        """Most that the estimate without noise is off in any data set.
+        """Most that an estimate without noise is off; shape (numbers,), in the statistic's unit.
 
         Rounding, what the bounding of users leaves out, and the whole width where a range is
         selected: no data set is then excluded in which the range misses every value.
@@ -225,7 +227,10 @@ class PlanFacts(Frozen):
 
     @property
     def rounding(self) -> NDArray[np.float64]:
-        """Most that ticks, means of users and lattice steps move an estimate, over its range."""
+        """Most that rounding moves an estimate, shape (numbers,), as a part of its range.
+
+        Of ticks, means of users and lattice steps.
+        """
         means = 0.0 if self.request.shares else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
         longest = self.mechanism.longest_span(self.parameters)
@@ -238,9 +243,10 @@ class PlanFacts(Frozen):
 
     @cached_property
     def worst_case_error(self) -> NDArray[np.float64]:
-        """Bias bound plus mean absolute noise of each number: holds for every data set.
+        """Bias bound plus mean absolute noise; shape (numbers,), in the statistic's unit.
 
-        Where a range is selected it is the width: estimates and means stay within the bounds.
+        It holds for every data set. Where a range is selected it is the width: estimates and means
+        stay within the bounds.
         """
         if not self.certified:
             return self.bias_bound
@@ -248,7 +254,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def mean_noise(self) -> NDArray[np.float64]:
-        """Mean absolute noise of each estimate over its range; of a joint variance, a bound."""
+        """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
         noise = self.relative_scale * self._mean_noise
         if self.joint:
             rows, (first, second) = self.bundle.per_statistic(noise), self.bundle.pair
@@ -265,7 +271,7 @@ class PlanFacts(Frozen):
 
     @property
     def relative_error(self) -> NDArray[np.float64]:
-        """Worst-case error over the range; 1/2 is no better than guessing its middle.
+        """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
 
         Where a range is selected: mean absolute noise, and what own intervals leave out, over that
         range's span.
@@ -278,14 +284,15 @@ class PlanFacts(Frozen):
 
     @property
     def cell_error(self) -> NDArray[np.float64]:
-        """The largest relative error of each released cell over its statistics."""
+        """The largest relative error of a cell: shape (released cells,), a part of the range."""
         return np.asarray(self.bundle.per_statistic(self.relative_error).max(axis=0))
 
     @cached_property
     def lower_bound(self) -> NDArray[np.float64]:
-        """Error that no plan of this loss beats, however it weighs users, for each number.
+        """Error that no plan of this loss beats: shape (numbers,), in the statistic's unit.
 
-        Each bound holds for its number alone, with Laplace noise: no plan reaches all at once.
+        However it weighs users, with Laplace noise (docs/theory/limits.md). Each bound holds for
+        its number alone: no plan reaches all at once.
         Not a number where none is known: with Gaussian noise.
         """
         if self.gaussian:
@@ -306,7 +313,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def gap(self) -> float | None:
-        """How far a plan can be from the best one of its family; None if nothing is proved.
+        """How far a plan can be from the best one of its family, as a part, or None.
 
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
         all errors below this one's over 1 + gap (`cells.gaps.optimal_gap`).

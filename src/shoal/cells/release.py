@@ -50,12 +50,25 @@ if TYPE_CHECKING:
 class Release:
     """What was delivered: noisy numbers with their manifest.
 
+    Source: docs/theory/lattice.md.
+
     Attributes:
         plan: What was carried out.
         document: The manifest's bytes, as recorded in the ledger.
         entry: The ledger's entry; None for a simulation.
         from_ledger: Whether it had been recorded before: no value was read, nothing charged.
         inputs: The files of records and ledger, which no output may replace.
+
+    Guarantees: G-ACCOUNTING, G-COVERAGE.
+
+    Example:
+        >>> import pyarrow as pa, shoal
+        >>> table = pa.table({"who": list(range(400)), "at": [1, 2] * 200, "speed": [30.0] * 400})
+        >>> records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), cell="at")
+        >>> plan = shoal.plan(records.occupancy(), bounds=(0, 65), epsilon=5)
+        >>> release = plan.release(records, noise=shoal.Simulated(1))
+        >>> release.simulated, len(release.table())
+        (True, 2)
     """
 
     plan: PlanFacts
@@ -98,6 +111,9 @@ class Release:
         Args:
             confidence: Of the intervals; changing it costs nothing.
 
+        Returns:
+            One row a cell of the occupancy; a cell that is left out has nulls.
+
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
@@ -117,8 +133,11 @@ class Release:
 
         Args:
             confidence: Of the intervals, over the cells together.
-            within: Cells borrow within coarser ones only: names of key columns, or one public
-                label for each cell of the occupancy, such as its day or parent hexagon.
+            within: Cells borrow within coarser ones only: names of key columns, or one public label
+                for each cell of the occupancy, shape (cells,), such as its day or parent hexagon.
+
+        Returns:
+            One row a released cell and statistic.
 
         Raises:
             InputError: Fewer than three cells, unusable groups, or an unusable confidence.
@@ -126,11 +145,33 @@ class Release:
         return table.borrowed_table(self.numbers, confidence, within)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
-        """The table for pandas."""
+        """The table for pandas.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            One row a cell, as in `table`.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+            MissingPartError: pandas is not installed.
+        """
         return tables.to_pandas(self.table(confidence))
 
     def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """The table for Polars."""
+        """The table for Polars.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            One row a cell, as in `table`.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+            MissingPartError: Polars is not installed.
+        """
         return tables.to_polars(self.table(confidence))
 
     def write(

@@ -23,12 +23,22 @@ SCHEMA = "shoal.unbiased/1"
 class UnbiasedEstimate:
     """A private mean with its error bars; all of it public, in the value's unit.
 
+    Source: docs/theory/unbiased.md.
+
     Attributes:
         estimator: What drew it.
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry; None without a ledger.
         from_ledger: Whether it had been recorded before: no value was used, nothing charged.
         confidence: Of `interval`.
+
+    Guarantees: G-COVERAGE, G-UNBIASED.
+
+    Example:
+        >>> from shoal.unbiased import Moment, symmetric_mean
+        >>> found = symmetric_mean([4.0, 6.0] * 500, moment=Moment(8, 2), epsilon=1, delta="1e-6")
+        >>> found.mechanism, found.interval[0] < found.value < found.interval[1]
+        ('symmetric_mean', True)
     """
 
     estimator: Estimator
@@ -44,7 +54,7 @@ class UnbiasedEstimate:
 
     @property
     def value(self) -> float:
-        """The estimate."""
+        """The estimate, in the value's unit."""
         return float(self.manifest["result"]["value"])
 
     @property
@@ -61,17 +71,17 @@ class UnbiasedEstimate:
 
     @property
     def standard_error(self) -> float:
-        """Largest standard deviation of the estimate, sampling of users included."""
+        """Largest standard deviation of the estimate, in the value's unit, sampling included."""
         return self.estimator.standard_error
 
     @property
     def bias_bound(self) -> float:
-        """Most that its expectation is off."""
+        """Most that its expectation is off, in the value's unit."""
         return self.estimator.bias_bound
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the Laplace noise; 0 if there is none."""
+        """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
         return self.estimator.noise_scale
 
     @property

@@ -100,5 +100,9 @@ class UnbiasedFacts(Frozen):
         return self.estimator.noise_scale
 
     def to_document(self) -> documents.Document:
-        """The plan as a JSON object."""
+        """The plan as a JSON object.
+
+        Returns:
+            Of the schema of such plans.
+        """
         return plan_document.to_document(self.request, self.estimator, self.source)

@@ -53,6 +53,14 @@ def picture(
         InputError: Another subject or ending.
         DocumentError: There is a file already, or the place cannot be written.
         MissingPartError: Matplotlib is not installed.
+
+    Guarantees: G-OUTPUTS.
+
+    Example:
+        >>> import tempfile, shoal
+        >>> counts = shoal.Occupancy.from_counts(["a", "b"], [1, 1], [2, 5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     picture(counts, f"{folder}/counts.svg")
     """
     path = check_picture(path)
     if isinstance(subject, Occupancy):

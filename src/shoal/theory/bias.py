@@ -1,6 +1,8 @@
 """How far an estimator that leaves out or down-weights users is from the mean, over the width.
 
 Every value is exact: the largest difference over all data sets with the given counts.
+
+Source: docs/theory/grouping.md#linear-estimators-and-their-bias.
 """
 
 from __future__ import annotations

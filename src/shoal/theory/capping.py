@@ -2,6 +2,8 @@
 
 With a cap m every user keeps min(m_l, m) records, K(m) in all. Over the reals each function has
 kinks at the counts only (and the surrogate at their mean), where `shoal.cells.bounding.caps` looks.
+
+Source: docs/theory/grouping.md#caps.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ _LARGEST_LOG = 700.0
 class Moment:
     """A public bound on a central moment: E|X - mu|^order <= size^order.
 
+    Source: docs/theory/unbiased.md; paper 004, section 3.
+
     Attributes:
         order: The power, from 2 to 1000.
         size: In the value's unit; a standard deviation has order 2.

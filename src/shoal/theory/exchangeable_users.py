@@ -8,6 +8,8 @@ deviations, then errs by about
     E(c) = max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s).
 
 Everything scales with the unknown spread, so that the best cap c follows from the counts alone.
+
+Source: docs/theory/adaptive.md#the-cap.
 """
 
 from __future__ import annotations

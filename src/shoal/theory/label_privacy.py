@@ -2,6 +2,8 @@
 
 A unit keeps its outcome with probability k = 1 - lambda, else draws from a public distribution
 whose least probability is gamma: every outcome is then given with at least lambda gamma.
+
+Source: docs/theory/trials.md#what-it-costs.
 """
 
 from __future__ import annotations

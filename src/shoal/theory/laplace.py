@@ -1,4 +1,7 @@
-"""The discrete Laplace distribution with scale t steps: P[Z = z] proportional to exp(-|z|/t)."""
+"""The discrete Laplace distribution with scale t steps: P[Z = z] proportional to exp(-|z|/t).
+
+Source: docs/theory/lattice.md.
+"""
 
 from __future__ import annotations
 

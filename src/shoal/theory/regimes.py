@@ -39,13 +39,20 @@ _LEAST_BIAS = 1e-200
 class Regime:
     """Which estimator to take, and what each would err by.
 
+    Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
+
     Attributes:
         name: "clipped_mean", "clipped_plus_residual", "sampled_mean", or "none".
         sentence: What that means.
-        rmse: Certified root mean squared error of the best one (of the average of the releases),
-            in the value's unit.
-        errors: The same for all three, infinite where one is impossible.
+        rmse: Certified root mean squared error of the best one (of the average of the releases), in
+            the value's unit.
+        errors: The same for all three, in the value's unit, infinite where one is impossible.
         clip_bias: The bias bound that the clipped mean should use, in the value's unit.
+
+    Example:
+        >>> from shoal import bounds
+        >>> bounds.regime(10_000, 0.1, 0.01, 0.1, (4, 1.0), releases=10_000).name
+        'clipped_plus_residual'
     """
 
     name: str
@@ -78,14 +85,20 @@ def regime(
 
     Bias does not average out: with many releases the unbiased ones win.
 
+    Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
+
     Args:
         n: Users of each release.
         epsilon: Privacy loss of each release.
         delta: From 0 to below 1.
         bias: Most bias that is accepted, in the value's unit.
         moment: (order, size), or an object with these.
-        width: Length of the interval that holds the mean; without it, the size of the moment.
+        width: Length of the interval that holds the mean, in the value's unit; without it, the size
+            of the moment.
         releases: How many such releases will be averaged, from 1.
+
+    Returns:
+        The estimator with the least error, and the errors of all three.
 
     Raises:
         InputError: A number is outside its range.

@@ -1,4 +1,7 @@
-"""How far one user can move a statistic, relative to the width of the bounds."""
+"""How far one user can move a statistic, relative to the width of the bounds.
+
+Source: docs/theory/sensitivity.md; docs/theory/lattice.md.
+"""
 
 from __future__ import annotations
 

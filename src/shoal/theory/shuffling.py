@@ -23,9 +23,18 @@ _MOST_EPSILON = 30
 class Shuffled:
     """What blocks of users lose together after shuffling.
 
+    Source: docs/theory/trilemma.md#shuffling.
+
     Attributes:
         epsilon: Rounded upwards, at most what each block spends.
         delta: Rounded upwards.
+
+    Guarantees: G-SHUFFLED.
+
+    Example:
+        >>> from shoal import bounds
+        >>> bounds.shuffled(100_000, 1.0, 0, 1e-8).epsilon < 0.1
+        True
     """
 
     epsilon: float
@@ -63,6 +72,8 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
 
     Raises:
         InputError: A number is outside its range: `added` too small for so few blocks.
+
+    Guarantees: G-SHUFFLED.
 
     Example:
         >>> round(shuffled(100_000, 1.0, 0, 1e-8).epsilon, 4)
@@ -109,10 +120,20 @@ def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[
 class ShuffledBound:
     """The lower bound of the second proof.
 
+    Source: docs/theory/trilemma.md#shuffling; paper 004, Theorem 2.2.3.
+
     Attributes:
         rmse: Lower bound on the root mean squared error, in the value's unit.
         blocks: How many copies of the estimator the proof averages; 1 if shuffling gains nothing.
         whole: Privacy of the shuffled average.
+
+    Guarantees: G-TRILEMMA.
+
+    Example:
+        >>> from shoal import bounds
+        >>> found = bounds.shuffled_trilemma(1000, 0.1, 0, 1e-4, (2, 1.0))
+        >>> found.blocks > 1, found.whole.epsilon <= 0.1
+        (True, True)
     """
 
     rmse: float
@@ -143,10 +164,16 @@ def shuffled_trilemma(
         delta: From 0 to below 1.
         bias: Most bias, in the value's unit.
         moment: (order, size), or an object with these.
-        width: Length of the interval that holds the mean; without it, the size of the moment.
+        width: Length of the interval that holds the mean, in the value's unit; without it, the size
+            of the moment.
+
+    Returns:
+        The bound, in the value's unit, and how it was found.
 
     Raises:
         InputError: A number is outside its range.
+
+    Guarantees: G-TRILEMMA.
 
     Example:
         >>> found = shuffled_trilemma(1000, 0.1, 0, 1e-4, (2, 1.0))

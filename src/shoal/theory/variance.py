@@ -1,6 +1,8 @@
 """How far one user can move a variance, and how far dropping records can, over the squared width.
 
 Both are V(k, n): what changing, or leaving out, k of n values does to Var = sum (x - f)^2 / n.
+
+Source: docs/theory/variance.md.
 """
 
 from __future__ import annotations

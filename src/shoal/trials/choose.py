@@ -38,9 +38,10 @@ class Choice:
     Attributes:
         parameters: The mechanism's whole numbers.
         reason: Why these, in one sentence with the predicted figures.
-        standard_error: Of the effect, least and most over what may be expected; with several arms,
-            the root mean square over their effects.
-        uniform: The same for a uniform prior on all levels, infinite where it keeps no outcome.
+        standard_error: Of the effect, in the outcome's unit, least and most over what may be
+            expected; with several arms, the root mean square over their effects.
+        uniform: The same, in the outcome's unit, for a uniform prior on all levels; infinite where
+            it keeps no outcome.
         ratio: Largest ratio of the predicted variance to that of a uniform prior on all levels.
     """
 

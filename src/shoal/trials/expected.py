@@ -36,6 +36,8 @@ class Expected:
     It decides which parameters are chosen and which standard errors are predicted. It changes
     neither what is estimated nor what is lost: a wrong expectation costs precision only.
 
+    Source: docs/theory/trials.md#choice-of-parameters.
+
     Attributes:
         mean: Of all outcomes, in the outcome's unit.
         sd: Standard deviation of all outcomes, in the outcome's unit.
@@ -75,8 +77,14 @@ class Expected:
         """Outcomes on the upper of two levels with a probability, the rate.
 
         Args:
-            rate: Share of outcomes on the upper level, above 0 and below 1.
+            rate: Probability of the upper level, above 0 and below 1.
             between: Share of the variance rate (1 - rate) that is between clusters.
+
+        Returns:
+            The expectation.
+
+        Raises:
+            InputError: A rate or part outside its range.
         """
         share = checks.number(
             rate, "a mean without a standard deviation (sd, --sd), which is a rate,", above=0,
@@ -90,6 +98,12 @@ class Expected:
         Normal: means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within,
         each on the nearest level, the tails on the outer ones. Binary: a share 1 - rate of clusters
         at rate (1 - sqrt(b)), the others sqrt(b) above, which has variance b rate (1 - rate).
+
+        Args:
+            space: Levels of the outcome.
+
+        Returns:
+            Kinds of clusters, with how the outcomes of each lie on the levels.
 
         Raises:
             InputError: A mean outside the space, or a rate for more than two levels.
@@ -117,7 +131,11 @@ class Expected:
         return Kinds(share / share.sum(), shares / shares.sum(axis=1, keepdims=True))
 
     def to_document(self) -> dict[str, Any]:
-        """The expectation as a JSON object."""
+        """The expectation as a JSON object.
+
+        Returns:
+            Names and numbers.
+        """
         return {
             "mean": self.mean,
             "sd": self.sd,
@@ -143,8 +161,8 @@ class Kinds:
     """Kinds of clusters.
 
     Attributes:
-        share: Share of the units that are in clusters of each kind.
-        levels: Share of their outcomes on each level of the space, kinds x K.
+        share: Share of the units that are in clusters of each kind, shape (kinds,).
+        levels: Share of their outcomes on each level of the space, shape (kinds, K).
     """
 
     share: NDArray[np.float64]

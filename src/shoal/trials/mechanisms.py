@@ -91,8 +91,11 @@ class _UnitMechanism(Mechanism):
         """The parameters for groups of public sizes, and why; no outcome is read.
 
         Args:
-            sizes: Units, clusters x arms.
+            sizes: Units of each group, shape (clusters, arms), control first.
             space: Levels of the outcome.
+
+        Returns:
+            Whole numbers of the mechanism, with a sentence about why.
         """
         raise NotImplementedError
 
@@ -104,7 +107,11 @@ class _UnitMechanism(Mechanism):
         return _Prepared(self.name, space, self.pooled, choice, charge.delta, asked)
 
     def asked(self) -> dict[str, Any]:
-        """What was asked for besides epsilon and delta, as a JSON object."""
+        """What was asked for besides epsilon and delta, as a JSON object.
+
+        Returns:
+            Names and values.
+        """
         raise NotImplementedError
 
 
@@ -113,12 +120,12 @@ class _WithPrior(_UnitMechanism):
     """A prior made of a noisy histogram.
 
     Attributes:
-        epsilon: The loss of one outcome in all, without that of the clusters.
-        delta: The delta of (epsilon, delta)-DP.
         floor: gamma, the least share of a level in a prior; chosen unless given.
-        histogram_scale: sigma, the noise of a count; chosen unless given.
+        histogram_scale: sigma, the noise of a count, in units of the trial; chosen unless given.
         levels: Levels in use: `auto` takes as many as err least, `all`, or a number.
         expected: What is publicly known about outcomes, for the choice.
+        epsilon: The loss of one outcome in all, without that of the clusters.
+        delta: The delta of (epsilon, delta)-DP.
     """
 
     floor: float | None = None
@@ -170,6 +177,10 @@ class ClusterDP(_WithPrior):
     responses cost ln(1 + (1 - lambda - delta)/(lambda gamma)). Where a uniform prior errs less at
     the same loss, it is used, and the release says so.
 
+    Source: docs/theory/trials.md#what-it-costs; paper 003, Algorithm 2.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-CHOICE, G-TRIAL-COVERAGE.
+
     Example:
         >>> import numpy as np, shoal
         >>> from shoal.trials import ClusterDP, Space
@@ -187,7 +198,24 @@ class ClusterDP(_WithPrior):
 
 @dataclass(frozen=True)
 class ClusterFree(_WithPrior):
-    """The same with one noisy histogram for each arm, over all clusters."""
+    """Outcomes replaced by draws from one noisy histogram for each arm, over all clusters.
+
+    The loss is that of `ClusterDP`; with one cluster the two are the same. Where a uniform prior
+    has less variance at the same loss, it is used, and the release says so.
+
+    Source: docs/theory/trials.md#what-it-costs; paper 003, section 4; erratum 12.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-CHOICE, G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import ClusterFree, Space
+        >>> arm = np.arange(8000) % 2
+        >>> bought = np.random.default_rng(1).random(8000) < 0.2 + 0.1 * arm
+        >>> found = ClusterFree(epsilon=2).privatize(bought, arm, space=Space.binary())
+        >>> abs(found.estimate().value - 0.1) < 0.15
+        True
+    """
 
     name: ClassVar[str] = "cluster_free"
     pooled: ClassVar[bool] = True
@@ -197,11 +225,27 @@ class ClusterFree(_WithPrior):
 class UniformPrior(_UnitMechanism):
     """Outcomes replaced by uniform draws: local privacy, which needs no curator.
 
+    An outcome is kept with probability 1 - lambda, else replaced by one of K levels: epsilon is
+    ln(1 + (1 - lambda - delta) K/lambda).
+
+    Source: docs/theory/trials.md#the-uniform-prior.
+
     Attributes:
         epsilon: The loss of one outcome.
         delta: The delta of (epsilon, delta)-DP.
         levels: Levels in use: `auto` takes as many as err least, `all`, or a number.
         expected: What is publicly known about outcomes, for the choice of levels.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Space, UniformPrior
+        >>> arm = np.arange(8000) % 2
+        >>> bought = np.random.default_rng(1).random(8000) < 0.2 + 0.1 * arm
+        >>> found = UniformPrior(epsilon=2).privatize(bought, arm, space=Space.binary())
+        >>> abs(found.estimate().value - 0.1) < 0.15
+        True
     """
 
     levels: int | str = "auto"

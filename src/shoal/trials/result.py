@@ -41,11 +41,23 @@ T = TypeVar("T")
 class PrivateTrial:
     """Private outcomes of an experiment, as delivered; everything in it is public.
 
+    Source: docs/theory/trials.md#debiased-responses; docs/theory/inference.md.
+
     Attributes:
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry, or None.
         from_ledger: Whether it had been recorded before: no outcome was used, nothing charged.
         loaded: Whether it is from a manifest's file, which knows no ledger.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Space, UniformPrior
+        >>> bought, arm = np.tile([0, 1, 1, 1], 500), np.tile([0, 1], 1000)
+        >>> found = UniformPrior(epsilon=4).privatize(bought, arm, space=Space.binary())
+        >>> found.table().column_names, found.mechanism
+        (['cluster', 'arm', 'outcome', 'debiased'], 'uniform_prior')
     """
 
     document: bytes
@@ -56,6 +68,12 @@ class PrivateTrial:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a manifest written by `write_manifest`.
+
+        Args:
+            path: A file written by `write_manifest`.
+
+        Returns:
+            The trial; the same effects as before.
 
         Raises:
             DocumentError: Missing, or not a trial's manifest.
@@ -116,11 +134,17 @@ class PrivateTrial:
         Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome`, and
         `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on
         that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy share a level.
+
+        Returns:
+            One row a unit, or one a cluster or group.
         """
         return self._read(lambda _: self.released.table())
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas.
+
+        Returns:
+            One row a unit, or one a cluster or group.
 
         Raises:
             MissingPartError: pandas is not installed.
@@ -129,6 +153,9 @@ class PrivateTrial:
 
     def priors(self) -> pa.Table:
         """The public distributions that replaced outcomes were drawn from: one row a level.
+
+        Returns:
+            One row a level of each group.
 
         Raises:
             InputError: The mechanism releases no outcomes of units.
@@ -149,8 +176,13 @@ class PrivateTrial:
             arm: Needed where there are several besides the control.
             confidence: Of the intervals; changing it costs nothing.
 
+        Returns:
+            The effect, in the outcome's unit.
+
         Raises:
             InputError: No such arm, several arms and none named, or an unusable confidence.
+
+        Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
         """
         found = self.effects(confidence)
         if arm is None and len(found) == 1:
@@ -168,6 +200,12 @@ class PrivateTrial:
 
     def effects(self, confidence: float = CONFIDENCE) -> tuple[Effect, ...]:
         """The effects of all arms against the control.
+
+        Args:
+            confidence: Of each interval on its own.
+
+        Returns:
+            One effect for each arm besides the control.
 
         Raises:
             InputError: An unusable confidence.

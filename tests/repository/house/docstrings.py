@@ -7,6 +7,7 @@ its methods and properties without an underscore, inherited ones of shoal includ
 - **docstring**: at least one sentence. For a property that is enough, but for shapes and units;
 - **args**: an entry in `Args` for every parameter; for a class, in `Args` or `Attributes`, and an
   entry in the docstring of a base class counts;
+- what a method overrides may say what it does not repeat: a base class's method of that name;
 - **returns**: a section `Returns`, if something is returned;
 - **raises**: every error of shoal that the body itself raises, by its name in `Raises`;
 - **shape**: the word "shape" where an array comes in or goes out, "row" where a table does;
@@ -15,6 +16,8 @@ its methods and properties without an underscore, inherited ones of shoal includ
 - **source**: for what `EXACT` lists, a paper, an erratum or a page of docs/theory, followed by
   `tests.repository.citations`;
 - **example**: for exported functions and classes, one that runs (`>>>`).
+
+Besides, every function of `shoal.theory` cites a source: `unsourced` lists those that do not.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ from typing import TYPE_CHECKING, Any
 from tests.repository.citations import PAGE, PAPER, errata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 PUBLIC = ("shoal", "shoal.bounds", "shoal.mean", "shoal.trials", "shoal.unbiased")
 # Where formulas are: the other packages read, write, check and draw pictures.
@@ -42,9 +46,7 @@ KINDS = (
     "unit", "share", "probability", "part", "loss", "ratio", "factor", "epsilon", "delta", "times",
     "order", "confidence", "power", "degrees", "variance", "whole number",
 )  # fmt: skip
-_SECTION = re.compile(
-    r"^(Args|Attributes|Returns|Raises|Yields):\n((?:[ ]+.*\n|\n)*)", re.MULTILINE
-)
+_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):\n((?:[ ]+.*\n|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^    ([*\w]+)(?: \([^)]*\))?:((?:.*\n)(?:     +.*\n|\n)*)", re.MULTILINE)
 _FLOATS = re.compile(r"\bfloat|\bArrayLike")
 _ARRAYS = re.compile(r"\bNDArray|\bArrayLike")
@@ -73,7 +75,7 @@ class Docstring:
     @cached_property
     def sections(self) -> dict[str, str]:
         """Text of each section."""
-        return {name: body for name, body in _SECTION.findall(f"{self.text}\n")}
+        return dict(_SECTION.findall(f"{self.text}\n"))
 
     def entries(self, *sections: str) -> dict[str, str]:
         """Text of each entry of some sections, by name."""
@@ -87,6 +89,19 @@ def gaps() -> list[Gap]:
     for value, exported in public():
         found |= set(_class(value, exported) if inspect.isclass(value) else _function(value))
     return sorted(found)
+
+
+def unsourced(source: Path) -> list[str]:
+    """Public functions of a folder of closed forms that cite nothing, nor does their module."""
+    found = []
+    for path in sorted(source.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                text = f"{ast.get_docstring(tree)}\n{ast.get_docstring(node)}"
+                if not _cites(text):
+                    found.append(f"{path.name}: {node.name}")
+    return found
 
 
 def public() -> Iterator[tuple[Any, bool]]:
@@ -111,11 +126,11 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
     """Public methods and properties, each as its class of ours defines it last."""
     seen: set[str] = set()
     for base in kind.__mro__:
-        for name, value in vars(base).items():
+        for name in vars(base):
             if name.startswith("_") or name in seen or not base.__module__.startswith("shoal"):
                 continue
             seen.add(name)
-            plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+            plain = _raw(base, name)
             if isinstance(plain, FunctionType | property | cached_property):
                 yield name, plain
 
@@ -123,7 +138,8 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 def _plain(value: Any) -> FunctionType:  # noqa: ANN401
     """The function behind a property."""
     found = getattr(value, "fget", None) or getattr(value, "func", None) or value
-    return inspect.unwrap(found)
+    plain: FunctionType = inspect.unwrap(found)
+    return plain
 
 
 def _returned(value: Any) -> Iterator[type]:  # noqa: ANN401
@@ -156,17 +172,32 @@ def _class(kind: type, exported: bool) -> Iterator[Gap]:  # noqa: FBT001
     for base in reversed(kind.__mro__):
         known |= Docstring(inspect.cleandoc(base.__doc__ or "")).entries("Args", "Attributes")
     own = [each for each in kind.__mro__ if each.__module__.startswith("shoal")]
-    if any("__init__" in vars(each) for each in own) and not issubclass(kind, Exception):
+    made = any("__init__" in vars(each) for each in own) and not getattr(
+        kind, "_is_protocol", False
+    )
+    if made and not issubclass(kind, Exception):
         annotated = {k: v for each in reversed(own) for k, v in _annotations(each).items()}
         for parameter in list(inspect.signature(kind).parameters):
             yield from _entry(name, parameter, annotated.get(parameter, ""), known)
-    makers = [vars(kind).get(each) for each in ("__init__", "__post_init__")]
+    makers = [vars(kind).get(each) for each in ("__init__", "__post_init__") if made]
     yield from (gap for each in makers if each for gap in _raises(name, each, doc))
     yield from _formula(name, kind.__module__, doc) if exported else ()
     if exported and ">>>" not in doc.text:
         yield Gap(name, "example")
-    for _, member in _members(kind):
-        yield from _property(member) if not inspect.isfunction(member) else _method(member)
+    for member_name, member in _members(kind):
+        if inspect.isfunction(member):
+            over = [
+                found for base in own if isinstance(found := _raw(base, member_name), FunctionType)
+            ]
+            yield from _method(member, over)
+        else:
+            yield from _property(member)
+
+
+def _raw(kind: type, name: str) -> Any:  # noqa: ANN401
+    """What a class itself defines, a class or static method as its function."""
+    value = vars(kind).get(name)
+    return value.__func__ if isinstance(value, classmethod | staticmethod) else value
 
 
 def _annotations(kind: type) -> dict[str, str]:
@@ -190,18 +221,19 @@ def _named(function: FunctionType) -> tuple[str, Docstring]:
     return name, Docstring(inspect.cleandoc(function.__doc__ or ""))
 
 
-def _method(member: FunctionType) -> Iterator[Gap]:
+def _method(member: FunctionType, over: Sequence[FunctionType] = ()) -> Iterator[Gap]:
     function = inspect.unwrap(member)
     name, doc = _named(function)
     if not doc.text:
         yield Gap(name, "docstring")
-    known = doc.entries("Args")
+    all_docs = [_named(inspect.unwrap(each))[1] for each in (*reversed(over), member)]
+    known = {key: text for each in all_docs for key, text in each.entries("Args").items()}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in {"self", "cls"}:
             yield from _entry(name, parameter.name, str(parameter.annotation), known)
     returned = str(function.__annotations__.get("return", None))
     if returned != "None":
-        text = doc.sections.get("Returns", "") + doc.sections.get("Yields", "")
+        text = "".join(each.sections.get("Returns", "") for each in all_docs)
         yield from _entry(name, "returns", returned, {"returns": text} if text else {})
     yield from _raises(name, function, doc)
 
@@ -226,7 +258,7 @@ def _entry(name: str, about: str, annotation: str, known: dict[str, str]) -> Ite
         yield Gap(name, f"shape: {about}")
     if re.search(r"\bTable\b", annotation) and "row" not in text:
         yield Gap(name, f"shape: {about}")
-    if _FLOATS.search(annotation) and not any(kind in f"{about} {text}" for kind in KINDS):
+    if _FLOATS.search(annotation) and not any(kind in f"{about} {text}".lower() for kind in KINDS):
         yield Gap(name, f"unit: {about}")
 
 
@@ -247,5 +279,9 @@ def _raises(name: str, function: FunctionType, doc: Docstring) -> Iterator[Gap]:
 def _formula(name: str, module: str, doc: Docstring) -> Iterator[Gap]:
     if not module.startswith(EXACT):
         return
-    if not (PAPER.search(doc.text) or PAGE.search(doc.text) or errata(doc.text)):
+    if not _cites(doc.text):
         yield Gap(name, "source")
+
+
+def _cites(text: str) -> bool:
+    return bool(PAPER.search(text) or PAGE.search(text) or errata(text))

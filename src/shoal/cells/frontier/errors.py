@@ -30,9 +30,9 @@ class Figures:
     """Errors of all cells in a few numbers, over the range of the statistic.
 
     Attributes:
-        worst: Of the worst cell.
-        median: Of the median cell.
-        geometric_mean: Of all cells.
+        worst: Of the worst cell, as a part of the range.
+        median: Of the median cell, as a part of the range.
+        geometric_mean: Of all cells, as a part of the range.
         below_quarter: How many cells are below 1/4.
         better_than_guessing: How many cells are below 1/2.
     """
@@ -76,7 +76,7 @@ class Point(Generic[P]):
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """Worst-case error of each cell over the range: the largest of its statistics.
+        """Worst-case error of each cell, shape (cells,), as a part of the range: the largest one.
 
         Where a private range is selected there is no certificate, and it is 1: the whole range.
         """
@@ -84,7 +84,7 @@ class Point(Generic[P]):
 
     @cached_property
     def noise(self) -> NDArray[np.float64] | None:
-        """Mean noise of each cell over the range selected in private; None if none is."""
+        """Mean noise, shape (cells,), as a part of a range selected in private; else None."""
         return None if self.plan.certified else self.plan.relative_error
 
     @cached_property

@@ -58,6 +58,16 @@ class Points(Generic[P]):
         return tuple(JointBound(epsilon, found[epsilon]) for epsilon in sorted(found))
 
     def of(self, method: str) -> tuple[Point[P], ...]:
-        """The points of one method, losses rising."""
+        """The points of one method, losses rising.
+
+        Args:
+            method: Its name, with its settings, as in `methods`.
+
+        Returns:
+            None, one or several points.
+
+        Raises:
+            InputError: The method is no text.
+        """
         wanted = checks.text(method, "method")
         return tuple(each for each in self.points if each.method == wanted)

@@ -36,6 +36,8 @@ class Distribution(Protocol):
 class Normal:
     """Normal values; users differ by a part of the variance, and so may cells.
 
+    Source: docs/theory/adaptive.md#the-cap, where users are exchangeable in the same way.
+
     Args:
         mean: Mean of all values, in the value's unit.
         deviation: Standard deviation of one record of a cell, in the value's unit.

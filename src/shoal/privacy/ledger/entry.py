@@ -96,7 +96,11 @@ class Link:
         return self.hash == self.expected_hash()
 
     def expected_hash(self) -> str:
-        """SHA-256 over everything but the hash itself."""
+        """SHA-256 over everything but the hash itself.
+
+        Returns:
+            In hexadecimal.
+        """
         return _digest(
             previous=self.previous,
             number=self.number,
