@@ -130,6 +130,19 @@ def test_every_part_is_looked_for(text: str, gap: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("ours")
+def test_order_and_dialect_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors before results; a word of our own, unless it is code."""
+    text = whole.__doc__ or ""
+    monkeypatch.setattr(whole, "__doc__", text.replace("Something", "It errs, `law`"))
+    assert _found(whole) == {"whole word: errs"}
+    moved = text.replace("    Returns:\n        One row a number.\n\n", "")
+    example = "    Example:"
+    moved = moved.replace(example, f"    Returns:\n        One row a number.\n\n{example}")
+    monkeypatch.setattr(whole, "__doc__", moved)
+    assert _found(whole) == {"whole order"}
+
+
+@pytest.mark.usefixtures("ours")
 def test_what_a_class_leaves_out_is_seen() -> None:
     """Its arguments, and its members: a property needs a unit only."""
     assert _found(Kind) == {

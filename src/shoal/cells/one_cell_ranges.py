@@ -28,8 +28,8 @@ def levy(
 ) -> Estimate:
     """Means of arrays clipped to mu -+ 1.5 tau around a private middle mu, averaged, plus noise.
 
-    tau = U sqrt(ln(2K/gamma)/(2 m_UB)), with K arrays of length m_UB, supposes independent records.
-    Half of epsilon selects mu by permute-and-flip.
+    tau = U sqrt(ln(2K/gamma)/(2 m_UB)), with K arrays of length m_UB, is Hoeffding's bound for
+    independent records. Half of epsilon selects mu by permute-and-flip.
 
     Source: docs/theory/selection.md#scores; paper 002, III-D; errata 8 and 9.
 

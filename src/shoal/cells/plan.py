@@ -238,7 +238,10 @@ def plan(
 ) -> Plan:
     """Choose the noise of every cell for a total privacy loss, before any value is read.
 
-    Source: docs/theory/index.md; docs/how-a-plan-is-made.md.
+    The total privacy loss is epsilon = max_l sum_i D_il/b_i: user l moves number i by at most D_il,
+    and the noise of that number has the scale b_i.
+
+    Source: docs/theory/accounting.md; docs/theory/balanced.md; docs/theory/optimal.md.
 
     Args:
         occupancy: The public counts.
@@ -259,7 +262,7 @@ def plan(
         weights: Importance of cells by label, for balanced losses.
         settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a number
             here has no unit.
-        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where that errs less.
+        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where its error is less.
         tick_bits: Values are rounded to the width over 2^tick_bits.
         source: Public description of the records as `records.describe()` gives it, kept in plan and
             manifest.
@@ -268,7 +271,7 @@ def plan(
         A plan whose `epsilon` never exceeds the one asked for.
 
     Raises:
-        InputError: A wish is not usable or no cell is left.
+        InputError: An argument is not usable or no cell is left.
 
     Guarantees: G-BUDGET, G-ERROR, G-PURE.
 

@@ -101,12 +101,12 @@ class PlanFacts(Frozen):
 
     @property
     def width(self) -> float:
-        """U, in the value's unit."""
+        """The width U of the bounds, in the value's unit."""
         return float(self.bounds.width)
 
     @property
     def method(self) -> str:
-        """How the noise is shared among the cells, or the mean mechanism."""
+        """Name of the noise allocation, or of the mean mechanism."""
         return self.request.method
 
     @cached_property
@@ -116,31 +116,31 @@ class PlanFacts(Frozen):
 
     @cached_property
     def mechanism(self) -> MeanMechanism:
-        """What releases the numbers."""
+        """The mechanism that bounds users and releases the numbers."""
         return mechanism_of(self.request, self.lattice)
 
     @cached_property
     def design(self) -> Design:
-        """What every user contributes to every released cell."""
+        """The contribution of every user to every released cell."""
         if self.built is not None:
             return self.built.design
         return self.mechanism.design(self.occupancy, self.released, self.parameters)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What is released of every cell."""
+        """The statistics that are released of every cell."""
         return self.request.statistics
 
     @cached_property
     def bundle(self) -> Bundle:
-        """The numbers: every statistic of every released cell."""
+        """The numbers to release: every statistic of every released cell."""
         if self.built is not None:
             return self.built
         return Bundle(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
 
     @cached_property
     def losses(self) -> Losses:
-        """What every selection and every number costs every user."""
+        """The privacy losses of every user, by selection and by number."""
         return Losses(
             self.mechanism, self.bundle, self.selection_scale, self.lattice_bits, self.exact_delta
         )
@@ -156,7 +156,7 @@ class PlanFacts(Frozen):
 
     @property
     def exact_delta(self) -> Fraction:
-        """Of (epsilon, delta)-DP: 0 with Laplace noise, what was granted with Gaussian."""
+        """The exact delta of (epsilon, delta)-DP: 0 with Laplace noise."""
         return self.request.delta if self.gaussian else Fraction(0)
 
     @property
@@ -166,7 +166,7 @@ class PlanFacts(Frozen):
 
     @property
     def delta(self) -> float:
-        """0 with Laplace noise, the delta that was granted with Gaussian."""
+        """The delta of (epsilon, delta)-DP: 0 with Laplace noise, that asked for if Gaussian."""
         return round_up(self.exact_delta)
 
     @cached_property
@@ -201,7 +201,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def extent(self) -> NDArray[np.float64]:
-        """Range of each number's statistic, shape (numbers,): U, U^2/4 of a variance, 1."""
+        """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
         each = [float(one.extent(self.bounds)[1]) for one in self.statistics]
         return np.repeat(each, len(self.released))
 

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What was delivered: noisy numbers with their manifest.
+    """A release: noisy numbers with their errors, and the manifest.
 
     Source: docs/theory/lattice.md.
 
     Attributes:
-        plan: What was carried out.
+        plan: The plan that was carried out.
         document: The manifest's bytes, as recorded in the ledger.
         entry: The ledger's entry; None for a simulation.
         from_ledger: Whether it had been recorded before: no value was read, nothing charged.

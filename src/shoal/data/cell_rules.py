@@ -128,17 +128,17 @@ class Timeslot(CellRule):
 
     @property
     def name(self) -> str:
-        """Column and width."""
+        """Name of the key column: column and width."""
         return f"{self.column}_{self.width}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The time column."""
+        """Columns that the rule reads: the times."""
         return (self.column,)
 
     @property
     def seconds(self) -> int:
-        """Length of a slot.
+        """Length of a slot, in seconds.
 
         Raises:
             InputError: The width is not of this form.
@@ -182,12 +182,12 @@ class HourOfDay(CellRule):
 
     @property
     def name(self) -> str:
-        """Column and what it becomes."""
+        """Name of the key column: the column's, with `_hour`."""
         return f"{self.column}_hour"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The time column."""
+        """Columns that the rule reads: the times."""
         return (self.column,)
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
@@ -224,12 +224,12 @@ class Hexagon(CellRule):
 
     @property
     def name(self) -> str:
-        """With the resolution."""
+        """Name of the key column: `hexagon_` and the resolution."""
         return f"hexagon_{self.resolution}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Latitude and longitude in degrees."""
+        """Columns that the rule reads: latitude and longitude, in degrees."""
         return self.lat, self.lon
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
@@ -270,7 +270,7 @@ class Hexagon(CellRule):
 
 
 def timeslot(column: str, width: str) -> Timeslot:
-    """Cells by time: slots of a fixed width, aligned to 1970-01-01 UTC.
+    """A cell rule by time: slots of a fixed width, aligned to 1970-01-01 UTC.
 
     Args:
         column: Times with or without a zone (then UTC), or dates.
@@ -292,7 +292,7 @@ def timeslot(column: str, width: str) -> Timeslot:
 
 
 def hour_of_day(column: str) -> HourOfDay:
-    """Cells by hour of the day, 0 to 23, UTC.
+    """A cell rule by hour of the day, 0 to 23, UTC.
 
     Args:
         column: Times with or without a zone (then UTC), or dates.
@@ -308,7 +308,7 @@ def hour_of_day(column: str) -> HourOfDay:
 
 
 def hexagon(lat: str, lon: str, resolution: int) -> Hexagon:
-    """Cells by place: H3 hexagons.
+    """A cell rule by place: H3 hexagons of one resolution.
 
     Args:
         lat: Column of latitudes in degrees.

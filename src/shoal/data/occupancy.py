@@ -36,12 +36,12 @@ class Summary:
 
     Attributes:
         users: L, how many users there are.
-        cells: G, how many cells.
-        records: How many records.
+        cells: G, how many cells there are.
+        records: How many records there are.
         memberships: Pairs of a user and a cell with a record.
         cells_per_user: G_1, the most cells of one user.
         count_quantiles: Of the records of a membership: minimum, quartiles, maximum.
-        users_per_cell: The same of the users of a cell.
+        users_per_cell: Of the users of a cell: minimum, quartiles, maximum.
     """
 
     users: int
@@ -160,17 +160,17 @@ class Occupancy(Frozen):
 
     @property
     def n_users(self) -> int:
-        """L, the number of users with at least one record."""
+        """The number L of users with at least one record."""
         return int(self.user[-1]) + 1
 
     @property
     def n_cells(self) -> int:
-        """G, the number of cells with at least one record."""
+        """The number G of cells with at least one record."""
         return int(self.cells.num_rows)
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
-        """n_g: records of each cell, shape (cells,)."""
+        """The records n_g of each cell, shape (cells,)."""
         return _add_up(self.cell, self.count, self.n_cells)
 
     @cached_property
@@ -180,7 +180,7 @@ class Occupancy(Frozen):
 
     @cached_property
     def cells_per_user(self) -> NDArray[np.int64]:
-        """G_l: cells of each user, shape (users,)."""
+        """The cells G_l of each user, shape (users,)."""
         return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
 
     @cached_property

@@ -77,7 +77,7 @@ class Space:
 
     @classmethod
     def binary(cls) -> Space:
-        """0 and 1; also for booleans.
+        """The levels 0 and 1, also for booleans.
 
         Returns:
             The space of these two levels.
@@ -145,12 +145,12 @@ class Space:
 
     @property
     def size(self) -> int:
-        """K."""
+        """The number K of levels."""
         return len(self.levels)
 
     @property
     def width(self) -> float:
-        """From the lowest level to the highest, in the outcome's unit."""
+        """The distance from the lowest level to the highest, in the outcome's unit."""
         return self.levels[-1] - self.levels[0]
 
     @property

@@ -54,7 +54,7 @@ class Bounds:
 
     @classmethod
     def of(cls, bounds: Bounds | tuple[float, float]) -> Bounds:
-        """Bounds from a pair, or bounds as they are.
+        """Check a pair of bounds; return bounds as they are.
 
         Args:
             bounds: Bounds, or a pair of numbers, in the value's unit.
@@ -72,7 +72,7 @@ class Bounds:
 
     @property
     def width(self) -> Fraction:
-        """U = hi - lo, exactly."""
+        """The width U = hi - lo, exactly, in the value's unit."""
         return Fraction(self.hi) - Fraction(self.lo)
 
 

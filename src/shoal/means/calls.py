@@ -65,12 +65,11 @@ def clipped_mean(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> UnbiasedEstimate:
-    """Mean of values clipped a margin beyond an interval, plus Laplace noise: (epsilon, 0).
+    """Mean of values clipped to a margin beyond an interval, plus Laplace noise: (epsilon, 0)-DP.
 
-    The margin is the least whose bias bound E(X - mu - t)+ keeps the budget (paper 004, 3.0.1, with
-    sharp constants: `shoal.theory.clipping`).
+    The margin t is the least whose bias bound E(X - mu - t)+ keeps the budget.
 
-    Source: docs/theory/unbiased.md#clipping.
+    Source: docs/theory/unbiased.md#clipping; paper 004, 3.0.1, with sharp constants.
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
@@ -116,8 +115,8 @@ def sampled_mean(
 ) -> UnbiasedEstimate:
     """Mean of users sampled with probability delta, each weighted 1/delta: (0, delta).
 
-    Exactly unbiased whatever the interval, whose middle values are counted from (paper 004, 3.0.2).
-    It "names and shames": who is sampled is published.
+    The mean is exactly unbiased whatever the interval, whose middle values are counted from (paper
+    004, 3.0.2). It "names and shames": who is sampled is published.
 
     Source: docs/theory/unbiased.md#sampling-and-residuals.
 
@@ -166,9 +165,9 @@ def clipped_plus_residual(
 ) -> UnbiasedEstimate:
     """Clipped mean with noise plus the sampled mean of what was cut off: (epsilon, delta).
 
-    Exactly unbiased for every distribution whose mean exists (paper 004, 3.0.3), with the margin of
-    the least certificate. Users beyond the margin are published with probability delta, others
-    never. Other arguments and errors as in `clipped_mean`.
+    The mean is exactly unbiased for every distribution whose mean exists (paper 004, 3.0.3), with
+    the margin of the least certificate. Users beyond the margin are published with probability
+    delta, others never.
 
     Source: docs/theory/unbiased.md#sampling-and-residuals.
 
@@ -225,8 +224,8 @@ def symmetric_mean(
 ) -> UnbiasedEstimate:
     """A private guess of the centre, then a mean clipped around it: (epsilon, delta).
 
-    Exactly unbiased for every symmetric distribution, without an interval (paper 004, section 4,
-    Algorithm 2). Other arguments and errors as in `clipped_mean`.
+    The mean is exactly unbiased for every symmetric distribution, without an interval (paper 004,
+    section 4, Algorithm 2).
 
     Source: docs/theory/unbiased.md#the-symmetric-mean.
 
@@ -236,7 +235,7 @@ def symmetric_mean(
         moment: Public bound on a central moment; of order above 2 for a small error.
         epsilon: Largest epsilon.
         delta: Largest delta.
-        reuse: All users in both steps, or a split; what errs less unless said.
+        reuse: All users in both steps, or a split; by default the one with the smaller error.
         farthest: The certificate holds for means of at most this absolute value, in the value's
             unit.
         **options: See `Options`.

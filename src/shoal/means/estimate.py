@@ -26,7 +26,7 @@ class UnbiasedEstimate:
     Source: docs/theory/unbiased.md.
 
     Attributes:
-        estimator: What drew it.
+        estimator: The estimator that drew it.
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry; None without a ledger.
         from_ledger: Whether it had been recorded before: no value was used, nothing charged.
@@ -59,7 +59,7 @@ class UnbiasedEstimate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Covers the mean of the users' distribution with `confidence`, by Chebyshev."""
+        """Covers the mean of the users' distribution with `confidence`, by Chebyshev's bound."""
         half = self.estimator.half_interval(self.confidence)
         return self.value - half, self.value + half
 
@@ -76,7 +76,7 @@ class UnbiasedEstimate:
 
     @property
     def bias_bound(self) -> float:
-        """Most that its expectation is off, in the value's unit."""
+        """The largest bias of the estimate, in the value's unit."""
         return self.estimator.bias_bound
 
     @property
@@ -91,12 +91,12 @@ class UnbiasedEstimate:
 
     @property
     def delta(self) -> float:
-        """Probability with which the loss may be larger, rounded upwards."""
+        """The delta of (epsilon, delta)-DP, rounded upwards."""
         return round_up(self.estimator.loss.delta)
 
     @property
     def n(self) -> int:
-        """Users."""
+        """The number of users."""
         return self.estimator.weights.users
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class UnbiasedPlan(UnbiasedFacts):
-    """One unbiased mean that can be carried out; see `UnbiasedFacts` for its facts.
+    """A plan of one unbiased mean that can be carried out; see `UnbiasedFacts` for its facts.
 
     Source: docs/theory/unbiased.md.
 
@@ -61,7 +61,7 @@ class UnbiasedPlan(UnbiasedFacts):
         """Read the values once, draw, record result and charge, deliver.
 
         With a ledger, the same plan and name again delivers the recorded bytes at no cost.
-        Without one, losses of several releases add up and nobody keeps the books.
+        Without one, the losses of several releases add up and are not recorded.
 
         Args:
             values: One number a record, shape (n,), in the value's unit. Private.
@@ -210,7 +210,7 @@ def plan(
         The plan with the least certified error.
 
     Raises:
-        InputError: A wish that is not usable; a method that cannot be unbiased at delta 0.
+        InputError: An argument that is not usable; a method that cannot be unbiased at delta 0.
 
     Guarantees: G-BUDGET, G-ERROR.
 

@@ -34,12 +34,12 @@ _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Every estimator side by side. Make one with `recommend`.
+    """The certificates of all four estimators, side by side. Make one with `recommend`.
 
     Source: docs/theory/trilemma.md#which-estimator.
 
     Attributes:
-        users: How many, in each release.
+        users: The number of users of each release.
         budget: Largest loss of one release.
         moments: Public bounds on central moments.
         releases: How many are averaged.
@@ -73,7 +73,7 @@ class Recommendation:
 
     @property
     def reason(self) -> str:
-        """Why, in one sentence."""
+        """The reason for the recommendation, in one sentence."""
         best, other = self.recommended, self.otherwise
         if best is None:
             return "No estimator can be had: allow some bias with an interval, or some delta."
@@ -105,7 +105,7 @@ class Recommendation:
         return pa.Table.from_pylist([option.to_document() for option in self.options])
 
     def to_document(self) -> documents.Document:
-        """All of it as a JSON object.
+        """The recommendation as a JSON object.
 
         Returns:
             Names and numbers.

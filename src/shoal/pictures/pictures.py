@@ -41,7 +41,7 @@ def picture(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Draw what is public: who contributes how much, what a plan errs by, how methods compare.
+    """Draw public facts: contribution counts, errors of a plan, methods compared, or a trial.
 
     Args:
         subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's

@@ -162,7 +162,7 @@ class Simulated:
 
     @property
     def simulated(self) -> bool:
-        """Always."""
+        """Whether the randomness is repeatable, hence no protection: always true here."""
         return True
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
@@ -197,7 +197,7 @@ class Simulated:
         return _added(steps, _gaussian(rng, 2.0**lattice_bits, len(steps)))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """The highest of the scores with exponential noise on each.
+        """The position of the highest score, each with exponential noise.
 
         Args:
             scores: One whole number a candidate, shape (candidates,).
@@ -211,7 +211,7 @@ class Simulated:
         return int((scores + rng.exponential(scale, len(scores))).argmax())
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """Words of NumPy's generator.
+        """Words of fair bits, from NumPy's generator.
 
         Args:
             size: How many words.

@@ -37,7 +37,7 @@ _LEAST_BIAS = 1e-200
 
 @dataclass(frozen=True)
 class Regime:
-    """Which estimator to take, and what each would err by.
+    """The estimator with the least certified error, and the errors of all three.
 
     Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
 
@@ -72,7 +72,7 @@ def regime(
     width: float | None = None,
     releases: int = 1,
 ) -> Regime:
-    """Which estimator errs least: a clipped mean, clipping plus sampling, or sampling alone.
+    """The estimator with the least certified error: clipping, clipping and sampling, or sampling.
 
     Mean squared errors, for size 1, width W and R releases on other users each, averaged:
 

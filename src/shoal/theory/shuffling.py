@@ -21,13 +21,13 @@ _MOST_EPSILON = 30
 
 @dataclass(frozen=True)
 class Shuffled:
-    """What blocks of users lose together after shuffling.
+    """The privacy loss of blocks of users together, after shuffling.
 
     Source: docs/theory/trilemma.md#shuffling.
 
     Attributes:
-        epsilon: Rounded upwards, at most what each block spends.
-        delta: Rounded upwards.
+        epsilon: At most that of each block, rounded upwards.
+        delta: The probability bound, rounded upwards.
 
     Guarantees: G-SHUFFLED.
 
@@ -118,7 +118,7 @@ def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[
 
 @dataclass(frozen=True)
 class ShuffledBound:
-    """The lower bound of the second proof.
+    """A lower bound on the root mean squared error, proved by shuffling.
 
     Source: docs/theory/trilemma.md#shuffling; paper 004, Theorem 2.2.3.
 
@@ -150,7 +150,7 @@ def shuffled_trilemma(
     *,
     width: float | None = None,
 ) -> ShuffledBound:
-    """The trilemma by shuffling, with explicit constants: weaker than `trilemma`, another proof.
+    """A lower bound on the RMSE by shuffling: weaker than `trilemma`, by another proof.
 
     The average of m copies on m n users has a squared error of at most
     RMSE^2/m + (1 - 1/m) bias^2, and is (epsilon_1, delta')-private after shuffling, which changes

@@ -27,7 +27,7 @@ _MOST_EPSILON = 700
 
 @dataclass(frozen=True)
 class Term:
-    """One lower bound.
+    """One lower bound on the root mean squared error, with its theorem and its conditions.
 
     Source: docs/theory/trilemma.md; paper 004, section 2.
 
@@ -168,7 +168,7 @@ def trilemma(
 
 
 def distance_to_bound(rmse: float, bound: Trilemma) -> float:
-    """How many times the lower bound a certified RMSE is; below 1 only for smaller classes.
+    """The ratio of a certified RMSE to a lower bound; below 1 only for smaller classes.
 
     Source: docs/theory/trilemma.md.
 

@@ -120,7 +120,7 @@ class NoisyHorvitzThompson(Mechanism):
             )
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
-        """All public numbers, from public facts alone."""
+        """Fix all public numbers of the mechanism; no outcome is read."""
         epsilon = charge_of(self.epsilon).epsilon
         share = None if self.spread_share is None else amount(self.spread_share, "spread_share")
         made = horvitz_thompson.NoisyHorvitzThompson.plan(
@@ -163,7 +163,7 @@ class NoisyHistogram(Mechanism):
         charge_of(self.epsilon)
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
-        """All public numbers, from public facts alone."""
+        """Fix all public numbers of the mechanism; no outcome is read."""
         epsilon = charge_of(self.epsilon).epsilon
         made = histogram.NoisyHistogram.plan(assignment.sizes, space.levels, epsilon)
         asked = {"epsilon": str(epsilon), "delta": "0"}

@@ -107,7 +107,7 @@ class Mechanism:
     """What can be prepared from public facts, and privatizes outcomes."""
 
     def prepare(self, assignment: Assignment, space: Space) -> Prepared:
-        """All public numbers, from public facts alone; no outcome is read.
+        """Fix all public numbers of the mechanism; no outcome is read.
 
         Args:
             assignment: Public clusters and arms.
@@ -130,7 +130,7 @@ class Mechanism:
         space: Space,
         **options: Unpack[Options],
     ) -> PrivateTrial:
-        """Draw once from private outcomes; with a ledger the same question is free again.
+        """Draw once from private outcomes; with a ledger the same request is free again.
 
         Args:
             outcomes: One outcome for each unit, shape (units,), moved to the levels of the space.

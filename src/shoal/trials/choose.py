@@ -33,7 +33,7 @@ _MOST = 2.0**48
 
 @dataclass(frozen=True)
 class Choice:
-    """Parameters, and what they are expected to give.
+    """The parameters of a mechanism, with the standard errors that they are expected to give.
 
     Attributes:
         parameters: The mechanism's whole numbers.
@@ -84,6 +84,8 @@ def choose(
     K/(g E) mean (y - Y)^2 + (K/(g E))^2 Var(q), with Y from q: not less than g/g of the first and
     g/g^2 of the second for the uniform one, g = 1. Only a delta near 1/10 and above changes that.
 
+    Source: docs/theory/trials.md#choice-of-parameters.
+
     Args:
         sizes: Units of each group, clusters x arms, control first.
         space: Levels of the outcome.
@@ -102,9 +104,6 @@ def choose(
     Raises:
         InputError: Sizes, levels, floor or noise outside their ranges, or an epsilon at which no
             outcome is kept.
-
-    Source:
-        docs/theory/trials.md#choice-of-parameters.
 
     Example:
         >>> from fractions import Fraction

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inference:
-    """A standard error and an interval; NaN where the numbers do not tell them.
+    """A standard error and a confidence interval; NaN where the release does not determine them.
 
     Source: docs/theory/inference.md#these-units; docs/theory/inference.md#degrees-of-freedom.
 
     Attributes:
-        standard_error: In the outcome's unit.
+        standard_error: Of the effect, in the outcome's unit.
         interval: Value -+ the t quantile times the standard error, in the outcome's unit.
         degrees_of_freedom: Of the t quantile; infinite for a normal one.
         confidence: Of the interval, on its own: many intervals do not all cover at once.
@@ -46,7 +46,7 @@ class Inference:
     about: str
 
     def to_document(self) -> dict[str, Any]:
-        """As a JSON object; what is not known, or infinite, is null.
+        """The inference as a JSON object; what is not known, or infinite, is null.
 
         Returns:
             Names and numbers.
@@ -85,13 +85,13 @@ class Effect:
     Source: docs/theory/inference.md.
 
     Attributes:
-        arm: The arm.
-        control: What it is compared with.
+        arm: The arm's name.
+        control: The name of the arm it is compared with.
         value: sum_c (n_c/n) (mean of the arm - mean of control), in the outcome's unit.
-        finite_population: What is known about these units.
-        super_population: What is known about the population of clusters they came from; with one
+        finite_population: Inference about the effect on these units.
+        super_population: Inference about the population of clusters that they came from; with one
             cluster, about the population of its units.
-        clusters: The same by cluster.
+        clusters: The effect in each cluster.
 
     Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
 
@@ -122,7 +122,7 @@ class Effect:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """As a JSON object; keys stay what they are, what is not known is null.
+        """The effect as a JSON object; what is not known is null.
 
         Returns:
             Names and numbers.

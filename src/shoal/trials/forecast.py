@@ -38,7 +38,7 @@ _MOST_ARMS, _MOST_UNITS, _MOST_CLUSTERS = 64, 2**48, 10**6
 
 @dataclass(frozen=True, eq=False)
 class TrialPlan(ForecastFacts):
-    """What each mechanism is expected to tell about an effect; see `ForecastFacts`.
+    """A forecast of every mechanism for one trial; see `ForecastFacts`.
 
     Source: docs/theory/trials.md#choice-of-parameters; docs/theory/inference.md.
 
@@ -50,7 +50,7 @@ class TrialPlan(ForecastFacts):
     """
 
     def table(self) -> pa.Table:
-        """One row a mechanism, as in `against`.
+        """The forecast as a table, with the columns of `against`.
 
         Returns:
             One row a mechanism: standard errors, least detectable effect and power.
@@ -150,6 +150,8 @@ def plan(
     Variances are those of `shoal.trials.choose` for private outcomes of units, and for noisy
     aggregates that of the assignment and of their noise. Nothing private goes in.
 
+    Source: docs/theory/trials.md; errata 12, 14, 15.
+
     Args:
         sizes: Units of each group, shape (clusters, arms), control first; or units in all.
         space: Levels of the outcome.
@@ -168,9 +170,6 @@ def plan(
 
     Raises:
         InputError: Numbers that make no plan.
-
-    Source:
-        docs/theory/trials.md; errata 12, 14, 15.
 
     Example:
         >>> from shoal.data.outcome_space import Space

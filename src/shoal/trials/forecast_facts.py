@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ForecastFacts(Frozen):
-    """What each mechanism is expected to tell about an effect: public, nothing is spent.
+    """A forecast of every mechanism for one trial: public, nothing is spent.
 
     Attributes:
         sizes: Units of each group, shape (clusters, arms), control first.
@@ -48,7 +48,7 @@ class ForecastFacts(Frozen):
 
     @property
     def n(self) -> int:
-        """Units."""
+        """The number of units."""
         return int(self.sizes.sum())
 
     @property

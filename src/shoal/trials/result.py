@@ -89,7 +89,7 @@ class PrivateTrial:
 
     @cached_property
     def assignment(self) -> Assignment:
-        """Clusters, arms and sizes."""
+        """The public assignment: clusters, arms and sizes."""
         return self._read(lambda m: Assignment.from_document(m["question"]["assignment"]))
 
     @cached_property
@@ -109,7 +109,7 @@ class PrivateTrial:
 
     @property
     def reason(self) -> str:
-        """Why these parameters, in a sentence."""
+        """The reason for these parameters, in a sentence."""
         return self._read(lambda m: str(m["question"]["mechanism"]["reason"]))
 
     @property
@@ -119,17 +119,17 @@ class PrivateTrial:
 
     @property
     def delta(self) -> float:
-        """The probability with which the loss may be larger."""
+        """The delta of (epsilon, delta)-DP, rounded upwards."""
         # A budget refuses numbers of a billion digits, which are short to write.
         return self._read(lambda m: round_up(Budget.of(0, m["guarantee"]["delta"]).delta))
 
     @cached_property
     def released(self) -> Released:
-        """What left the mechanism: responses of units, or numbers of clusters."""
+        """The output of the mechanism: responses of units, or numbers of clusters."""
         return self._read(lambda m: read_released(m["question"], m["released"]))
 
     def table(self) -> pa.Table:
-        """What an experimenter works with.
+        """The released table, to estimate from.
 
         Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome`, and
         `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on

@@ -91,7 +91,7 @@ def detectable(
     confidence: float = 0.95,
     degrees_of_freedom: float = math.inf,
 ) -> float:
-    """The least effect that the interval tells from 0 with this probability: `power` inverted.
+    """The least effect whose interval leaves out 0 with a given probability; inverts `power`.
 
     Source: docs/theory/inference.md#degrees-of-freedom.
 

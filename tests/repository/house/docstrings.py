@@ -15,7 +15,9 @@ its methods and properties without an underscore, inherited ones of shoal includ
   of `KINDS` for a number that has none;
 - **source**: for what `EXACT` lists, a paper, an erratum or a page of docs/theory, followed by
   `tests.repository.citations`;
-- **example**: for exported functions and classes, one that runs (`>>>`).
+- **example**: for exported functions and classes, one that runs (`>>>`);
+- **order**: a sentence, formula and `Source`, then the sections of `ORDER`;
+- **word**: none of `DIALECT`, but in code.
 
 Besides, every function of `shoal.theory` cites a source: `unsourced` lists those that do not.
 """
@@ -46,6 +48,11 @@ KINDS = (
     "unit", "share", "probability", "part", "loss", "ratio", "factor", "epsilon", "delta", "times",
     "order", "confidence", "power", "degrees", "variance", "whole number",
 )  # fmt: skip
+ORDER = ("Source", "Args", "Attributes", "Returns", "Raises", "Guarantees", "Example")
+# Words that only this library would use so.
+DIALECT = ("errs", "err", "dearest", "wish", "wishes", "law", "laws", "astray", "doubt", "outlook")
+_HEADING = re.compile(rf"^({'|'.join(ORDER)}):", re.MULTILINE)
+_PLAIN = re.compile(r"`[^`]*`|^Example:.*", re.DOTALL | re.MULTILINE)
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):\n((?:[ ]+.*\n|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^    ([*\w]+)(?: \([^)]*\))?:((?:.*\n)(?:     +.*\n|\n)*)", re.MULTILINE)
 _FLOATS = re.compile(r"\bfloat|\bArrayLike")
@@ -163,11 +170,21 @@ def _resolved(module: str, name: str) -> Any:  # noqa: ANN401
     return None
 
 
+def _text(name: str, doc: Docstring) -> Iterator[Gap]:
+    """What is wrong with a docstring as a text."""
+    if not doc.text:
+        yield Gap(name, "docstring")
+    places = [ORDER.index(each) for each in _HEADING.findall(doc.text)]
+    if places != sorted(places):
+        yield Gap(name, "order")
+    plain = set(re.findall(r"\w+", _PLAIN.sub("", doc.text).lower()))
+    yield from (Gap(name, f"word: {each}") for each in DIALECT if each in plain)
+
+
 def _class(kind: type, exported: bool) -> Iterator[Gap]:  # noqa: FBT001
     name = f"{kind.__module__}.{kind.__qualname__}"
     doc = Docstring(inspect.cleandoc(kind.__doc__ or ""))
-    if not doc.text:
-        yield Gap(name, "docstring")
+    yield from _text(name, doc)
     known: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         known |= Docstring(inspect.cleandoc(base.__doc__ or "")).entries("Args", "Attributes")
@@ -224,8 +241,7 @@ def _named(function: FunctionType) -> tuple[str, Docstring]:
 def _method(member: FunctionType, over: Sequence[FunctionType] = ()) -> Iterator[Gap]:
     function = inspect.unwrap(member)
     name, doc = _named(function)
-    if not doc.text:
-        yield Gap(name, "docstring")
+    yield from _text(name, doc)
     all_docs = [_named(inspect.unwrap(each))[1] for each in (*reversed(over), member)]
     known = {key: text for each in all_docs for key, text in each.entries("Args").items()}
     for parameter in inspect.signature(function).parameters.values():
@@ -241,8 +257,7 @@ def _method(member: FunctionType, over: Sequence[FunctionType] = ()) -> Iterator
 def _property(member: Any) -> Iterator[Gap]:  # noqa: ANN401
     function = _plain(member)
     name, doc = _named(function)
-    if not doc.text:
-        yield Gap(name, "docstring")
+    yield from _text(name, doc)
     annotation = str(function.__annotations__.get("return", ""))
     yield from _entry(name, "value", annotation, {"value": doc.text})
     yield from _raises(name, function, doc)

@@ -62,12 +62,12 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Point(Generic[P]):
-    """One method at one loss.
+    """The plan of one method at one loss, with its errors.
 
     Attributes:
-        method: Its name, with its settings.
+        method: The method's name, with its settings.
         epsilon: The loss that methods are compared at; the plan never spends more.
-        plan: What it plans; it can be saved and released.
+        plan: The plan, which can be saved and released.
     """
 
     method: str
@@ -89,12 +89,12 @@ class Point(Generic[P]):
 
     @cached_property
     def figures(self) -> Figures:
-        """Of the worst-case errors."""
+        """The worst-case errors in a few numbers."""
         return Figures.of(self.error)
 
     @cached_property
     def noise_figures(self) -> Figures | None:
-        """Of the noise where a private range is selected, else None."""
+        """The mean noise in a few numbers, where a private range is selected; else None."""
         return None if self.noise is None else Figures.of(self.noise)
 
     @property

@@ -45,7 +45,7 @@ class Points(Generic[P]):
 
     @cached_property
     def joint_bounds(self) -> tuple[JointBound, ...]:
-        """What no worst cell beats, at the losses where an optimal plan proves it."""
+        """Lower bounds on the error of the worst cell, where an optimal plan proves one."""
         found: dict[Fraction, float] = {}
         for each in self.points:
             worst = jointly(each)

@@ -30,7 +30,7 @@ _PLACE = 0.4
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found.
+    """Certificates and expected errors of several mechanisms, as `compare` found them.
 
     Attributes:
         assumed: The distribution that expected errors are for.

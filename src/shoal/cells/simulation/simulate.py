@@ -71,7 +71,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What `simulate` measured, one row a method and loss.
+    """Measured errors of several methods at several losses, as `simulate` found them.
 
     Attributes:
         rows: One a method and loss.

@@ -110,12 +110,12 @@ class Ledger:
 
     @property
     def budget(self) -> Budget:
-        """All that may ever be spent."""
+        """The privacy loss that may be spent in all: epsilon and delta."""
         return self._founding.budget
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Whose losses are added up, read now; None if neither creation nor an entry says it."""
+        """The privacy unit, read now; None if neither the creation nor an entry says it."""
         with session(self.path, self._founding) as now:
             return now.chain.state().unit
 
