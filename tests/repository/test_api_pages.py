@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 
 from tests.repository.citations import REFERENCE
-from tests.repository.house.docstrings import public
+from tests.repository.house.docstrings import closed_forms, public
 from tests.repository.site_citations import linked
 
 PAGES = sorted((REFERENCE / "api").glob("*.md"))
@@ -29,6 +29,7 @@ def test_every_public_name_is_on_one_page() -> None:
         module, _, last = name.rpartition(".")
         assert getattr(import_module(module), last).__doc__, name
     wanted = {f"{value.__module__}.{value.__qualname__}" for value, _ in public()}
+    wanted |= {f"{each.__module__}.{each.__name__}" for each in closed_forms()}
     assert wanted - set(found) == set()
 
 

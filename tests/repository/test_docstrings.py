@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
 
-import shoal
 from shoal.errors import InputError
 from tests.repository.house import docstrings
-from tests.repository.house.docstrings import gaps, public, unsourced
+from tests.repository.house.docstrings import closed_forms, gaps, public
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,16 +22,8 @@ if TYPE_CHECKING:
 def test_public_docstrings_leave_nothing_out() -> None:
     """Arguments, results, errors, shapes, units, sources and examples."""
     assert len(list(public())) > 70
+    assert len(list(closed_forms())) > 80
     assert [f"{each.name}: {each.what}" for each in gaps()] == []
-
-
-def test_every_closed_form_has_a_source(tmp_path: Path) -> None:
-    """In its own docstring or its module's; one without is seen."""
-    assert unsourced(Path(shoal.__file__).parent / "theory") == []
-    (tmp_path / "a.py").write_text('''"""A."""\n\ndef one():\n    """See paper 001."""\n''')
-    assert unsourced(tmp_path) == []
-    (tmp_path / "b.py").write_text('''"""B."""\n\ndef two():\n    """Two."""\n''')
-    assert unsourced(tmp_path) == ["b.py: two"]
 
 
 def bare(values: NDArray[np.float64], scale: float) -> pa.Table:
@@ -140,6 +132,16 @@ def test_order_and_dialect_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = moved.replace(example, f"    Returns:\n        One row a number.\n\n{example}")
     monkeypatch.setattr(whole, "__doc__", moved)
     assert _found(whole) == {"whole order"}
+
+
+@pytest.mark.usefixtures("ours")
+def test_a_closed_form_or_its_module_has_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without either it is seen."""
+    monkeypatch.setitem(sys.modules, bare.__module__, ModuleType("forms", "See paper 001."))
+    assert list(docstrings._closed(cast("FunctionType", bare))) == []
+    monkeypatch.setitem(sys.modules, bare.__module__, ModuleType("forms", "Forms."))
+    assert [each.what for each in docstrings._closed(cast("FunctionType", bare))] == ["source"]
+    assert list(docstrings._closed(cast("FunctionType", whole))) == []
 
 
 @pytest.mark.usefixtures("ours")

@@ -52,7 +52,7 @@ def minimax_objective(
         epsilon: Privacy loss of the cell.
 
     Returns:
-        One number a cap, relative to the width.
+        One number a cap, the cap's shape, as a part of the width.
 
     Example:
         >>> minimax_objective(np.array([1, 1, 10]), np.array([1, 10]), 2.0).round(6).tolist()
@@ -74,7 +74,7 @@ def surrogate_objective(
         cap: m >= 1, any shape.
 
     Returns:
-        One number a cap.
+        One number a cap, the cap's shape, as a part of the width.
 
     Example:
         >>> surrogate_objective(np.array([1, 1, 10]), np.array([1, 4, 10])).round(6).tolist()
@@ -95,7 +95,7 @@ def levy_objective(counts: NDArray[np.int64], cap: NDArray[np.int64] | int) -> N
         cap: m >= 1, any shape.
 
     Returns:
-        One number a cap.
+        One number a cap, the cap's shape; it has no unit.
 
     Example:
         >>> levy_objective(np.array([1, 1, 10]), np.array([1, 4])).tolist()

@@ -30,11 +30,11 @@ def loss(
     (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2).
 
     Args:
-        mean_scale: b1 over U, above 0; noise on the mean of y.
+        mean_scale: b1 over U, above 0, of any shape; noise on the mean of y.
         square_scale: b2 over U^2, above 0, same shape; noise on the mean of y^2.
 
     Returns:
-        J, rounded upwards.
+        The loss J, rounded upwards, same shape.
 
     Example:
         >>> loss(np.array([0.5, 0.5]), np.array([0.5, 0.25])).round(6).tolist()
@@ -59,11 +59,11 @@ def error_bound(
     unbiased.
 
     Args:
-        mean_scale: b1 over U.
+        mean_scale: b1 over U, of any shape.
         square_scale: b2 over U^2, same shape.
 
     Returns:
-        The bound; multiply by U^2.
+        The bound over U^2, same shape.
 
     Example:
         >>> float(error_bound(0.1, 0.05).round(6))

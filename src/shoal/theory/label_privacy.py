@@ -31,6 +31,9 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
         least: lambda gamma, from 0 to 1.
         delta: The delta of (epsilon, delta)-DP, from 0 to below 1.
 
+    Returns:
+        The privacy loss, never below the exact one.
+
     Raises:
         InputError: Not probabilities, or a loss without bound (least = 0 and keep > delta).
 
@@ -62,6 +65,9 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
         delta: The delta of (epsilon, delta)-DP.
         floor: gamma, the least probability of the public distribution, above 0.
         bits: Probabilities are whole numbers of 2^-bits.
+
+    Returns:
+        l, so that lambda is l/2^bits.
 
     Raises:
         InputError: Not usable numbers.

@@ -127,7 +127,14 @@ class Setting:
 
 
 def downwards(bound: float) -> float:
-    """A little below: more than what the rounding of NumPy's functions can add to a bound."""
+    """A number below a bound, by more than the rounding of NumPy's functions can add to it.
+
+    Args:
+        bound: A lower bound, in any unit.
+
+    Returns:
+        A smaller number, in the same unit.
+    """
     return bound * (1 - 2.0**-40)
 
 

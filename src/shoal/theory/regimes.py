@@ -118,6 +118,13 @@ def regime(
 def regime_of(setting: Setting, releases: int = 1) -> Regime:
     """`regime` of a checked problem.
 
+    Args:
+        setting: The problem, checked.
+        releases: How many releases will be averaged.
+
+    Returns:
+        The estimator with the least error.
+
     Example:
         >>> regime_of(Setting.of(10_000, 1, 0, 0, (2, 1.0))).name
         'none'
@@ -145,6 +152,13 @@ def clip_margin(order: float, bias: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far beyond the interval of the mean to clip: E(|X - mean| - c)^+ <= bias at size 1.
 
     Paper 004, Lemma B.1.1: c = ((order - 1)^(order - 1)/order^order / bias)^(1/(order - 1)).
+
+    Args:
+        order: Order of the moment, from 2.
+        bias: Budgets, of any shape, as a factor of the moment's size.
+
+    Returns:
+        Margins of the same shape, as a factor of the size.
 
     Example:
         >>> clip_margin(2.0, np.array([0.01])).round(9).tolist()

@@ -34,7 +34,7 @@ def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.flo
         totals: Records of that cell, same shape.
 
     Returns:
-        m/n, rounded upwards.
+        m/n, rounded upwards, same shape, as a part of the width.
 
     Example:
         >>> mean(np.array([1, 3]), np.array([4, 4])).round(6).tolist()
@@ -52,12 +52,12 @@ def whole_steps(
     steps apart are at most ceil(d) apart once rounded.
 
     Args:
-        sensitivity: D, most that the user moves the number, rounded upwards.
-        noise_scale: b in the same unit.
+        sensitivity: D, most that the user moves the number, rounded upwards, of any shape and unit.
+        noise_scale: b in the same unit and shape.
         lattice_bits: j; one step is b/2^j.
 
     Returns:
-        Whole steps, never below the exact ceiling.
+        Whole steps, same shape, never below the exact ceiling.
 
     Raises:
         InputError: More than 2^53 steps, or a scale of 0: sums would not be exact.

@@ -44,6 +44,13 @@ class Shuffled:
 def least_added(blocks: int, epsilon: float) -> float:
     """Least delta_1 for which the theorem is proved: 2 exp(-m / (16 e^epsilon)), rounded upwards.
 
+    Args:
+        blocks: m, from 1.
+        epsilon: Privacy loss of one step.
+
+    Returns:
+        The probability delta_1.
+
     Example:
         >>> f"{least_added(10_000, 1.0):.2g}"
         '2.8e-100'
@@ -96,7 +103,16 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
 
 
 def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[float, float]:
-    """The pair of `shuffled` for numbers that are in range.
+    """Privacy after shuffling, as in `shuffled`, for numbers that are in range.
+
+    Args:
+        blocks: m, from 1.
+        epsilon: Privacy loss of one step.
+        delta: The delta of one step.
+        added: delta_1, a probability.
+
+    Returns:
+        epsilon_1 and delta', rounded upwards.
 
     Example:
         >>> amplified(16, 5.0, 0.0, 1.0)

@@ -32,7 +32,7 @@ def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray
         totals: n, records of that cell, same shape; at least 1.
 
     Returns:
-        V, rounded upwards; multiply by U^2. Non-decreasing in k.
+        V, rounded upwards, same shape, as a part of U^2. Non-decreasing in k.
 
     Example:
         >>> sensitivity(np.array([1, 3, 3]), np.array([4, 4, 5])).round(6).tolist()
@@ -54,7 +54,7 @@ def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.fl
         totals: n, records of each cell, same shape.
 
     Returns:
-        Largest difference of the two variances, rounded upwards; multiply by U^2.
+        Largest difference of the two variances, rounded upwards, same shape, as a part of U^2.
 
     Example:
         >>> bias(np.array([0, 1]), np.array([100, 100])).round(6).tolist()
@@ -74,11 +74,12 @@ def mass_sensitivity(part: NDArray[np.float64], kept: NDArray[np.float64]) -> ND
     docs/theory/variance.md.
 
     Args:
-        part: w of each member, in 0..1.
-        kept: W of its cell, same shape, at least w.
+        part: w of each member, in 0..1, shape (members,).
+        kept: W of its cell, same shape, at least w, as a part of the whole.
 
     Returns:
-        Four times that, rounded upwards: also against means of users kept with 30 bits.
+        As a part of U^2/4, same shape, rounded upwards: also against means of users kept with 30
+        bits.
 
     Example:
         >>> mass_sensitivity(np.array([0.25, 0.5, 0.25]), np.array([1.0, 1.0, 0.5])).round(4)
@@ -99,7 +100,10 @@ def mass_slope(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[
 
     Args:
         part: w above 0, shape (members,).
-        kept: W, same shape, at least w.
+        kept: W, same shape, at least w, as a part of the whole.
+
+    Returns:
+        As a part of U^2/4, same shape.
 
     Example:
         >>> mass_slope(np.array([0.25, 0.5]), np.array([1.0, 1.0])).round(6).tolist()
@@ -119,12 +123,14 @@ def mass_bias(missing: NDArray[np.float64], distance: NDArray[np.float64]) -> ND
     middle, plus d (1 - d)/4, is off by at most d (1 - d)/2, or 1/8 from d = 1/2 on. If weights sum
     to 1 and differ from the shares by a mass d, by at most V(d) = d (1 - d), or 1/4.
 
+    Source: docs/theory/variance.md#weighted-users-and-missing-mass.
+
     Args:
-        missing: 1 - W of each cell.
+        missing: 1 - W of each cell, shape (cells,), as a part of the whole.
         distance: Mass by which weights, with the missing mass, and shares differ; same shape.
 
     Returns:
-        Four times that, rounded upwards.
+        As a part of U^2/4, same shape, rounded upwards.
 
     Example:
         >>> mass_bias(np.array([0.0, 0.2, 0.7]), np.array([0.2, 0.2, 0.7])).round(3).tolist()

@@ -94,7 +94,7 @@ def error_in_cube(counts: NDArray[np.int64], epsilon: float, dimension: int) -> 
         dimension: d, numbers in one record.
 
     Returns:
-        Bias plus noise of all coordinates; multiply by U.
+        Bias plus noise of all coordinates, as a part of the width.
 
     Raises:
         InputError: epsilon is not above 0, or there is not even one dimension.

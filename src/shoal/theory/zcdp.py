@@ -62,7 +62,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     """The least epsilon for which Gaussian noise of loss rho is (epsilon, delta)-private.
 
     Args:
-        rho: From 0 to 1e12.
+        rho: The zero-concentrated loss, from 0 to 1e12.
         delta: From 1e-300 to below 1.
 
     Returns:
@@ -173,6 +173,9 @@ def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
 def check_rho(rho: float) -> None:
     """Refuse a loss outside 0 to 1e12.
 
+    Args:
+        rho: The zero-concentrated loss.
+
     Raises:
         InputError: It is.
     """
@@ -184,6 +187,9 @@ def check_rho(rho: float) -> None:
 
 def check_delta(delta: float) -> None:
     """Refuse a delta outside 1e-300 to below 1.
+
+    Args:
+        delta: The delta.
 
     Raises:
         InputError: It is.

@@ -10,7 +10,7 @@ from rich.table import Table
 
 import shoal
 from tests.repository.citations import broken
-from tests.repository.house.docstrings import gaps, public, unsourced
+from tests.repository.house.docstrings import closed_forms, gaps, public
 from tests.repository.house.imports import imports
 from tests.repository.house.releases import releases
 from tests.repository.house.sizes import sizes
@@ -37,8 +37,8 @@ def main() -> None:
     }
     rows |= {
         "public functions and classes": (len(list(public())), ""),
+        "closed forms": (len(list(closed_forms())), ""),
         "gaps in their docstrings": _listed(f"{each.name}: {each.what}" for each in gaps()),
-        "formulas without a source": _listed(unsourced(source / "theory")),
         "citations and links that lead nowhere": _listed(broken()),
     }
     for family, run in releases().items():
