@@ -1,11 +1,12 @@
 """What code, tests and pages cite: papers and errata by number, and places in the documentation.
 
-Three forms are followed, each written out in full:
+Four forms are followed, each written out in full:
 
 - `paper 002` is a row of docs/reference/references.md;
 - `erratum 7`, `errata 4 and 5`, `errata 12, 14, 15` and `errata 1 to 3` are rows of
   docs/reference/errata.md;
-- `docs/theory/optimal.md#the-dual-bound`, or the page alone, is a page and a heading of it.
+- `docs/theory/optimal.md#the-dual-bound`, or the page alone, is a page and a heading of it;
+- a name and a year, such as `Bun and Steinke 2016`, are in one entry of references.md.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ FOLDERS = ("src", "studies", "tests", "docs", "examples")
 PAPER = re.compile(r"\bpapers? (\d{3})\b", re.IGNORECASE)
 ERRATA = re.compile(r"\berrat(?:um|a)\s+(\d+(?:(?:, | and | to |, and )\d+)*)", re.IGNORECASE)
 PAGE = re.compile(r"(?<![\w/])docs/(?!images/)[\w/-]+(?:\.md)?(?:#[\w-]+)?")
+WORK = re.compile(
+    r"\b([A-Z][a-z][\w-]+),? \(?(?:[A-Z][A-Za-z]+ )?((?:19|20)\d\d)\b(?!-)"  # Smith, STOC 2011
+)
+# Words before a year that are no names of authors.
+_VENUES = {"NeurIPS", "Theory"}
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -38,8 +44,15 @@ def broken() -> list[str]:
         kind: {each for each in anchors(REFERENCE / page) if each.startswith(f"{kind}-")}
         for kind, page in (("paper", "references.md"), ("erratum", "errata.md"))
     }
+    known = (REFERENCE / "references.md").read_text("utf-8").split("\n- ")
     found = []
     for path, text in texts():
+        if path.startswith(("src", "studies", "docs")):
+            found += [
+                f"{path}: {name} {year}"
+                for name, year in sorted(works(text))
+                if not any(name in each and year in each for each in known)
+            ]
         cited = [f"paper-{number:03}" for number in papers(text)]
         found += [f"{path}: {each}" for each in cited if each not in entries["paper"]]
         cited = [f"erratum-{number}" for number in errata(text)]
@@ -71,6 +84,11 @@ def errata(text: str) -> set[int]:
             ends = [int(each) for each in part.split(" to ")]
             found |= set(range(ends[0], ends[-1] + 1))
     return found
+
+
+def works(text: str) -> set[tuple[str, str]]:
+    """Last author's name and year of the works that a text cites."""
+    return {(name, year) for name, year in WORK.findall(text) if name not in _VENUES}
 
 
 def broken_pages(text: str) -> list[str]:

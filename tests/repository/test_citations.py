@@ -13,6 +13,7 @@ from tests.repository.citations import (
     errata,
     papers,
     texts,
+    works,
 )
 
 
@@ -47,6 +48,10 @@ def test_broken_citations_are_seen() -> None:
     ]
     assert errata("errata 4 and 5, erratum 7; errata 12 to 14, 16") == {4, 5, 7, 12, 13, 14, 16}
     assert papers("Paper 001, papers 003") == {1, 3}
+    assert works("(Bun and Steinke 2016; Smith, STOC 2011; NeurIPS 2020)") == {
+        ("Steinke", "2016"),
+        ("Smith", "2011"),
+    }
 
 
 def test_errata_are_numbered_without_gaps() -> None:
