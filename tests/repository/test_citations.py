@@ -35,6 +35,14 @@ def test_nothing_outside_the_repository_is_cited_by_a_number() -> None:
     assert found == []
 
 
+def test_a_place_in_a_paper_says_what_it_is() -> None:
+    """A section, theorem, equation or figure: `paper 002, section III-C`, not `III-C` alone."""
+    bare = re.compile(r"\bpaper \d{3}, [(\dIVX][\d.()IVX-]*\b", re.IGNORECASE)
+    assert bare.search("paper 002, III-C")
+    assert bare.search("paper 004, 3.0.1")
+    assert [path for path, text in texts() if bare.search(text)] == []
+
+
 def test_broken_citations_are_seen() -> None:
     """A page that is not there, a heading that is not there, a link to neither; lists of errata."""
     page, heading = "docs/theory/nothing.md", "docs/theory/optimal.md#nothing"

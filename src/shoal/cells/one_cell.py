@@ -112,7 +112,7 @@ def array_averaging(
     Each place of an array holds its user's mean. The Laplace noise has the scale
     U max_l w_l/epsilon, with w_l the weight that user l gets: at most 1/K with K arrays.
 
-    Source: docs/theory/grouping.md#arrays; paper 002, III-C; erratum 7.
+    Source: docs/theory/grouping.md#arrays; paper 002, section III-C; erratum 7.
 
     Args:
         values: One number a record, shape (n,), in the value's unit; clipped to the bounds.

@@ -31,7 +31,7 @@ def levy(
     tau = U sqrt(ln(2K/gamma)/(2 m_UB)), with K arrays of length m_UB, is Hoeffding's bound for
     independent records. Half of epsilon selects mu by permute-and-flip.
 
-    Source: docs/theory/selection.md#scores; paper 002, III-D; errata 8 and 9.
+    Source: docs/theory/selection.md#scores; paper 002, section III-D; errata 8 and 9.
 
     Args:
         values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
@@ -81,7 +81,7 @@ def quantile(
     A quarter of epsilon selects each quantile by permute-and-flip, half of it is left for the
     noise.
 
-    Source: docs/theory/selection.md#scores; paper 002, III-E.
+    Source: docs/theory/selection.md#scores; paper 002, section III-E.
 
     Args:
         values: One number a record, shape (n,), in the value's unit; clipped to the bounds.

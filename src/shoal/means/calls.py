@@ -69,7 +69,7 @@ def clipped_mean(
 
     The margin t is the least whose bias bound E(X - mu - t)+ keeps the budget.
 
-    Source: docs/theory/unbiased.md#clipping; paper 004, 3.0.1, with sharp constants.
+    Source: docs/theory/unbiased.md#clipping; paper 004, Proposition 3.0.1, with sharp constants.
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
@@ -165,9 +165,9 @@ def clipped_plus_residual(
 ) -> UnbiasedEstimate:
     """Clipped mean with noise plus the sampled mean of what was cut off: (epsilon, delta).
 
-    The mean is exactly unbiased for every distribution whose mean exists (paper 004, 3.0.3), with
-    the margin of the least certificate. Users beyond the margin are published with probability
-    delta, others never.
+    The mean is exactly unbiased for every distribution whose mean exists (paper 004, Proposition
+    3.0.3), with the margin of the least certificate. Users beyond the margin are published with
+    probability delta, others never.
 
     Source: docs/theory/unbiased.md#sampling-and-residuals.
 

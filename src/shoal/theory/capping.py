@@ -67,7 +67,7 @@ def surrogate_objective(
 ) -> NDArray[np.float64]:
     """1 - K(m)/n + max(m, mean count)/m*: convex, and free of epsilon.
 
-    docs/theory/grouping.md#caps; paper 002, (19).
+    docs/theory/grouping.md#caps; paper 002, equation (19).
 
     Args:
         counts: m_l, records of each user, shape (users,).

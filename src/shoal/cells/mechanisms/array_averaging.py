@@ -26,7 +26,7 @@ _GROUP = {"best_fit": grouping.best_fit, "wrap_around": grouping.wrap_around}
 class ArrayAveraging(MeanMechanism):
     """Mean of the means of arrays of length m_UB.
 
-    Source: docs/theory/grouping.md#arrays; paper 002, III-C.
+    Source: docs/theory/grouping.md#arrays; paper 002, section III-C.
 
     A user's cell in an array holds copies of the user's own mean, so that w_l is the sum of its
     shares of arrays over their number. Nothing is selected; the noise fits max_l w_l exactly.
