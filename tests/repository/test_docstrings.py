@@ -136,12 +136,16 @@ def test_order_and_dialect_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("ours")
 def test_a_closed_form_or_its_module_has_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without either it is seen."""
+    """Without either it is seen, as is a missing example."""
+
+    def missing(form: object) -> list[str]:
+        return [each.what for each in docstrings._closed(cast("FunctionType", form))]
+
     monkeypatch.setitem(sys.modules, bare.__module__, ModuleType("forms", "See paper 001."))
-    assert list(docstrings._closed(cast("FunctionType", bare))) == []
+    assert missing(bare) == ["example"]
     monkeypatch.setitem(sys.modules, bare.__module__, ModuleType("forms", "Forms."))
-    assert [each.what for each in docstrings._closed(cast("FunctionType", bare))] == ["source"]
-    assert list(docstrings._closed(cast("FunctionType", whole))) == []
+    assert missing(bare) == ["example", "source"]
+    assert missing(whole) == []
 
 
 @pytest.mark.usefixtures("ours")

@@ -134,6 +134,10 @@ def downwards(bound: float) -> float:
 
     Returns:
         A smaller number, in the same unit.
+
+    Example:
+        >>> 0 < 1 - downwards(1.0) < 1e-6
+        True
     """
     return bound * (1 - 2.0**-40)
 

@@ -178,6 +178,9 @@ def check_rho(rho: float) -> None:
 
     Raises:
         InputError: It is.
+
+    Example:
+        >>> check_rho(0.5)
     """
     if not 0 <= rho <= _LARGEST_RHO:
         raise InputError(
@@ -193,6 +196,9 @@ def check_delta(delta: float) -> None:
 
     Raises:
         InputError: It is.
+
+    Example:
+        >>> check_delta(1e-9)
     """
     if not LEAST_DELTA <= delta < 1:
         raise InputError(

@@ -19,8 +19,7 @@ its methods and properties without an underscore, inherited ones of shoal includ
 - **order**: a sentence, formula and `Source`, then the sections of `ORDER`;
 - **word**: none of `DIALECT`, but in code.
 
-Every function of `shoal.theory` must say the same, but for the example; its module may cite the
-source.
+Every function of `shoal.theory` must say the same; its module may cite the source.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ _HEADING = re.compile(rf"^({'|'.join(ORDER)}):", re.MULTILINE)
 _PLAIN = re.compile(r"`[^`]*`|^Example:.*", re.DOTALL | re.MULTILINE)
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):\n((?:[ ]+.*\n|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^    ([*\w]+)(?: \([^)]*\))?:((?:.*\n)(?:     +.*\n|\n)*)", re.MULTILINE)
-_FLOATS = re.compile(r"\bfloat|\bArrayLike")
-_ARRAYS = re.compile(r"\bNDArray|\bArrayLike")
+_FLOATS = re.compile(r"\bfloat|\bArrayLike|\bFloats\b")
+_ARRAYS = re.compile(r"\bNDArray|\bArrayLike|\bFloats\b")
 _NAME = re.compile(r"\b[A-Z]\w+")
 
 
@@ -235,8 +234,10 @@ def _function(function: FunctionType) -> Iterator[Gap]:
 
 
 def _closed(function: FunctionType) -> Iterator[Gap]:
-    """The source of a closed form, which its module may give."""
+    """The example of a closed form, and its source, which its module may give."""
     name, doc = _named(function)
+    if ">>>" not in doc.text:
+        yield Gap(name, "example")
     if not _cites(doc.text + (sys.modules[function.__module__].__doc__ or "")):
         yield Gap(name, "source")
 
