@@ -48,7 +48,7 @@ figures: $(VENV)/.studies
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile pyproject.toml studies/pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
-		--no-emit-index-url --no-header --no-annotate --output-file requirements.lock
+		--no-emit-index-url --no-emit-package shoal --no-header --no-annotate --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) site dist build shoal-demo figures

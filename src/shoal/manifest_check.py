@@ -19,7 +19,7 @@ def verify(
     *,
     ledger: str | os.PathLike[str] | Ledger | None = None,
 ) -> Verdict:
-    """Recompute epsilon and every certificate of a manifest from it alone.
+    """Recompute the privacy loss and every certificate of a manifest from the manifest alone.
 
     Args:
         manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased

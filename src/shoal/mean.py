@@ -6,17 +6,13 @@
 """
 
 from shoal.cells.one_cell import (
-    Estimate,
-    adaptive,
-    akmv,
     array_averaging,
-    auto,
     baseline,
-    levy,
     opt_array_averaging,
-    quantile,
     worst_case_optimal,
 )
+from shoal.cells.one_cell_ranges import adaptive, akmv, auto, levy, quantile
+from shoal.cells.one_cell_result import Estimate
 from shoal.cells.one_cell_vectors import VectorEstimate, vector
 
 __all__ = [

@@ -62,7 +62,7 @@ def test_no_other_weights_do_better_than_certified(statistics: list[str], seed: 
 
 
 def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
-    """G-OPTIMAL: a single cell has the least error of all ways of bounding users (theory 1)."""
+    """G-OPTIMAL: a single cell has the least error of all ways of bounding users."""
     counts = np.array([90, 20, 20, 7, 5, 1])
     one = Occupancy.from_counts(range(6), ["all"] * 6, counts)
     made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", worthless="keep")

@@ -76,7 +76,10 @@ def test_means_and_variances_at_equal_error(gamma: float, epsilon: float) -> Non
 
 @pytest.mark.parametrize("statistics", [MEANS, BOTH])
 def test_with_nothing_suppressed_the_errors_are_the_papers(statistics: str) -> None:
-    """Sum over the statistics of noise, Theory 2, section 2; charged by user, below K epsilon."""
+    """Sum of the noise of the statistics; charged by user, below K epsilon.
+
+    Source: docs/theory/clip-user.md.
+    """
     occupancy = itms_many()
     heaviest = np.zeros(occupancy.n_cells, dtype=np.int64)
     np.maximum.at(heaviest, occupancy.cell, occupancy.count)
@@ -174,7 +177,7 @@ def test_losses_of_weights_by_hand() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_one_cell_errs_as_the_closed_form(epsilon: float) -> None:
-    """Theory 1, section 6; the search stops within a hundredth."""
+    """docs/theory/limits.md#means; the search stops within a hundredth."""
     counts = np.array([40, 17, 9, 9, 5, 3, 2, 1, 1, 1])
     users = np.arange(len(counts))
     cells = Cells(Occupancy.from_counts(users, np.zeros_like(users), counts), Units(1.0, 0.0))

@@ -53,7 +53,7 @@ def test_linear_is_the_most_over_all_data_sets(
 
 
 def test_linear_of_weights_that_add_up_is_half_their_distance() -> None:
-    """Theory 1, section 3: the two special cases."""
+    """docs/theory/grouping.md#linear-estimators-and-their-bias: the two special cases."""
     w, v = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.3, 0.1])
     assert bias.linear(w, v, 0.0) == pytest.approx(np.abs(v - w).sum() / 2)
     w = np.array([0.2, 0.1, 0.1])

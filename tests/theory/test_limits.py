@@ -32,7 +32,7 @@ def by_linear_program(counts: list[int], epsilon: float) -> float:
     epsilon=st.floats(0.05, 20),
 )
 def test_closed_form_equals_the_linear_program(counts: list[int], epsilon: float) -> None:
-    """Theory 1, section 6: T is the ceil(2/epsilon)-th largest."""
+    """docs/theory/limits.md#means: T is the ceil(2/epsilon)-th largest."""
     found = limits.least_mean_error(np.zeros(len(counts), int), np.array(counts), 1, epsilon)
     assert found[0] == pytest.approx(by_linear_program(counts, epsilon), rel=1e-7, abs=1e-9)
 

@@ -47,7 +47,7 @@ def by_linear_program(counts: list[int], epsilon: float, dimension: int = 1) -> 
 
 @given(counts=few_counts, epsilon=epsilons)
 def test_numbers_against_the_linear_program(counts: list[int], epsilon: float) -> None:
-    """Theory 1, section 6, d = 1; `limits` says the same of many cells at once."""
+    """docs/theory/limits.md#means, d = 1; `limits` says the same of many cells at once."""
     found = worst_case.error(np.array(counts), epsilon)
     assert found == pytest.approx(by_linear_program(counts, epsilon), rel=1e-7)
     cells = limits.least_mean_error(np.zeros(len(counts), int), np.array(counts), 1, epsilon)

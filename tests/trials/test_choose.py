@@ -149,7 +149,7 @@ def test_prediction_is_the_variance_of_the_mechanism(
 
 
 def test_uniform_prior_is_predicted_exactly() -> None:
-    """The printed formula of theory 3, group by group; and the binary one of one cluster."""
+    """docs/theory/trials.md#the-uniform-prior, by group; and the binary one of one cluster."""
     expected = Expected(0.5, 2.5, 0.5)
     parameters = calibrate(PAPER.coarse(12), epsilon=Fraction(2), delta=ZERO)
     kinds = expected.kinds(PAPER)
@@ -224,7 +224,7 @@ def test_the_theorem_holds_of_simulated_histograms() -> None:
 
 
 def mixture(beta: float, random: np.random.Generator) -> NDArray[np.int64]:
-    """Counts of the paper's Gaussian mixture: clusters x arms x levels, effect 1 (theory 3)."""
+    """Counts of the paper's Gaussian mixture: clusters x arms x levels, effect 1."""
     units = SIZES.sum(axis=1)
     found = np.zeros((3, 2, 12), dtype=np.int64)
     step = 2 * math.sqrt(5) / 5

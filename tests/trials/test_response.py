@@ -46,7 +46,7 @@ def test_priors_sum_to_one_and_keep_the_floor(
 
 @given(histograms())
 def test_priors_follow_the_paper(found: tuple[np.ndarray, np.ndarray, Parameters]) -> None:
-    """Step 2 of theory 3, section 2, in floating point, to 1e-6."""
+    """Step 2 of docs/theory/trials.md#the-mechanism, in floating point, to 1e-6."""
     noisy, sizes, parameters = found
     share = np.clip(noisy / (parameters.weight * sizes[:, None]), parameters.gamma, 1.0)
     for row, given_prior in zip(share, prior_of(noisy, sizes, parameters) / ONE, strict=True):

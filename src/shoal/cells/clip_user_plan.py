@@ -37,7 +37,7 @@ def solve(
 ) -> PlanFacts:
     """Clip-User at a loss of epsilon/K of each cell with K as small as is found.
 
-    Noise is the paper's, so the loss by our accounting is lower (Theory 2, sections 1 and 2),
+    Noise is the paper's, so the loss by our accounting is lower (docs/theory/clip-user.md),
     unless it is balanced by the loss of each user.
     """
     assert request.epsilon is not None  # noqa: S101  an error goes with other methods

@@ -2,7 +2,7 @@
 
 What a mechanism costs a user in a cell is linear in the loss epsilon_g that it may use there: the
 part for selections in full, the rest in proportion to the user's reach. So the losses of the cells
-are balanced like noise scales are (Theory 2, section 3). Parameters such as caps depend on
+are balanced like noise scales are (docs/theory/balanced.md). Parameters such as caps depend on
 epsilon_g, and epsilon_g on them: a few rounds settle that.
 """
 

@@ -2,7 +2,7 @@
 
 Over the ranges (U and U^2/4), with s1 and s2 the noisy numbers, b1 the noise scale of the first and
 c what bounding may add in the middle: variance = s2 - 4 (s1 - 1/2)^2 + 4 E[noise1^2] + c, unbiased
-but for bounding (Theory 1, section 2).
+but for bounding (docs/theory/variance.md#mean-and-second-moment-together).
 """
 
 from __future__ import annotations

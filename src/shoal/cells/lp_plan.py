@@ -1,8 +1,8 @@
 """Optimal plans: weights of all users in all cells by linear programming, with a proof.
 
 Errors of the cells are s e_g with given targets e_g. The weights are the solvers'; noise, loss and
-factor s follow from them by the true formulas, and the proof from the prices (Theory 2, section 4;
-docs/theory/optimal.md).
+factor s follow from them by the true formulas, and the proof from the prices
+(docs/theory/optimal.md#targets-and-the-factor-s).
 """
 
 from __future__ import annotations

@@ -15,51 +15,29 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from shoal.cells.estimates import Numbers
 from shoal.cells.one_cell_result import Estimate
+from shoal.cells.one_cell_values import aggregate_of
 from shoal.cells.planner import decide
 from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.checks import check_confidence
-from shoal.checks.floats import read_floats
 from shoal.checks.keywords import check_keywords
-from shoal.checks.roles import check_arrays
-from shoal.data import keys
-from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import build
 from shoal.data.value_lattice import Bounds, Lattice
-from shoal.errors import DataError
 from shoal.privacy.noise import Simulated, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from shoal.cells.one_cell_values import Users
     from shoal.privacy.budget import Amount
 
-__all__ = [
-    "Estimate",
-    "adaptive",
-    "akmv",
-    "array_averaging",
-    "auto",
-    "baseline",
-    "levy",
-    "opt_array_averaging",
-    "quantile",
-    "worst_case_optimal",
-]
-
-Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 Cap = Literal["median", "levy", "minimax", "surrogate"]
 Grouping = Literal["best_fit", "wrap_around"]
-_CONVERT = "convert them first, for example with astype(float)"
 _BOOKS = "check the spelling; a release with a ledger is made by shoal.plan"
 
 
@@ -85,20 +63,38 @@ def baseline(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> Estimate:
-    """Mean of all records plus Laplace noise of scale U m*/(n epsilon) (Theory 1, section 5).
+    """Mean of all records of one cell, plus Laplace noise.
+
+    The noise has the scale U m*/(n epsilon), with U the width of the bounds, n the number of
+    records and m* that of the heaviest user. There is no bias.
+
+    Source: docs/theory/sensitivity.md; paper 002, section III-B.
 
     Args:
-        values: One number a record; clipped to the bounds.
-        users: Whose record it is, one key a record.
-        bounds: Public range [lo, hi] of the values.
-        epsilon: Privacy loss of every user.
-        **options: See `Options`.
+        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
+            Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: Public range [lo, hi] of the values, in their unit.
+        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
+        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
+
+    Returns:
+        The mean with its intervals and errors, in the value's unit.
 
     Raises:
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> users = np.repeat(np.arange(100), 5)
+        >>> found = baseline(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
+        >>> abs(found.value - 30) < 2, round(found.noise_scale, 4)
+        (True, 0.0325)
     """
-    return _one("baseline", {}, values, users, bounds, epsilon, options)
+    return one_estimate("baseline", {}, values, users, bounds, epsilon, options)
 
 
 def array_averaging(
@@ -111,22 +107,42 @@ def array_averaging(
     grouping: Grouping = "best_fit",
     **options: Unpack[Options],
 ) -> Estimate:
-    """Records grouped into arrays of length `cap`; the mean of the arrays' means.
+    """Records grouped into arrays of length `cap`; the mean of the means of the arrays, plus noise.
 
-    The noise fits max_l w_l exactly, at most 1/K with K arrays (Theory 1, section 4; erratum 7).
-    Arguments, errors and guarantees as in `baseline`.
+    Each place of an array holds its user's mean. The Laplace noise has the scale
+    U max_l w_l/epsilon, with w_l the weight that user l gets: at most 1/K with K arrays.
+
+    Source: docs/theory/grouping.md#arrays; paper 002, section III-C; erratum 7.
 
     Args:
-        values: One number a record.
-        users: Whose record it is.
-        bounds: Public range of the values.
-        epsilon: Privacy loss of every user.
-        cap: `median`, `levy`, `minimax`, `surrogate` or a whole number of records.
-        grouping: `best_fit` or `wrap_around`.
-        **options: See `Options`.
+        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
+            Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: Public range [lo, hi] of the values, in their unit.
+        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
+        cap: Most records of a user that count: `median`, `levy`, `minimax`, `surrogate`, or a whole
+            number from 1.
+        grouping: How arrays are filled: `best_fit` or `wrap_around`.
+        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
+
+    Returns:
+        The mean with its intervals and errors, in the value's unit.
+
+    Raises:
+        InputError: An argument is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> users = np.repeat(np.arange(100), 5)
+        >>> found = array_averaging(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20, cap=5)
+        >>> abs(found.value - 30) < 2, found.parameters["cap"]
+        (True, (5,))
     """
     settings = {"cap": cap, "grouping": grouping}
-    return _one("array_averaging", settings, values, users, bounds, epsilon, options)
+    return one_estimate("array_averaging", settings, values, users, bounds, epsilon, options)
 
 
 def opt_array_averaging(
@@ -138,12 +154,39 @@ def opt_array_averaging(
     grouping: Grouping = "best_fit",
     **options: Unpack[Options],
 ) -> Estimate:
-    """Array averaging at the minimax cap, 1 - K/n + m/(epsilon K) being least (paper 002, V).
+    """Array averaging at the cap m with the least worst-case error 1 - K(m)/n + m/(epsilon K(m)).
 
-    Arguments, errors and guarantees as in `array_averaging`.
+    K(m) is the number of records that are left: the sum of min(m_l, m).
+
+    Source: docs/theory/grouping.md#caps; paper 002, section V.
+
+    Args:
+        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
+            Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: Public range [lo, hi] of the values, in their unit.
+        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
+        grouping: How arrays are filled: `best_fit` or `wrap_around`.
+        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
+
+    Returns:
+        The mean with its intervals and errors, in the value's unit.
+
+    Raises:
+        InputError: An argument is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> users = np.repeat(np.arange(100), 5)
+        >>> found = opt_array_averaging(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
+        >>> abs(found.value - 30) < 2
+        True
     """
     settings = {"grouping": grouping}
-    return _one("opt_array_averaging", settings, values, users, bounds, epsilon, options)
+    return one_estimate("opt_array_averaging", settings, values, users, bounds, epsilon, options)
 
 
 def worst_case_optimal(
@@ -154,102 +197,41 @@ def worst_case_optimal(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> Estimate:
-    """Users' means clipped to U/2 -+ T/(2 m_l): the least worst-case error (paper 001, III.1).
+    """Means of users clipped to U/2 -+ T/(2 m_l): the least worst-case error of all.
 
-    Arguments, errors and guarantees as in `baseline`. For vectors see `vector`.
+    T is the ceil(2/epsilon)-th largest of the U m_l, and the Laplace noise has the scale
+    T/(n epsilon). For vectors see `vector`.
+
+    Source: docs/theory/worst-case.md#numbers; paper 001, Theorem III.1.
+
+    Args:
+        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
+            Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: Public range [lo, hi] of the values, in their unit.
+        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
+        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
+
+    Returns:
+        The mean with its intervals and errors, in the value's unit.
+
+    Raises:
+        InputError: An argument is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE, G-LOWER.
+
+    Example:
+        >>> import numpy as np
+        >>> users = np.repeat(np.arange(100), 5)
+        >>> found = worst_case_optimal(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
+        >>> abs(found.value - 30) < 2
+        True
     """
-    return _one("worst_case_optimal", {}, values, users, bounds, epsilon, options)
+    return one_estimate("worst_case_optimal", {}, values, users, bounds, epsilon, options)
 
 
-def levy(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    cap: Cap | int = "levy",
-    grouping: Grouping = "best_fit",
-    gamma: float = 0.2,
-    **options: Unpack[Options],
-) -> Estimate:
-    """Array means clipped to mu -+ 1.5 tau around a private middle mu (paper 002, III-D).
-
-    tau = U sqrt(ln(2K/gamma)/(2 m_UB)) supposes independent records. Half of epsilon selects mu.
-    Arguments, errors and guarantees as in `array_averaging`.
-    """
-    settings = {"cap": cap, "grouping": grouping, "gamma": gamma}
-    return _one("levy", settings, values, users, bounds, epsilon, options)
-
-
-def quantile(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    quantiles: Literal["fixed", "optimised"] = "fixed",
-    cap: Cap | int = "levy",
-    grouping: Grouping = "best_fit",
-    **options: Unpack[Options],
-) -> Estimate:
-    """Array means clipped to private quantiles: 1/10 and 9/10, or ceil(2/epsilon) from the ends.
-
-    A quarter of epsilon selects each quantile (paper 002, III-E). Arguments, errors and guarantees
-    as in `array_averaging`.
-    """
-    settings = {"quantiles": quantiles, "cap": cap, "grouping": grouping}
-    return _one("quantile", settings, values, users, bounds, epsilon, options)
-
-
-def akmv(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    **options: Unpack[Options],
-) -> Estimate:
-    """Sums of users clipped to [0, T], T a private ceil(2/epsilon)-th largest sum (paper 001, IV).
-
-    Half of epsilon selects T. Arguments, errors and guarantees as in `baseline`.
-    """
-    return _one("akmv", {}, values, users, bounds, epsilon, options)
-
-
-def adaptive(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    **options: Unpack[Options],
-) -> Estimate:
-    """Capped weights and one private range, both from public counts alone (docs/theory/adaptive).
-
-    Arguments, errors and guarantees as in `baseline`; small errors are typical where users are
-    exchangeable, and no data set is excluded in which the range misses the values.
-    """
-    return _one("adaptive", {}, values, users, bounds, epsilon, options)
-
-
-def auto(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    objective: Literal["typical", "worst_case"] = "typical",
-    **options: Unpack[Options],
-) -> Estimate:
-    """`adaptive` for the objective `typical`, `worst_case_optimal` for `worst_case`.
-
-    Arguments, errors and guarantees as in `baseline`.
-    """
-    settings = {"objective": objective}
-    return _one("auto", settings, values, users, bounds, epsilon, options)
-
-
-def _one(
+def one_estimate(
     method: str,
     settings: Mapping[str, str | int | float],
     values: ArrayLike,
@@ -258,6 +240,24 @@ def _one(
     epsilon: Amount,
     options: Options,
 ) -> Estimate:
+    """The estimate of one mechanism for one cell: check, plan, draw, read.
+
+    Args:
+        method: Name of the mechanism.
+        settings: What the mechanism takes besides.
+        values: One number a record, shape (n,), in the value's unit. Private.
+        users: Whose record it is, shape (n,).
+        bounds: Public range of the values, in their unit.
+        epsilon: Privacy loss of every user.
+        options: As the caller gave them.
+
+    Returns:
+        The mean with its intervals and errors.
+
+    Raises:
+        InputError: An argument is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+    """
     check_keywords(options, Options.__annotations__, f"mean.{method}", _BOOKS)
     wanted = check_confidence(options.get("confidence", 0.95))
     lattice = Lattice(Bounds.of(bounds), options.get("tick_bits", 20))
@@ -282,60 +282,3 @@ def _one(
         parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
         simulated=source.simulated,
     )
-
-
-def numbers_of(values: ArrayLike) -> NDArray[np.float64]:
-    """Values as floating-point numbers.
-
-    Raises:
-        DataError: They are no real numbers.
-    """
-    if np.ma.is_masked(values):
-        # NumPy would read what is behind the mask.
-        raise DataError(
-            "masked values",
-            "a number in every row",
-            "drop such records beforehand if whether a value is present is public",
-        )
-    numbers = read_floats(values)
-    if numbers is None:
-        raise DataError("values that are no real numbers", "one number a record", _CONVERT)
-    return numbers
-
-
-def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate:
-    """Sums of ticks of every user of one cell.
-
-    Args:
-        values: One number a record.
-        users: Whose record it is.
-        lattice: Bounds and ticks.
-
-    Raises:
-        DataError: Lengths differ, nothing is there, or a value is missing or not finite.
-    """
-    check_arrays({"value": values}, {"user": users})
-    numbers = numbers_of(values)
-    if numbers.size == 0:
-        raise DataError("no records", "at least one record", "give a value and a user for each")
-    who = keys.encode(keys.as_array(users, "user"), "user")
-    if numbers.ndim != 1 or len(numbers) != len(who):
-        raise DataError(
-            f"values of shape {numbers.shape} for {len(who)} users' keys",
-            "one value and one user for each record",
-            "give two columns of the same length",
-        )
-    if not np.isfinite(numbers).all():
-        raise DataError(
-            "missing or infinite values",
-            "finite numbers",
-            "drop such records beforehand if whether a value is present is public",
-        )
-    order = np.argsort(who, kind="stable")
-    counts = np.bincount(who)
-    sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(counts) - counts)
-    cells = pa.table({"cell": pa.array(["all"] * len(counts))})
-    occupancy, rows = build(pa.array(np.arange(len(counts))), cells, counts.astype(np.int64))
-    centred = sums[rows] - (occupancy.count << (lattice.bits - 1))
-    # Squares serve the variance, which these mechanisms do not release.
-    return Aggregate(occupancy, lattice, centred, np.zeros_like(centred))

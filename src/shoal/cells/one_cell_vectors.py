@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal import checks
-from shoal.cells import one_cell as mean
 from shoal.cells.mechanisms.vectors import BallMean, ticks
+from shoal.cells.one_cell import worst_case_optimal
+from shoal.cells.one_cell_values import numbers_of
 from shoal.checks import check_confidence
 from shoal.checks.roles import check_arrays
 from shoal.data import keys
@@ -35,17 +36,30 @@ if TYPE_CHECKING:
 class VectorEstimate:
     """A private mean of vectors; everything in the value's unit, and public.
 
+    Source: docs/theory/worst-case.md#vectors.
+
     Attributes:
-        value: The estimate, one number a dimension.
-        low: Lower ends of the intervals; together they cover with the given confidence.
-        high: Upper ends.
-        noise_scale: Scale b of the Laplace noise on every number (the largest, in a box).
-        bias_bound: Most that the estimate without noise is off, in l1, in any data set.
-        worst_case_error: Bias bound plus mean l1 norm of the noise.
+        value: The estimate, one number a dimension, in the value's unit.
+        low: Lower ends of the intervals, in the value's unit; together they cover with the given
+            confidence.
+        high: Upper ends, in the value's unit.
+        noise_scale: Scale b of the Laplace noise on every number (the largest, in a box), in the
+            value's unit.
+        bias_bound: Most that the estimate without noise is off, in l1 and the value's unit, in any
+            data set.
+        worst_case_error: Bias bound plus mean l1 norm of the noise, in the value's unit.
         epsilon: Privacy loss of the heaviest user, rounded upwards.
         confidence: Of all intervals together.
         threshold: T, most records' worth of norm that a user keeps; of a box, of every number.
         simulated: Whether the randomness was repeatable: then nobody is protected.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal import mean
+        >>> points, users = np.full((3000, 3), 0.25), np.repeat(np.arange(1000), 3)
+        >>> found = mean.vector(points, users, bounds=(0, 1), epsilon=10, domain="box")
+        >>> all(low <= 0.25 <= high for low, high in zip(found.low, found.high, strict=True))
+        True
     """
 
     value: tuple[float, ...]
@@ -71,7 +85,9 @@ def vector(
     tick_bits: int = 20,
     noise: Simulated | None = None,
 ) -> VectorEstimate:
-    """The mean of vectors with the least worst-case l1 error (Theory 1, section 6; errata 4, 5).
+    """The mean of vectors with the least worst-case l1 error.
+
+    Source: docs/theory/worst-case.md#vectors; errata 4, 5.
 
     In the `ball`, x >= 0 and |x|_1 <= U = hi with bounds (0, U); what lies outside is scaled to it.
     A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count, and each number
@@ -79,18 +95,23 @@ def vector(
     released by `worst_case_optimal` with epsilon/d.
 
     Args:
-        values: Records by dimensions, at least 2 of them.
-        users: Whose record it is.
-        bounds: (0, U) of the ball, or the range of every number of the box.
-        epsilon: Privacy loss of every user for the whole vector.
+        values: Records, shape (n, d) with d at least 2, in the value's unit. Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: (0, U) of the ball, or the range of every number of the box, in the value's unit.
+        epsilon: Privacy loss of every user for the whole vector, above 0.
         domain: `ball` or `box`.
-        confidence: Of all intervals together.
+        confidence: Probability that all intervals cover together.
         tick_bits: Numbers are cut to the width over 2^tick_bits.
         noise: `shoal.Simulated(seed)` for studies.
+
+    Returns:
+        The mean vector with intervals and errors, in the value's unit.
 
     Raises:
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -113,7 +134,7 @@ def vector(
 
 
 def _points(values: ArrayLike) -> NDArray[np.float64]:
-    points = mean.numbers_of(values)
+    points = numbers_of(values)
     if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:  # noqa: PLR2004
         raise DataError(
             f"values of shape {points.shape}", "records by at least 2 dimensions", "give a matrix"
@@ -181,7 +202,7 @@ def _box(
     each = check_epsilon(epsilon) / size
     source_of(noise)
     found = [
-        mean.worst_case_optimal(
+        worst_case_optimal(
             points[:, at],
             users,
             bounds=bounds,

@@ -39,6 +39,13 @@ if TYPE_CHECKING:
 class Plan(PlanFacts):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
+    Source: docs/theory/accounting.md; docs/theory/limits.md.
+
+    Raises:
+        InputError: A part does not fit the others, or `built` is given.
+
+    Guarantees: G-BUDGET, G-ERROR, G-LOWER, G-PURE.
+
     Example:
         >>> import shoal
         >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
@@ -92,12 +99,17 @@ class Plan(PlanFacts):
             privacy_unit: What a user is, in a word; by default the user column's name. Say the
                 ledger's word if this file calls the same users otherwise (G-UNIT).
 
+        Returns:
+            The noisy numbers with their errors, and the manifest.
+
         Raises:
             InputError: No ledger, a ledger with simulated noise or of another privacy unit, or
                 no name for a question that the ledger holds.
             DataError: The records do not match the plan's bounds or occupancy.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
+
+        Guarantees: G-ACCOUNTING, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
         return release_cells(
             self,
@@ -126,6 +138,9 @@ class Plan(PlanFacts):
             epsilons: By default from an eighth to eight times the plan's, in powers of two.
             progress: Wraps the plans, to show how far they are.
 
+        Returns:
+            One point a method and loss, with lower bounds where they are known.
+
         Raises:
             InputError: An unknown method, or an unusable epsilon.
 
@@ -142,6 +157,9 @@ class Plan(PlanFacts):
     def to_dp_event(self) -> DpEvent:
         """The release as an event of dp-accounting: see `shoal.privacy.events.event_of`.
 
+        Returns:
+            An event whose composition with others dp-accounting works out.
+
         Raises:
             MissingPartError: dp-accounting is not installed.
 
@@ -155,7 +173,11 @@ class Plan(PlanFacts):
         return event_of(self.epsilon, self.rho)
 
     def to_document(self) -> documents.Document:
-        """The plan as a JSON object."""
+        """The plan as a JSON object.
+
+        Returns:
+            Of the schema of plans, as `save` writes it.
+        """
         return plan_document.to_document(self)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -178,8 +200,16 @@ class Plan(PlanFacts):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a plan written by `save`; its claims are computed anew and compared.
 
+        Args:
+            path: A file written by `save`.
+
+        Returns:
+            The plan.
+
         Raises:
             DocumentError: Missing, damaged, changed by hand, or of another schema.
+
+        Guarantees: G-TAMPER.
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         try:
@@ -209,6 +239,11 @@ def plan(
 ) -> Plan:
     """Choose the noise of every cell for a total privacy loss, before any value is read.
 
+    The total privacy loss is epsilon = max_l sum_i D_il/b_i: user l moves number i by at most D_il,
+    and the noise of that number has the scale b_i.
+
+    Source: docs/theory/accounting.md; docs/theory/balanced.md; docs/theory/optimal.md.
+
     Args:
         occupancy: The public counts.
         bounds: Public range of the values, in their unit.
@@ -216,27 +251,37 @@ def plan(
             public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
-        method: How the noise is shared if every record counts: `balanced` (proportional
-            fairness), `equalised` (least common worst-case error), or `uniform` (the paper's: the
-            same loss in each cell). How users are bounded in all cells at once: `optimal` (by
-            linear programming, with a proof) or `clip_user` (the paper's). Or, for means alone, a
-            mean mechanism, whose losses are balanced: `auto`, `adaptive`, `array_averaging`,
+        method: How the noise is shared if every record counts: `balanced` (proportional fairness),
+            `equalised` (least common worst-case error), or `uniform` (the paper's: the same loss in
+            each cell). How users are bounded in all cells at once: `optimal` (by linear
+            programming, with a proof) or `clip_user` (the paper's). Or, for means alone, a mean
+            mechanism, whose losses are balanced: `auto`, `adaptive`, `array_averaging`,
             `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
         worthless: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
         min_users: Leave out cells with fewer users.
         min_records: Leave out cells with fewer records.
         weights: Importance of cells by label, for balanced losses.
-        settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}.
-        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where that errs less.
+        settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a number
+            here has no unit.
+        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where its error is less.
         tick_bits: Values are rounded to the width over 2^tick_bits.
-        source: Public description of the records as `records.describe()` gives it, kept in plan
-            and manifest.
+        source: Public description of the records as `records.describe()` gives it, kept in plan and
+            manifest.
 
     Returns:
         A plan whose `epsilon` never exceeds the one asked for.
 
     Raises:
-        InputError: A wish is not usable or no cell is left.
+        InputError: An argument is not usable or no cell is left.
+
+    Guarantees: G-BUDGET, G-ERROR, G-PURE.
+
+    Example:
+        >>> import shoal
+        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+        >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=8)
+        >>> found.epsilon <= 8, found.worst_case_error.round(2).tolist()
+        (True, [0.63])
     """
     todo = "call records.occupancy() or Occupancy.from_counts(...)"
     checks.instance(occupancy, Occupancy, "an occupancy", todo)

@@ -56,14 +56,16 @@ class PlanFacts(Frozen):
         lattice: Bounds and ticks of the values.
         request: What was asked for.
         status: Of each cell: released, or why it is left out.
-        relative_scale: b (sigma if Gaussian) over the range of each number; where a range of the
-            values is selected, over the span of that.
+        relative_scale: b (sigma if Gaussian) as a part of the range of each number, shape
+            (numbers,); where a range of the values is selected, as a part of the span of that.
         lattice_bits: j; the noise of a number has the scale of 2^j steps.
-        prices: Proof of near-optimality of a balanced plan, one number a user, or None.
+        prices: Proof of near-optimality, a loss each, shape (users,), or None.
         source: Public description of the records (columns and cell rules), if known.
         parameters: Whole numbers of the mean mechanism, such as the cap of each cell.
-        selection_scale: Scale of the private selections: one a released cell, one in all, or none.
-        targets: Of an optimal plan: relative error of each released cell up to a common factor.
+        selection_scale: Scale of the private selections, no unit: one a released cell, one in all,
+            or none; shape (selections,).
+        targets: Of an optimal plan: relative error of each released cell up to a common factor,
+            shape (released cells,).
         joint: Whether mean and variance come from one release of first and second moments.
         gaussian: Whether the noise is Gaussian, accounted by the request's delta.
         built: The numbers, if the planner has built them; else they are built when needed.
@@ -99,53 +101,53 @@ class PlanFacts(Frozen):
 
     @cached_property
     def width(self) -> float:
-        """U, in the value's unit."""
+        """The width U of the bounds, in the value's unit."""
         return float(self.bounds.width)
 
     @property
     def method(self) -> str:
-        """How the noise is shared among the cells, or the mean mechanism."""
+        """Name of the noise allocation, or of the mean mechanism."""
         return self.request.method
 
     @cached_property
     def released(self) -> NDArray[np.int64]:
-        """Positions of the released cells."""
+        """Positions of the released cells, shape (released cells,)."""
         return np.flatnonzero([status == "released" for status in self.status])
 
     @cached_property
     def mechanism(self) -> MeanMechanism:
-        """What releases the numbers."""
+        """The mechanism that bounds users and releases the numbers."""
         return mechanism_of(self.request, self.lattice)
 
     @cached_property
     def design(self) -> Design:
-        """What every user contributes to every released cell."""
+        """The contribution of every user to every released cell."""
         if self.built is not None:
             return self.built.design
         return self.mechanism.design(self.occupancy, self.released, self.parameters)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What is released of every cell."""
+        """The statistics that are released of every cell."""
         return self.request.statistics
 
     @cached_property
     def bundle(self) -> Bundle:
-        """The numbers: every statistic of every released cell."""
+        """The numbers to release: every statistic of every released cell."""
         if self.built is not None:
             return self.built
         return Bundle(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
 
     @cached_property
     def losses(self) -> Losses:
-        """What every selection and every number costs every user."""
+        """The privacy losses of every user, by selection and by number."""
         return Losses(
             self.mechanism, self.bundle, self.selection_scale, self.lattice_bits, self.exact_delta
         )
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
-        """The total privacy loss: the largest over users (Theory 2, section 1).
+        """The total privacy loss: the largest over users (docs/theory/accounting.md).
 
         Exact with Laplace noise; with Gaussian noise the epsilon of the largest rho at delta,
         rounded upwards.
@@ -154,7 +156,7 @@ class PlanFacts(Frozen):
 
     @property
     def exact_delta(self) -> Fraction:
-        """Of (epsilon, delta)-DP: 0 with Laplace noise, what was granted with Gaussian."""
+        """The exact delta of (epsilon, delta)-DP: 0 with Laplace noise."""
         return self.request.delta if self.gaussian else Fraction(0)
 
     @cached_property
@@ -164,7 +166,7 @@ class PlanFacts(Frozen):
 
     @property
     def delta(self) -> float:
-        """0 with Laplace noise, the delta that was granted with Gaussian."""
+        """The delta of (epsilon, delta)-DP: 0 with Laplace noise, that asked for if Gaussian."""
         return round_up(self.exact_delta)
 
     @cached_property
@@ -174,12 +176,12 @@ class PlanFacts(Frozen):
 
     @cached_property
     def user_losses(self) -> NDArray[np.float64]:
-        """Loss of each user (rho if Gaussian), by the occupancy's anonymous rows."""
+        """Privacy loss of each user (rho if Gaussian), shape (users,), by anonymous rows."""
         return self.losses.of_users(self.relative_scale)
 
     @cached_property
     def paper_epsilon(self) -> float:
-        """What the same noise costs by the paper's accounting: max_l of the sum of eps_g.
+        """The privacy loss by the paper's accounting of the same noise: max_l of the sum of eps_g.
 
         Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
@@ -212,12 +214,12 @@ class PlanFacts(Frozen):
 
     @cached_property
     def extent(self) -> NDArray[np.float64]:
-        """Range of each number's statistic: U, U^2/4 for a variance, 1 for a share."""
+        """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
         return np.repeat([float(length) for _, length in self.extents], len(self.released))
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:
-        """Scale of the noise of each number, on that number's lattice.
+        """Scale of the noise of each number, shape (numbers,), in the statistic's unit.
 
         Where a range is selected: at most this, in proportion to the range. Of a variance that is
         released jointly: that of the second moment.
@@ -226,7 +228,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def bias_bound(self) -> NDArray[np.float64]:
-        """Most that the estimate without noise is off in any data set.
+        """Most that an estimate without noise is off; shape (numbers,), in the statistic's unit.
 
         Rounding, what the bounding of users leaves out, and the whole width where a range is
         selected: no data set is then excluded in which the range misses every value.
@@ -237,7 +239,10 @@ class PlanFacts(Frozen):
 
     @property
     def rounding(self) -> NDArray[np.float64]:
-        """Most that ticks, means of users and lattice steps move an estimate, over its range."""
+        """Most that rounding moves an estimate, shape (numbers,), as a part of its range.
+
+        Of ticks, means of users and lattice steps.
+        """
         means = 0.0 if self.request.shares else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
         longest = self.mechanism.longest_span(self.parameters)
@@ -250,9 +255,10 @@ class PlanFacts(Frozen):
 
     @cached_property
     def worst_case_error(self) -> NDArray[np.float64]:
-        """Bias bound plus mean absolute noise of each number: holds for every data set.
+        """Bias bound plus mean absolute noise; shape (numbers,), in the statistic's unit.
 
-        Where a range is selected it is the width: estimates and means stay within the bounds.
+        It holds for every data set. Where a range is selected it is the width: estimates and means
+        stay within the bounds.
         """
         if not self.certified:
             return self.bias_bound
@@ -260,7 +266,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def mean_noise(self) -> NDArray[np.float64]:
-        """Mean absolute noise of each estimate over its range; of a joint variance, a bound."""
+        """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
         noise = self.relative_scale * self._mean_noise
         if self.joint:
             rows, (first, second) = self.bundle.per_statistic(noise), self.bundle.pair
@@ -277,7 +283,7 @@ class PlanFacts(Frozen):
 
     @property
     def relative_error(self) -> NDArray[np.float64]:
-        """Worst-case error over the range; 1/2 is no better than guessing its middle.
+        """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
 
         Where a range is selected: mean absolute noise, and what own intervals leave out, over that
         range's span.
@@ -290,14 +296,15 @@ class PlanFacts(Frozen):
 
     @property
     def cell_error(self) -> NDArray[np.float64]:
-        """The largest relative error of each released cell over its statistics."""
+        """The largest relative error of a cell: shape (released cells,), a part of the range."""
         return np.asarray(self.bundle.per_statistic(self.relative_error).max(axis=0))
 
     @cached_property
     def lower_bound(self) -> NDArray[np.float64]:
-        """Error that no plan of this loss beats, however it weighs users, for each number.
+        """Error that no plan of this loss beats: shape (numbers,), in the statistic's unit.
 
-        Each bound holds for its number alone, with Laplace noise: no plan reaches all at once.
+        However it weighs users, with Laplace noise (docs/theory/limits.md). Each bound holds for
+        its number alone: no plan reaches all at once.
         Not a number where none is known: with Gaussian noise.
         """
         if self.gaussian:
@@ -318,7 +325,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def gap(self) -> float | None:
-        """How far a plan can be from the best one of its family; None if nothing is proved.
+        """How far a plan can be from the best one of its family, as a part, or None.
 
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
         all errors below this one's over 1 + gap (`cells.gaps.optimal_gap`).

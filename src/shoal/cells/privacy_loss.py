@@ -31,7 +31,7 @@ class Losses:
 
     A selection costs 2 x score sensitivity / scale for every user whose values it reads. A number
     with Laplace noise costs a user the steps that it moves it by, over 2^j, whatever the values
-    (Theory 2, section 1). With Gaussian noise the squares of the steps add up, and the user's
+    (docs/theory/accounting.md). With Gaussian noise the squares of the steps add up, and the user's
     zero-concentrated loss rho is half their sum over 4^j.
 
     Attributes:

@@ -173,7 +173,8 @@ def _rate(
 def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
     """b2/b1 of a joint release, over U^2 and U, with the least sum or product; loss at b1 = 1.
 
-    Errors over the ranges: b1 of the mean, 4 (b1 + b2) of the variance (Theory 1, section 2).
+    Errors over the ranges: b1 of the mean, 4 (b1 + b2) of the variance
+    (docs/theory/variance.md#mean-and-second-moment-together).
     """
     ratio = np.geomspace(0.02, 2.0, 400)
     one = np.ones_like(ratio)

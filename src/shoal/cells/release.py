@@ -44,9 +44,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Release(release.Release[PlanFacts, Numbers]):
-    """Statistics of cells as they were delivered: noisy numbers with their manifest.
+    """A release: noisy numbers with their errors, and the manifest.
 
-    See `shoal.release.release.Release` for what every release has.
+    Source: docs/theory/lattice.md.
+
+    Guarantees: G-ACCOUNTING, G-COVERAGE.
+
+    Example:
+        >>> import pyarrow as pa, shoal
+        >>> table = pa.table({"who": list(range(400)), "at": [1, 2] * 200, "speed": [30.0] * 400})
+        >>> records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), cell="at")
+        >>> plan = shoal.plan(records.occupancy(), bounds=(0, 65), epsilon=5)
+        >>> release = plan.release(records, noise=shoal.Simulated(1))
+        >>> release.simulated, len(release.table())
+        (True, 2)
     """
 
     kind = KIND
@@ -81,6 +92,9 @@ class Release(release.Release[PlanFacts, Numbers]):
         Args:
             confidence: Of the intervals; changing it costs nothing.
 
+        Returns:
+            One row a cell of the occupancy; a cell that is left out has nulls.
+
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
@@ -100,8 +114,11 @@ class Release(release.Release[PlanFacts, Numbers]):
 
         Args:
             confidence: Of the intervals, over the cells together.
-            within: Cells borrow within coarser ones only: names of key columns, or one public
-                label for each cell of the occupancy, such as its day or parent hexagon.
+            within: Cells borrow within coarser ones only: names of key columns, or one public label
+                for each cell of the occupancy, shape (cells,), such as its day or parent hexagon.
+
+        Returns:
+            One row a released cell and statistic.
 
         Raises:
             InputError: Fewer than three cells, unusable groups, or an unusable confidence.
@@ -109,11 +126,33 @@ class Release(release.Release[PlanFacts, Numbers]):
         return table.borrowed_table(self.numbers, confidence, within)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
-        """The table for pandas."""
+        """The table for pandas.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            One row a cell, as in `table`.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+            MissingPartError: pandas is not installed.
+        """
         return tables.to_pandas(self.table(confidence))
 
     def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """The table for Polars."""
+        """The table for Polars.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            One row a cell, as in `table`.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+            MissingPartError: Polars is not installed.
+        """
         return tables.to_polars(self.table(confidence))
 
     def write(

@@ -2,7 +2,7 @@
 
 Post-processing of released numbers, so it costs no privacy. It is another estimate, named as what
 it is: biased towards the common mean and usually far closer to the truth where noise is large. It
-never takes the place of the plain estimate, and is in no manifest (Theory 2, section 6).
+never takes the place of the plain estimate, and is in no manifest (docs/theory/shrinkage.md).
 """
 
 from __future__ import annotations

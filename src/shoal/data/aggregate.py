@@ -27,9 +27,10 @@ class Aggregate:
     Attributes:
         occupancy: The counts.
         lattice: What a tick is.
-        centred: Sum of (ticks - 2^(bits-1)) of each membership.
-        squares: Sum of their squares.
-        measures: Sums of what statistics measure besides, in ticks from 0, by name.
+        centred: Sum of (ticks - 2^(bits-1)) of each membership, shape (memberships,).
+        squares: Sum of their squares, shape (memberships,).
+        measures: Sums of what statistics measure besides, in ticks from 0, by name, each of shape
+            (memberships,).
     """
 
     occupancy: Occupancy
@@ -39,12 +40,19 @@ class Aggregate:
     measures: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     def sums_of(self, measure: str) -> NDArray[np.int64]:
-        """Sum of a measure of each membership; of the values themselves without a name."""
+        """Sum of a measure of each membership; of the values themselves without a name.
+
+        Args:
+            measure: A name in `measures`, or no name for the values.
+
+        Returns:
+            Whole ticks, shape (memberships,).
+        """
         return self.measures[measure] if measure else self.sums
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """Sum of ticks of each membership."""
+        """Sum of ticks of each membership, shape (memberships,)."""
         return self.centred + (self.occupancy.count << (self.lattice.bits - 1))
 
     def __repr__(self) -> str:
@@ -52,7 +60,11 @@ class Aggregate:
         return f"<Aggregate of {self.occupancy.n_users} users, {self.occupancy.n_cells} cells>"
 
     def cell_sums(self) -> list[int]:
-        """Sum of ticks of each cell, exactly."""
+        """Sum of ticks of each cell, exactly.
+
+        Returns:
+            One whole number of ticks a cell.
+        """
         amounts = self.sums
         # Two halves in floating point stay exact where one 64-bit sum could overflow.
         cells, size = self.occupancy.cell, self.occupancy.n_cells

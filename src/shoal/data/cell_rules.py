@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.data.source import engine_call, engine_name
+from shoal.data.engine_time import epoch_seconds
 from shoal.errors import DataError, InputError, MissingPartError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d)")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
 _FINEST = 15
 _POLE, _DATE_LINE = 90, 180
-_NANO = 9
 
 
 class CellRule(Protocol):
@@ -41,15 +40,40 @@ class CellRule(Protocol):
         ...
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
-        """What the engine computes for each record, one expression or several."""
+        """What the engine computes for each record, one expression or several.
+
+        Args:
+            table: The records, in the engine.
+
+        Returns:
+            Expressions over the table's columns.
+        """
         ...
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
-        """The key of each row, from the engine's columns; may be coded."""
+        """The key of each row, from the engine's columns; may be coded.
+
+        Args:
+            *parts: Values of the expressions, one array each.
+
+        Returns:
+            One key a row.
+
+        Raises:
+            DataError: A value makes no key.
+            MissingPartError: What computes the key is not installed.
+        """
         ...
 
     def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
-        """The key as people read it, from its code; keeps the order."""
+        """The key as people read it, from its code; keeps the order.
+
+        Args:
+            key: Codes from `combine`.
+
+        Returns:
+            One readable key for each code.
+        """
         ...
 
 
@@ -87,8 +111,13 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Timeslot:
-    """Slots of a fixed length; the key is the slot's start, UTC. Made by `timeslot`."""
+class Timeslot(CellRule):
+    """Slots of a fixed length; the key is the slot's start, UTC. Made by `timeslot`.
+
+    Attributes:
+        column: Times with or without a zone (then UTC), or dates.
+        width: A whole number of `s`, `min`, `h` or `d`.
+    """
 
     column: str
     width: str
@@ -99,17 +128,21 @@ class Timeslot:
 
     @property
     def name(self) -> str:
-        """Column and width."""
+        """Name of the key column: column and width."""
         return f"{self.column}_{self.width}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The time column."""
+        """Columns that the rule reads: the times."""
         return (self.column,)
 
     @property
     def seconds(self) -> int:
-        """Length of a slot."""
+        """Length of a slot, in seconds.
+
+        Raises:
+            InputError: The width is not of this form.
+        """
         found = _WIDTH.fullmatch(self.width)
         if found is None:
             raise InputError(
@@ -121,7 +154,7 @@ class Timeslot:
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """Number of the slot since 1970, rounded downwards also before."""
-        return ((_epoch(table, self.column) / float(self.seconds)).floor().cast("int64"),)
+        return ((epoch_seconds(table, self.column) / float(self.seconds)).floor().cast("int64"),)
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The slot's number."""
@@ -134,8 +167,12 @@ class Timeslot:
 
 
 @dataclass(frozen=True)
-class HourOfDay:
-    """Hour of the day, 0 to 23, UTC. Made by `hour_of_day`."""
+class HourOfDay(CellRule):
+    """Hour of the day, 0 to 23, UTC. Made by `hour_of_day`.
+
+    Attributes:
+        column: Times with or without a zone (then UTC), or dates.
+    """
 
     column: str
 
@@ -145,17 +182,17 @@ class HourOfDay:
 
     @property
     def name(self) -> str:
-        """Column and what it becomes."""
+        """Name of the key column: the column's, with `_hour`."""
         return f"{self.column}_hour"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The time column."""
+        """Columns that the rule reads: the times."""
         return (self.column,)
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """Hours since 1970, modulo 24, never negative."""
-        hours = (_epoch(table, self.column) / 3600.0).floor()
+        hours = (epoch_seconds(table, self.column) / 3600.0).floor()
         return ((hours - (hours / 24.0).floor() * 24.0).cast("int64"),)
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
@@ -168,8 +205,14 @@ class HourOfDay:
 
 
 @dataclass(frozen=True)
-class Hexagon:
-    """The H3 hexagon of a place; the key is the index in hexadecimal. Made by `hexagon`."""
+class Hexagon(CellRule):
+    """The H3 hexagon of a place; the key is the index in hexadecimal. Made by `hexagon`.
+
+    Attributes:
+        lat: Column of latitudes in degrees.
+        lon: Column of longitudes in degrees.
+        resolution: 0 (continents) to 15 (a square metre).
+    """
 
     lat: str
     lon: str
@@ -181,12 +224,12 @@ class Hexagon:
 
     @property
     def name(self) -> str:
-        """With the resolution."""
+        """Name of the key column: `hexagon_` and the resolution."""
         return f"hexagon_{self.resolution}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Latitude and longitude in degrees."""
+        """Columns that the rule reads: latitude and longitude, in degrees."""
         return self.lat, self.lon
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
@@ -196,7 +239,12 @@ class Hexagon:
         return lat.isnan().ifelse(None, lat), lon.isnan().ifelse(None, lon)
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
-        """The H3 index of each pair as an integer."""
+        """The H3 index of each pair as an integer.
+
+        Raises:
+            DataError: Coordinates outside the globe.
+            MissingPartError: h3ronpy is not installed.
+        """
         if find_spec("h3ronpy") is None:
             raise MissingPartError(
                 "h3ronpy is not installed",
@@ -222,11 +270,14 @@ class Hexagon:
 
 
 def timeslot(column: str, width: str) -> Timeslot:
-    """Cells by time: slots of a fixed width, aligned to 1970-01-01 UTC.
+    """A cell rule by time: slots of a fixed width, aligned to 1970-01-01 UTC.
 
     Args:
         column: Times with or without a zone (then UTC), or dates.
         width: A whole number of `s`, `min`, `h` or `d`.
+
+    Returns:
+        A rule for `Records(cell=...)`.
 
     Raises:
         InputError: Another width.
@@ -241,7 +292,13 @@ def timeslot(column: str, width: str) -> Timeslot:
 
 
 def hour_of_day(column: str) -> HourOfDay:
-    """Cells by hour of the day, 0 to 23, UTC.
+    """A cell rule by hour of the day, 0 to 23, UTC.
+
+    Args:
+        column: Times with or without a zone (then UTC), or dates.
+
+    Returns:
+        A rule for `Records(cell=...)`.
 
     Example:
         >>> hour_of_day("time_hour").name
@@ -251,12 +308,15 @@ def hour_of_day(column: str) -> HourOfDay:
 
 
 def hexagon(lat: str, lon: str, resolution: int) -> Hexagon:
-    """Cells by place: H3 hexagons.
+    """A cell rule by place: H3 hexagons of one resolution.
 
     Args:
         lat: Column of latitudes in degrees.
         lon: Column of longitudes in degrees.
         resolution: 0 (continents) to 15 (a square metre).
+
+    Returns:
+        A rule for `Records(cell=...)`.
 
     Raises:
         InputError: Another resolution.
@@ -316,36 +376,3 @@ def rules_of(cell: object) -> tuple[CellRule, ...]:
             )
         rules.append(parse(each) if isinstance(each, str) else each)
     return tuple(rules)
-
-
-def _epoch(table: EngineTable, column: str) -> EngineColumn:
-    """Whole seconds since 1970, UTC, as a floating-point number: the same in every engine.
-
-    The engines' own casts between times depend on the session's time zone, so none is used.
-    """
-    time, engine = table[column], engine_name(table)
-    if engine == "pyspark":
-        return _spark_epoch(time).cast("float64")
-    if time.type().is_date():
-        time = time.cast("timestamp")
-    if engine != "duckdb":
-        return time.epoch_seconds().cast("float64").floor()
-    fine = time.type().scale == _NANO
-    parts = engine_call("epoch_ns" if fine else "epoch_us", time)
-    per_second = 10**9 if fine else 10**6
-    # Integer remainders are exact where a quotient of large integers is not; half of one second
-    # is far from the next whole one.
-    whole = parts - (parts % per_second + per_second) % per_second
-    return (whole / float(per_second) + 0.5).floor().cast("float64")
-
-
-def _spark_epoch(time: EngineColumn) -> EngineColumn:
-    import ibis
-
-    day = engine_call("unix_date", time.cast("date"))
-    if time.type().is_date():
-        return day * 86400
-    # Ibis does not tell Spark's two kinds of timestamps apart; Spark does, before it runs.
-    clock = day * 86400 + time.hour() * 3600 + time.minute() * 60 + time.second()
-    local = engine_call("typeof", time, kind="string") == "timestamp_ntz"
-    return ibis.ifelse(local, clock, engine_call("unix_seconds", time))

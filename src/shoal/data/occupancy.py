@@ -33,7 +33,17 @@ _PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
 
 @dataclass(frozen=True)
 class Summary:
-    """Public facts of an occupancy at a glance."""
+    """Public facts of an occupancy at a glance.
+
+    Attributes:
+        users: L, how many users there are.
+        cells: G, how many cells there are.
+        records: How many records there are.
+        memberships: Pairs of a user and a cell with a record.
+        cells_per_user: G_1, the most cells of one user.
+        count_quantiles: Of the records of a membership: minimum, quartiles, maximum.
+        users_per_cell: Of the users of a cell: minimum, quartiles, maximum.
+    """
 
     users: int
     cells: int
@@ -55,10 +65,13 @@ class Occupancy(Frozen):
 
     Attributes:
         cells: One row a cell with its key columns, sorted by key.
-        user: User of each membership, 0..L-1, ascending.
-        cell: Cell of each membership, 0..G-1, ascending within a user.
-        count: Records of the membership, at least 1.
+        user: User of each membership, 0..L-1, ascending, shape (memberships,).
+        cell: Cell of each membership, 0..G-1, ascending within a user; the same shape.
+        count: Records of the membership, at least 1; the same shape.
         origin: The file that was counted, which no output may replace; None if there is none.
+
+    Raises:
+        InputError: The columns are no such triples.
 
     Example:
         >>> occupancy = Occupancy.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
@@ -111,9 +124,12 @@ class Occupancy(Frozen):
         """An occupancy from three columns of equal length, one row per user and cell.
 
         Args:
-            users: Who; any discrete type. Names are not kept.
-            cells: Where; one column, or several by name.
-            counts: How many records, whole numbers of at least 1.
+            users: Who, shape (memberships,); any discrete type. Names are not kept.
+            cells: Where, shape (memberships,), or a table of as many rows for several key columns.
+            counts: How many records, of the same shape; whole numbers of at least 1.
+
+        Returns:
+            The counts, without names.
 
         Raises:
             DataError: Lengths differ, a null, a count below 1, a user twice in a cell, or no rows.
@@ -146,27 +162,27 @@ class Occupancy(Frozen):
 
     @property
     def n_users(self) -> int:
-        """L, the number of users with at least one record."""
+        """The number L of users with at least one record."""
         return int(self.user[-1]) + 1
 
     @property
     def n_cells(self) -> int:
-        """G, the number of cells with at least one record."""
+        """The number G of cells with at least one record."""
         return int(self.cells.num_rows)
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
-        """n_g: records of each cell."""
+        """The records n_g of each cell, shape (cells,)."""
         return _add_up(self.cell, self.count, self.n_cells)
 
     @cached_property
     def users_per_cell(self) -> NDArray[np.int64]:
-        """Users of each cell."""
+        """Users of each cell, shape (cells,)."""
         return np.bincount(self.cell, minlength=self.n_cells).astype(np.int64)
 
     @cached_property
     def cells_per_user(self) -> NDArray[np.int64]:
-        """G_l: cells of each user."""
+        """The cells G_l of each user, shape (users,)."""
         return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
 
     @cached_property
@@ -183,9 +199,10 @@ class Occupancy(Frozen):
         return state.hexdigest()
 
     def summary(self) -> Summary:
-        """Users, cells, records, the most cells of one user (G_1) and quantiles of the counts.
+        """Users, cells, records, the most cells of one user and quantiles of the counts.
 
-        Quantiles are minimum, lower quartile, median, upper quartile and maximum.
+        Returns:
+            The same facts in one line each.
         """
         return Summary(
             users=self.n_users,
@@ -217,13 +234,23 @@ class Occupancy(Frozen):
     def load(cls, path: str | os.PathLike[str]) -> Occupancy:
         """Read an occupancy written by `save`.
 
+        Args:
+            path: A file written by `save`.
+
+        Returns:
+            The occupancy.
+
         Raises:
             DocumentError: Missing, damaged, or of another schema.
         """
         return cls.from_document(documents.read(path, SCHEMA, "occupancy"))
 
     def to_document(self) -> documents.Document:
-        """The occupancy as a JSON object; counts are packed integer arrays."""
+        """The occupancy as a JSON object; counts are packed integer arrays.
+
+        Returns:
+            Of the schema of occupancies.
+        """
         return copy.deepcopy(self._document)
 
     @functools.cached_property
@@ -240,6 +267,12 @@ class Occupancy(Frozen):
     @classmethod
     def from_document(cls, document: documents.Document) -> Occupancy:
         """The inverse of `to_document`, checked against its fingerprint.
+
+        Args:
+            document: The JSON object.
+
+        Returns:
+            The occupancy.
 
         Raises:
             DocumentError: A part is missing, damaged, or does not give the fingerprint.

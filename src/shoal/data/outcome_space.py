@@ -44,7 +44,7 @@ class Space(Frozen):
     Rounding uses a unit's own outcome and fair bits alone, so it costs no privacy.
 
     Attributes:
-        levels: The numbers that outcomes may be, 2 to 256 of them.
+        levels: The numbers that outcomes may be, 2 to 256 of them, in the outcome's unit.
         rounding: `random` or `nearest`.
         labels: Names of the levels if outcomes are texts, else None.
 
@@ -52,6 +52,8 @@ class Space(Frozen):
         InputError: Fewer than two levels, not finite, not ascending, beyond 1e50, the outer ones
             closer than 1e-50 or than 1e-9 of the largest, neighbours than 1e-12 of it, or unusable
             labels.
+
+    Guarantees: G-ROUNDING.
 
     Example:
         >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
@@ -76,12 +78,23 @@ class Space(Frozen):
 
     @classmethod
     def binary(cls) -> Space:
-        """0 and 1; also for booleans."""
+        """The levels 0 and 1, also for booleans.
+
+        Returns:
+            The space of these two levels.
+        """
         return cls((0.0, 1.0))
 
     @classmethod
     def counts(cls, least: int, most: int) -> Space:
         """Whole numbers from the least to the most.
+
+        Args:
+            least: The lowest level, a whole number.
+            most: The highest level.
+
+        Returns:
+            The space of these levels.
 
         Raises:
             InputError: Not two whole numbers, or not 2 to 256 levels.
@@ -96,6 +109,13 @@ class Space(Frozen):
     def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
         """Named levels in rising order, with scores 0, 1, ... unless given.
 
+        Args:
+            labels: Texts that outcomes may be.
+            scores: A number for each, rising, in the unit of the effect.
+
+        Returns:
+            The space of these levels.
+
         Example:
             >>> Space.ordinal(["no", "perhaps", "yes"]).levels
             (0.0, 1.0, 2.0)
@@ -108,6 +128,15 @@ class Space(Frozen):
     def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
         """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
 
+        Args:
+            lo: The lowest level, in the outcome's unit.
+            hi: The highest level, in the outcome's unit.
+            number: How many levels, 2 to 256.
+            rounding: `random` or `nearest`.
+
+        Returns:
+            The space of these levels.
+
         Raises:
             InputError: Bounds that do not rise, or fewer than two levels.
         """
@@ -117,26 +146,32 @@ class Space(Frozen):
 
     @property
     def size(self) -> int:
-        """K."""
+        """The number K of levels."""
         return len(self.levels)
 
     @property
     def width(self) -> float:
-        """From the lowest level to the highest, in the outcome's unit."""
+        """The distance from the lowest level to the highest, in the outcome's unit."""
         return self.levels[-1] - self.levels[0]
 
     @property
     def rounding_bias(self) -> float:
-        """Most that rounding moves a mean of outcomes within the outer levels: 0 if random."""
+        """Most that rounding moves a mean of outcomes, in their unit: 0 if random."""
         return 0.0 if self.rounding == "random" else float(np.diff(self.levels).max()) / 2
 
     @cached_property
     def array(self) -> NDArray[np.float64]:
-        """The levels."""
+        """The levels, shape (K,), in the outcome's unit."""
         return np.array(self.levels)
 
     def coarse(self, number: int) -> tuple[int, ...]:
         """Positions of some of the levels, evenly spaced, the outer ones included.
+
+        Args:
+            number: How many, from 2.
+
+        Returns:
+            Positions, rising.
 
         Example:
             >>> Space.counts(0, 10).coarse(3)
@@ -147,6 +182,12 @@ class Space(Frozen):
 
     def numbers(self, outcomes: Any) -> NDArray[np.float64]:  # noqa: ANN401
         """Outcomes as numbers, NaN where one is missing. Private.
+
+        Args:
+            outcomes: One a unit, shape (units,): numbers, booleans or labels. Private.
+
+        Returns:
+            Numbers of shape (units,), in the outcome's unit. Private.
 
         Raises:
             DataError: Not one column of numbers or booleans, or of texts if levels have labels;
@@ -185,9 +226,12 @@ class Space(Frozen):
         """The position among the kept levels of each outcome. Private.
 
         Args:
-            numbers: Finite outcomes.
-            words: One fair word for each.
+            numbers: Finite outcomes, shape (units,), in their unit.
+            words: One fair word for each, of the same shape.
             kept: Positions of the levels that are used, the outer ones included.
+
+        Returns:
+            Positions in `kept`, shape (units,). Private.
         """
         levels = self.array
         value = np.clip(numbers, levels[0], levels[-1])
@@ -200,7 +244,11 @@ class Space(Frozen):
         return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
 
     def to_document(self) -> dict[str, Any]:
-        """The space as a JSON object."""
+        """The space as a JSON object.
+
+        Returns:
+            What `from_document` reads.
+        """
         return {
             "levels": list(self.levels),
             "rounding": self.rounding,
@@ -209,7 +257,17 @@ class Space(Frozen):
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Space:
-        """The inverse of `to_document`."""
+        """The inverse of `to_document`.
+
+        Args:
+            document: The JSON object.
+
+        Returns:
+            The space.
+
+        Raises:
+            InputError: Its parts make no space.
+        """
         labels = document["labels"]
         named = None if labels is None else tuple(labels)
         return cls(tuple(document["levels"]), document["rounding"], named)

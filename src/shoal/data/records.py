@@ -44,7 +44,7 @@ class Records:
             Ibis table of any backend.
         user: Column that says whose record it is.
         value: Column to be released in aggregate; clipped to the bounds and rounded to ticks.
-        bounds: Public range of the value.
+        bounds: Public range of the value, in its unit.
         cell: A column, `timeslot`, `hour_of_day`, `hexagon`, their texts, or a list of these.
         missing: Rows whose user, cell or value is missing (null, NaN, infinite): `refuse` them, or
             drop them where the custodian declares `public` whether a value is present.
@@ -53,6 +53,8 @@ class Records:
     Raises:
         InputError: An option is not usable.
         DataError: A column is missing or of the wrong type, or the source cannot be read.
+
+    Guarantees: G-CELLWISE, G-ENGINES, G-MISSING, G-ROWS, G-WHOLE.
 
     Example:
         >>> import pyarrow as pa
@@ -105,7 +107,11 @@ class Records:
         return self.source.place if isinstance(self.source, SourceFile) else None
 
     def describe(self) -> dict[str, Any]:
-        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
+        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule.
+
+        Returns:
+            Names and rules by what they are.
+        """
         return {
             "user": self.user,
             "value": self.value,
@@ -115,6 +121,9 @@ class Records:
 
     def occupancy(self) -> Occupancy:
         """Count the records of each user in each cell.
+
+        Returns:
+            The public counts.
 
         Raises:
             DataError: The source cannot be read, is empty, or has missing values that are refused.
@@ -126,6 +135,9 @@ class Records:
 
         Args:
             measures: What statistics need added up besides.
+
+        Returns:
+            Exact integer sums of each user in each cell. Private.
 
         Raises:
             DataError: As `occupancy`, or so many records of a user in one cell that sums of squares

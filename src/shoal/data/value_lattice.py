@@ -29,6 +29,10 @@ _SMALLEST = 1e-280
 class Bounds:
     """The public range [lo, hi] of a value, in the value's unit.
 
+    Attributes:
+        lo: The lower bound, in the value's unit.
+        hi: The upper bound, in the value's unit.
+
     Raises:
         InputError: Not two numbers of at most 1e50 in absolute value with lo < hi, 1e-100 apart.
 
@@ -50,7 +54,17 @@ class Bounds:
 
     @classmethod
     def of(cls, bounds: Bounds | tuple[float, float]) -> Bounds:
-        """Bounds from a pair, or bounds as they are."""
+        """Check a pair of bounds; return bounds as they are.
+
+        Args:
+            bounds: Bounds, or a pair of numbers, in the value's unit.
+
+        Returns:
+            Checked bounds.
+
+        Raises:
+            InputError: Neither of the two, or no usable numbers.
+        """
         if isinstance(bounds, Bounds):
             return bounds
         lo, hi = checks.items(bounds, "bounds", least=2, most=2)
@@ -58,7 +72,7 @@ class Bounds:
 
     @property
     def width(self) -> Fraction:
-        """U = hi - lo, exactly."""
+        """The width U = hi - lo, exactly, in the value's unit."""
         return Fraction(self.hi) - Fraction(self.lo)
 
 

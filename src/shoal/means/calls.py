@@ -65,25 +65,31 @@ def clipped_mean(
     epsilon: Amount,
     **options: Unpack[Options],
 ) -> UnbiasedEstimate:
-    """Mean of values clipped a margin beyond an interval, plus Laplace noise: (epsilon, 0).
+    """Mean of values clipped to a margin beyond an interval, plus Laplace noise: (epsilon, 0)-DP.
 
-    The margin is the least whose bias bound E(X - mu - t)+ keeps the budget (paper 004, 3.0.1, with
-    sharp constants: `shoal.theory.clipping`).
+    The margin t is the least whose bias bound E(X - mu - t)+ keeps the budget.
+
+    Source: docs/theory/unbiased.md#clipping; paper 004, Proposition 3.0.1, with sharp constants.
 
     Args:
-        values: One number a record. Private.
-        users: Whose record it is; by default each record is a user's only one.
-        interval: Public interval that holds the mean.
+        values: One number a record, shape (n,), in the value's unit. Private.
+        users: Whose record it is, shape (n,); by default each record is a user's only one.
+        interval: Public interval that holds the mean, in the value's unit.
         bias: Most that the expectation may be off, in the value's unit.
         moment: Public bound on a central moment of a user's value, or several.
         epsilon: Largest privacy loss of every user.
         **options: See `Options`.
+
+    Returns:
+        The mean with its errors, in the value's unit.
 
     Raises:
         InputError: An argument that is not usable.
         DataError: Values are missing or not finite, or lengths differ.
         BudgetError: The charge does not fit the ledger's budget.
         LedgerError: The ledger is missing, damaged or cannot be written.
+
+    Guarantees: G-ACCOUNTING, G-BIAS, G-ERROR.
 
     Example:
         >>> from shoal.unbiased import Moment
@@ -109,18 +115,30 @@ def sampled_mean(
 ) -> UnbiasedEstimate:
     """Mean of users sampled with probability delta, each weighted 1/delta: (0, delta).
 
-    Exactly unbiased whatever the interval, whose middle values are counted from (paper 004, 3.0.2).
-    It "names and shames": who is sampled is published. Other arguments and errors as in
-    `clipped_mean`.
+    The mean is exactly unbiased whatever the interval, whose middle values are counted from (paper
+    004, 3.0.2). It "names and shames": who is sampled is published.
+
+    Source: docs/theory/unbiased.md#sampling-and-residuals.
 
     Args:
-        values: One number a record. Private.
-        users: Whose record it is.
-        interval: The certificate holds for means in it.
+        values: One number a record, shape (n,), in the value's unit. Private.
+        users: Whose record it is, shape (n,); by default each record is a user's only one.
+        interval: The certificate holds for means in it; in the value's unit.
         moment: Public bound on a central moment.
         delta: Probability to sample a user, rounded down to a multiple of 2^-64.
         publish_values: Must be True: a sampled user's value is not protected.
         **options: See `Options`.
+
+    Returns:
+        The mean with its errors, in the value's unit.
+
+    Raises:
+        InputError: An argument that is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+        BudgetError: The charge does not fit the ledger's budget.
+        LedgerError: The ledger is missing, damaged or cannot be written.
+
+    Guarantees: G-ACCOUNTING, G-UNBIASED, G-ERROR.
 
     Example:
         >>> from shoal.unbiased import Moment
@@ -147,19 +165,32 @@ def clipped_plus_residual(
 ) -> UnbiasedEstimate:
     """Clipped mean with noise plus the sampled mean of what was cut off: (epsilon, delta).
 
-    Exactly unbiased for every distribution whose mean exists (paper 004, 3.0.3), with the margin of
-    the least certificate. Users beyond the margin are published with probability delta, others
-    never. Other arguments and errors as in `clipped_mean`.
+    The mean is exactly unbiased for every distribution whose mean exists (paper 004, Proposition
+    3.0.3), with the margin of the least certificate. Users beyond the margin are published with
+    probability delta, others never.
+
+    Source: docs/theory/unbiased.md#sampling-and-residuals.
 
     Args:
-        values: One number a record. Private.
-        users: Whose record it is.
-        interval: The certificate holds for means in it.
+        values: One number a record, shape (n,), in the value's unit. Private.
+        users: Whose record it is, shape (n,); by default each record is a user's only one.
+        interval: The certificate holds for means in it; in the value's unit.
         moment: Public bound on a central moment; of order above 2 for a small error.
         epsilon: Largest epsilon.
         delta: Probability to sample a user, rounded down to a multiple of 2^-64.
         publish_values: Must be True: a sampled user beyond the margin is not protected.
         **options: See `Options`.
+
+    Returns:
+        The mean with its errors, in the value's unit.
+
+    Raises:
+        InputError: An argument that is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+        BudgetError: The charge does not fit the ledger's budget.
+        LedgerError: The ledger is missing, damaged or cannot be written.
+
+    Guarantees: G-ACCOUNTING, G-UNBIASED, G-ERROR.
 
     Example:
         >>> from shoal.unbiased import Moment
@@ -193,18 +224,32 @@ def symmetric_mean(
 ) -> UnbiasedEstimate:
     """A private guess of the centre, then a mean clipped around it: (epsilon, delta).
 
-    Exactly unbiased for every symmetric distribution, without an interval (paper 004, section 4,
-    Algorithm 2). Other arguments and errors as in `clipped_mean`.
+    The mean is exactly unbiased for every symmetric distribution, without an interval (paper 004,
+    section 4, Algorithm 2).
+
+    Source: docs/theory/unbiased.md#the-symmetric-mean.
 
     Args:
-        values: One number a record. Private.
-        users: Whose record it is.
+        values: One number a record, shape (n,), in the value's unit. Private.
+        users: Whose record it is, shape (n,); by default each record is a user's only one.
         moment: Public bound on a central moment; of order above 2 for a small error.
         epsilon: Largest epsilon.
         delta: Largest delta.
-        reuse: All users in both steps, or a split; what errs less unless said.
-        farthest: The certificate holds for means of at most this absolute value.
+        reuse: All users in both steps, or a split; by default the one with the smaller error.
+        farthest: The certificate holds for means of at most this absolute value, in the value's
+            unit.
         **options: See `Options`.
+
+    Returns:
+        The mean with its errors, in the value's unit.
+
+    Raises:
+        InputError: An argument that is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+        BudgetError: The charge does not fit the ledger's budget.
+        LedgerError: The ledger is missing, damaged or cannot be written.
+
+    Guarantees: G-ACCOUNTING, G-COARSE, G-SYMMETRIC, G-UNBIASED, G-ERROR.
 
     Example:
         >>> from shoal.unbiased import Moment

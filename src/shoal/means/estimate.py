@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     """A private mean with its error bars; all of it public, in the value's unit.
 
-    See `shoal.release.release.Release` for what every release has.
+    Source: docs/theory/unbiased.md.
 
     Attributes:
         confidence: Of `interval`.
+
+    Guarantees: G-COVERAGE, G-UNBIASED.
+
+    Example:
+        >>> from shoal.unbiased import Moment, symmetric_mean
+        >>> found = symmetric_mean([4.0, 6.0] * 500, moment=Moment(8, 2), epsilon=1, delta="1e-6")
+        >>> found.mechanism, found.interval[0] < found.value < found.interval[1]
+        ('symmetric_mean', True)
     """
 
     confidence: float = CONFIDENCE
@@ -48,12 +56,12 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
 
     @property
     def value(self) -> float:
-        """The estimate."""
+        """The estimate, in the value's unit."""
         return float(self.released.value)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Covers the mean of the users' distribution with `confidence`, by Chebyshev."""
+        """Covers the mean of the users' distribution with `confidence`, by Chebyshev's bound."""
         half = self.estimator.half_interval(self.confidence)
         return self.value - half, self.value + half
 
@@ -64,22 +72,22 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
 
     @property
     def standard_error(self) -> float:
-        """Largest standard deviation of the estimate, sampling of users included."""
+        """Largest standard deviation of the estimate, in the value's unit, sampling included."""
         return self.estimator.standard_error
 
     @property
     def bias_bound(self) -> float:
-        """Most that its expectation is off."""
+        """The largest bias of the estimate, in the value's unit."""
         return self.estimator.bias_bound
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the Laplace noise; 0 if there is none."""
+        """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
         return self.estimator.noise_scale
 
     @property
     def n(self) -> int:
-        """Users."""
+        """The number of users."""
         return self.estimator.weights.users
 
     @property

@@ -72,7 +72,11 @@ class Option:
         return self.total_error / self.lower_bound if self.lower_bound else None
 
     def to_document(self) -> documents.Document:
-        """As a JSON object; what does not exist is null."""
+        """As a JSON object; what does not exist is null.
+
+        Returns:
+            Names and numbers.
+        """
         numbers = {
             "epsilon": self.epsilon,
             "delta": self.delta,

@@ -30,7 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class UnbiasedPlan(UnbiasedFacts):
-    """One unbiased mean that can be carried out; see `UnbiasedFacts` for its facts."""
+    """A plan of one unbiased mean that can be carried out; see `UnbiasedFacts` for its facts.
+
+    Source: docs/theory/unbiased.md.
+
+    Guarantees: G-BUDGET, G-ERROR.
+
+    Example:
+        >>> from shoal import unbiased
+        >>> found = unbiased.plan(
+        ...     "symmetric_mean", 5000, moment=unbiased.Moment(2, 10), epsilon=1, delta="1e-6"
+        ... )
+        >>> found.bias_bound, found.rmse_bound < 0.3
+        (0.0, True)
+    """
 
     def release(
         self,
@@ -48,23 +61,26 @@ class UnbiasedPlan(UnbiasedFacts):
         """Read the values once, draw, record result and charge, deliver.
 
         With a ledger, the same plan and name again delivers the recorded bytes at no cost.
-        Without one, losses of several releases add up and nobody keeps the books.
+        Without one, the losses of several releases add up and are not recorded.
 
         Args:
-            values: One number a record. Private.
-            users: Whose record it is; by default each record is a user's only one.
+            values: One number a record, shape (n,), in the value's unit. Private.
+            users: Whose record it is, shape (n,); by default each record is a user's only one.
             ledger: The data set's ledger, or its path.
             name: What the release is of, such as a period: another name draws, and costs, again.
                 Needed when the ledger holds a release of this plan.
-            again: Deliver what is recorded: by its name, without one the unnamed or only one;
-                never draw or charge.
+            again: Deliver what is recorded: by its name, without one the unnamed or only one; never
+                draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval.
             values_name: What the values are called, needed with a ledger: two kinds of values of
                 the same users are two questions.
             privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
-                `users`. Without both each row is protected by itself; a ledger that has no unit
-                yet wants that said: "each row".
+                `users`. Without both each row is protected by itself; a ledger that has no unit yet
+                wants that said: "each row".
+
+        Returns:
+            The mean with its errors, in the value's unit.
 
         Raises:
             InputError: An argument that is not usable, a ledger with simulated noise or of another
@@ -72,6 +88,8 @@ class UnbiasedPlan(UnbiasedFacts):
             DataError: The values are not finite numbers or do not have the plan's counts.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
+
+        Guarantees: G-ACCOUNTING, G-LEDGER, G-AGAIN, G-REPLAY.
         """
         return release_mean(
             self,
@@ -89,6 +107,12 @@ class UnbiasedPlan(UnbiasedFacts):
     @classmethod
     def from_document(cls, document: documents.Document) -> Self:
         """The inverse of `to_document`; claims are computed anew and compared.
+
+        Args:
+            document: The JSON object.
+
+        Returns:
+            The plan.
 
         Raises:
             DocumentError: Damaged, changed by hand, or of another schema.
@@ -114,6 +138,12 @@ class UnbiasedPlan(UnbiasedFacts):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a plan written by `save`.
+
+        Args:
+            path: A file written by `save`.
+
+        Returns:
+            The plan.
 
         Raises:
             DocumentError: Missing, damaged, changed by hand, or of another schema.
@@ -156,24 +186,33 @@ def plan(
     Users are independent, their values have one mean mu and keep the moments. A user with several
     records counts with their mean. Neighbours differ in all values of one user; counts are public.
 
+    Source: docs/theory/unbiased.md.
+
     Args:
         method: `clipped_mean`, `sampled_mean`, `clipped_plus_residual` or `symmetric_mean`.
-        counts: Number of users with one record each, or records of every user.
+        counts: Number of users with one record each, or records of every user, shape (users,).
         moment: Public bound on a central moment of a user's value, or several that all hold.
         epsilon: Largest epsilon; not for `sampled_mean`.
         delta: Largest delta; not for `clipped_mean`.
-        interval: Public interval that holds the mean; not for `symmetric_mean`.
+        interval: Public interval that holds the mean, in the value's unit; not for
+            `symmetric_mean`.
         bias: Budget of `clipped_mean`, in the value's unit.
         publish_values: Must be said for the methods that publish sampled values.
         weights: `equal`, or `counts`: in proportion to a user's records.
         cap: Largest weight with `counts`.
         reuse: Of `symmetric_mean`: all users in both steps or a split; the better unless said.
         farthest: Of `symmetric_mean`: its certificate holds for means of at most this absolute
-            value; 2^20 sizes of the moment unless said. Unbiased and private it is for all.
+            value, in the value's unit; 2^20 sizes of the moment unless said. Unbiased and private
+            it is for all.
         source: Public description of the records.
 
+    Returns:
+        The plan with the least certified error.
+
     Raises:
-        InputError: A wish that is not usable; a method that cannot be unbiased at delta 0.
+        InputError: An argument that is not usable; a method that cannot be unbiased at delta 0.
+
+    Guarantees: G-BUDGET, G-ERROR.
 
     Example:
         >>> from shoal.unbiased import Moment

@@ -51,12 +51,12 @@ class UnbiasedFacts(Frozen):
 
     @property
     def method(self) -> str:
-        """Its name."""
+        """The method's name."""
         return self.estimator.name
 
     @property
     def n(self) -> int:
-        """Users."""
+        """The number of users."""
         return self.estimator.weights.users
 
     @property
@@ -81,7 +81,7 @@ class UnbiasedFacts(Frozen):
 
     @property
     def bias_bound(self) -> float:
-        """Most that the estimate's expectation is off, in the value's unit."""
+        """The largest bias of the estimate, in the value's unit."""
         return self.estimator.bias_bound
 
     @property
@@ -100,5 +100,9 @@ class UnbiasedFacts(Frozen):
         return self.estimator.noise_scale
 
     def to_document(self) -> documents.Document:
-        """The plan as a JSON object."""
+        """The plan as a JSON object.
+
+        Returns:
+            Of the schema of such plans.
+        """
         return plan_document.to_document(self.request, self.estimator, self.source)

@@ -34,14 +34,24 @@ _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Every estimator side by side. Make one with `recommend`.
+    """The certificates of all four estimators, side by side. Make one with `recommend`.
+
+    Source: docs/theory/trilemma.md#which-estimator.
 
     Attributes:
-        users: How many, in each release.
+        users: The number of users of each release.
         budget: Largest loss of one release.
         moments: Public bounds on central moments.
         releases: How many are averaged.
         options: The four estimators, the least total error first.
+
+    Example:
+        >>> from shoal import unbiased
+        >>> found = unbiased.recommend(
+        ...     2000, epsilon=1, delta="1e-6", moment=unbiased.Moment(4, 1.5), interval=(0, 10)
+        ... )
+        >>> found.recommended.method
+        'clipped_mean'
     """
 
     users: int
@@ -63,7 +73,7 @@ class Recommendation:
 
     @property
     def reason(self) -> str:
-        """Why, in one sentence."""
+        """The reason for the recommendation, in one sentence."""
         best, other = self.recommended, self.otherwise
         if best is None:
             return "No estimator can be had: allow some bias with an interval, or some delta."
@@ -85,13 +95,21 @@ class Recommendation:
         return known[checks.choice(method, tuple(known), "method")]
 
     def table(self) -> pa.Table:
-        """One row an estimator, the least total error first."""
+        """One row an estimator, the least total error first.
+
+        Returns:
+            One row an estimator, errors in the value's unit.
+        """
         import pyarrow as pa
 
         return pa.Table.from_pylist([option.to_document() for option in self.options])
 
     def to_document(self) -> documents.Document:
-        """All of it as a JSON object."""
+        """The recommendation as a JSON object.
+
+        Returns:
+            Names and numbers.
+        """
         best = self.recommended
         return {
             "users": self.users,
@@ -142,28 +160,34 @@ def recommend(
 
     The average of R releases, each on other users, has the bias of one and a variance of one over
     R: its error is at most sqrt(bias^2 + standard_error^2/R). So the clipped mean gets the bias
-    budget for which that is least (paper 004, section 1; theory 4, section 3). The lower bound is
-    the larger of `shoal.bounds.trilemma` for all R n users, and for n users over sqrt(R): the
-    average is private for all of them, and the error of one release is at most
+    budget for which that is least (paper 004, section 1; docs/theory/trilemma.md#which-estimator).
+    The lower bound is the larger of `shoal.bounds.trilemma` for all R n users, and for n users over
+    sqrt(R): the average is private for all of them, and the error of one release is at most
     sqrt(bias^2 + variance), of which averaging leaves at least the part 1/sqrt(R).
 
     With several moments the lower bound is for the smallest size at the largest order, whose class
     keeps all of them (Lyapunov).
 
     Args:
-        n: Users of each release, or the number of records of each user.
+        n: Users of each release, or the number of records of each user, shape (users,).
         epsilon: Largest loss of one release.
         delta: The same.
         moment: Public bound on a central moment of a user's value, or several.
-        interval: Public interval that holds the mean; only `symmetric_mean` can do without.
+        interval: Public interval that holds the mean, in the value's unit; only `symmetric_mean`
+            can do without.
         bias: Most bias that is accepted, in the value's unit; any if not said.
         releases: How many such releases will be averaged.
         publish_values: Whether sampled users' values may be published.
         weights: `equal`, or `counts`: in proportion to a user's records.
         cap: Largest weight with `counts`.
 
+    Returns:
+        All four estimators, the least total error first.
+
     Raises:
         InputError: An argument that is not usable.
+
+    Guarantees: G-ERROR, G-TRILEMMA.
 
     Example:
         >>> from shoal.unbiased import Moment

@@ -41,7 +41,7 @@ def picture(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Draw what is public: who contributes how much, what a plan errs by, how methods compare.
+    """Draw public facts: contribution counts, errors of a plan, methods compared, or a trial.
 
     Args:
         subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
@@ -53,6 +53,14 @@ def picture(
         InputError: Another subject or ending.
         DocumentError: There is a file already, or the place cannot be written.
         MissingPartError: Matplotlib is not installed.
+
+    Guarantees: G-OUTPUTS.
+
+    Example:
+        >>> import tempfile, shoal
+        >>> counts = shoal.Occupancy.from_counts(["a", "b"], [1, 1], [2, 5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     picture(counts, f"{folder}/counts.svg")
     """
     path = check_picture(path)
     if isinstance(subject, Occupancy):

@@ -140,11 +140,19 @@ class Simulated:
 
     A release drawn with it is marked as a simulation and touches no ledger.
 
+    Source: docs/theory/lattice.md.
+
     Args:
         seed: Seed of NumPy's generator.
 
     Raises:
         InputError: The seed is no whole number from 0.
+
+    Guarantees: G-SIMULATION.
+
+    Example:
+        >>> Simulated(1).add_laplace([100], 3) == Simulated(1).add_laplace([100], 3)
+        True
     """
 
     seed: int
@@ -154,16 +162,32 @@ class Simulated:
 
     @property
     def simulated(self) -> bool:
-        """Always."""
+        """Whether the randomness is repeatable, hence no protection: always true here."""
         return True
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """The difference of two geometric variables is a discrete Laplace variable."""
+        """Add discrete Laplace noise: the difference of two geometric variables.
+
+        Args:
+            steps: Whole numbers, one each.
+            lattice_bits: j: the noise has the scale of 2^j steps.
+            draw: Tells the vectors of one release apart.
+
+        Returns:
+            The numbers with noise.
+        """
         rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
         return _added(steps, _laplace(rng, 2.0**lattice_bits, len(steps)))
 
     def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
-        """Rejection from discrete Laplace noise: the discrete Gaussian itself, at every scale.
+        """Add the discrete Gaussian itself, at every scale: rejection from discrete Laplace noise.
+
+        Args:
+            steps: Whole numbers, one each.
+            lattice_bits: j: the noise has the standard deviation of 2^j steps.
+
+        Returns:
+            The numbers with noise.
 
         Example:
             >>> Simulated(1).add_gaussian([100], 3) == Simulated(1).add_gaussian([100], 3)
@@ -173,12 +197,28 @@ class Simulated:
         return _added(steps, _gaussian(rng, 2.0**lattice_bits, len(steps)))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """The highest of the scores with exponential noise on each."""
+        """The position of the highest score, each with exponential noise.
+
+        Args:
+            scores: One whole number a candidate, shape (candidates,).
+            scale: Scale of the exponential noise; scores and it have no unit.
+            draw: Tells the selections of one release apart.
+
+        Returns:
+            Position of the winner.
+        """
         rng = np.random.default_rng([self.seed, draw, _SELECTIONS])
         return int((scores + rng.exponential(scale, len(scores))).argmax())
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """Words of NumPy's generator.
+        """Words of fair bits, from NumPy's generator.
+
+        Args:
+            size: How many words.
+            draw: Tells the vectors of one release apart.
+
+        Returns:
+            Words of 64 fair bits, shape (size,).
 
         Example:
             >>> bool((Simulated(1).bits(4, draw=0) != Simulated(1).bits(4, draw=1)).all())

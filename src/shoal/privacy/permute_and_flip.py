@@ -34,7 +34,8 @@ def loss(sensitivity: int, scale: float) -> Fraction:
 def middle_scores(values: NDArray[np.int64], bins: int, top: int) -> NDArray[np.int64]:
     """- max(#below, #above) of each of `bins` equal bins, each value in its nearest midpoint's bin.
 
-    One value that changes moves a score by at most 1 (paper 002, Algorithm 3; theory 1 section 5).
+    One value that changes moves a score by at most 1 (paper 002, Algorithm 3;
+    docs/theory/selection.md#scores).
 
     Args:
         values: Whole numbers in 0..top.

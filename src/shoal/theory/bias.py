@@ -1,6 +1,8 @@
 """How far an estimator that leaves out or down-weights users is from the mean, over the width.
 
 Every value is exact: the largest difference over all data sets with the given counts.
+
+Source: docs/theory/grouping.md#linear-estimators-and-their-bias.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ if TYPE_CHECKING:
 def kept_mean(kept: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
     """Bias of the mean of the kept records: 1 - K/n of the width.
 
-    Attained when the kept values lie at one bound and the others at the other (Theory 1,
-    section 3).
+    Attained when the kept values lie at one bound and the others at the other
+    (docs/theory/grouping.md#linear-estimators-and-their-bias).
 
     Args:
         kept: K, records kept of each cell, shape (cells,); at least 1.
         totals: n, records of each cell, same shape.
 
     Returns:
-        (n - K)/n.
+        (n - K)/n, shape (cells,), as a part of the width.
 
     Example:
         >>> kept_mean(np.array([3, 4]), np.array([4, 4])).tolist()
@@ -38,16 +40,17 @@ def kept_mean(kept: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.
 def linear(weights: NDArray[np.float64], shares: NDArray[np.float64], offset: float) -> float:
     """Bias of sum w_l mean_l + c, where mean_l is the mean of user l, of one cell.
 
-    max( sum (v - w)^+ - c, sum (w - v)^+ + c ), for weights and c of any sign (Theory 1,
-    section 3). With sum w = 1 and c = 0 it is half the l1 distance of w and v.
+    max( sum (v - w)^+ - c, sum (w - v)^+ + c ), for weights and c of any sign
+    (docs/theory/grouping.md#linear-estimators-and-their-bias). With sum w = 1 and c = 0 it is half
+    the l1 distance of w and v.
 
     Args:
-        weights: w, shape (users,).
+        weights: w, shape (users,), as parts of the whole.
         shares: v = m/n, same shape.
-        offset: c over U.
+        offset: c, as a part of the width.
 
     Returns:
-        The bias; multiply by U.
+        The bias as a part of the width.
 
     Example:
         >>> linear(np.array([0.25, 0.25]), np.array([0.75, 0.25]), 0.25)
@@ -71,15 +74,17 @@ def clipped_linear(
     The users' means are free of each other, and g_l is linear between 0, low, high and 1: its
     extremes are among these four. Without clipping it is `linear`.
 
+    Source: docs/theory/grouping.md#linear-estimators-and-their-bias.
+
     Args:
-        weights: w, shape (users,).
+        weights: w, shape (users,), as parts of the whole.
         shares: v = m/n, same shape.
-        offset: c over U.
-        low: Lower ends of the intervals over U, one a user or one for all, in [0, 1].
-        high: Upper ends, likewise, not below the lower ones.
+        offset: c, as a part of the width.
+        low: Lower ends of the intervals, shape (users,) or one for all, as a part of the width.
+        high: Upper ends, same shape, as parts of the width, not below the lower ones.
 
     Returns:
-        The bias; multiply by U.
+        The bias as a part of the width.
 
     Raises:
         InputError: An interval is empty or leaves [0, 1].

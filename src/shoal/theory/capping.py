@@ -2,6 +2,8 @@
 
 With a cap m every user keeps min(m_l, m) records, K(m) in all. Over the reals each function has
 kinks at the counts only (and the surrogate at their mean), where `shoal.cells.bounding.caps` looks.
+
+Source: docs/theory/grouping.md#caps.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ def minimax_objective(
 ) -> NDArray[np.float64]:
     """E(m) over U = 1 - K(m)/n + m/(epsilon K(m)): bias plus noise of the capped mean.
 
-    Concave between two counts, so that a least value lies at a count (Theory 1, section 4).
+    Concave between two counts, so that a least value lies at a count
+    (docs/theory/grouping.md#caps).
 
     Args:
         counts: m_l, records of each user, shape (users,).
@@ -49,7 +52,7 @@ def minimax_objective(
         epsilon: Privacy loss of the cell.
 
     Returns:
-        One number a cap, relative to the width.
+        One number a cap, the cap's shape, as a part of the width.
 
     Example:
         >>> minimax_objective(np.array([1, 1, 10]), np.array([1, 10]), 2.0).round(6).tolist()
@@ -64,14 +67,14 @@ def surrogate_objective(
 ) -> NDArray[np.float64]:
     """1 - K(m)/n + max(m, mean count)/m*: convex, and free of epsilon.
 
-    Theory 1, section 4; paper 002, (19).
+    docs/theory/grouping.md#caps; paper 002, equation (19).
 
     Args:
         counts: m_l, records of each user, shape (users,).
         cap: m >= 1, any shape.
 
     Returns:
-        One number a cap.
+        One number a cap, the cap's shape, as a part of the width.
 
     Example:
         >>> surrogate_objective(np.array([1, 1, 10]), np.array([1, 4, 10])).round(6).tolist()
@@ -85,14 +88,14 @@ def levy_objective(counts: NDArray[np.int64], cap: NDArray[np.int64] | int) -> N
     """Sum min(m_l, m) / sqrt(m), to be made large: pseudo-users times the square root of m.
 
     Between two counts it is (A + B m)/sqrt(m), whose only stationary point is a least value, so
-    that a largest value lies at a count (Theory 1, section 4).
+    that a largest value lies at a count (docs/theory/grouping.md#caps).
 
     Args:
         counts: m_l, records of each user, shape (users,).
         cap: m >= 1, any shape.
 
     Returns:
-        One number a cap.
+        One number a cap, the cap's shape; it has no unit.
 
     Example:
         >>> levy_objective(np.array([1, 1, 10]), np.array([1, 4])).tolist()

@@ -20,6 +20,12 @@ def normal_bound(setting: Setting) -> float:
     RMSE >= sigma / sqrt(n + 4 pi^2 sigma^2 / width^2), sigma^order E|Z|^order = 1: van Trees with
     the prior density proportional to cos^2 on the interval.
 
+    Args:
+        setting: The problem.
+
+    Returns:
+        A lower bound on the RMSE, as a factor of the moment's size.
+
     Example:
         >>> from shoal.theory.problem import Setting
         >>> round(normal_bound(Setting.of(1000, 1, 0, 0, (2, 1.0))), 5)
@@ -38,6 +44,12 @@ def coin_bound(setting: Setting) -> float:
     w^-order = ((1/2 + h)^(order - 1) + (1/2 - h)^(order - 1))/4, the largest central moment at
     v = 1; best over h on a grid.
 
+    Args:
+        setting: The problem.
+
+    Returns:
+        A lower bound on the RMSE, as a factor of the moment's size.
+
     Example:
         >>> from shoal.theory.problem import Setting
         >>> round(coin_bound(Setting.of(10**8, 1, 0, 0, (4, 1.0))) * 10**4, 2)
@@ -55,6 +67,12 @@ def bit_bound(setting: Setting) -> float:
 
     The minimax error of a share (Hodges and Lehmann 1950), v = min(width, 4^(1/order)).
 
+    Args:
+        setting: The problem.
+
+    Returns:
+        A lower bound on the RMSE, as a factor of the moment's size.
+
     Example:
         >>> from shoal.theory.problem import Setting
         >>> bit_bound(Setting.of(1, 1, 0, 0, (2, 1.0)))
@@ -66,6 +84,12 @@ def bit_bound(setting: Setting) -> float:
 
 def printed_bound(setting: Setting) -> float:
     """1/sqrt(6 (n + 2)), as printed (paper 004, Proposition A.2.1); needs a width of 1, any order.
+
+    Args:
+        setting: The problem.
+
+    Returns:
+        A lower bound on the RMSE, as a factor of the moment's size.
 
     Example:
         >>> from shoal.theory.problem import Setting

@@ -29,6 +29,8 @@ _LARGEST_LOG = 700.0
 class Moment:
     """A public bound on a central moment: E|X - mu|^order <= size^order.
 
+    Source: docs/theory/unbiased.md; paper 004, section 3.
+
     Attributes:
         order: The power, from 2 to 1000.
         size: In the value's unit; a standard deviation has order 2.
@@ -59,6 +61,12 @@ Moments = tuple[Moment, ...]
 def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
     """One or several bounds as a tuple.
 
+    Args:
+        moment: One bound, or several.
+
+    Returns:
+        The bounds, at least one.
+
     Raises:
         InputError: Something else, or none.
 
@@ -83,6 +91,12 @@ def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
 def deviation(moments: Moments) -> float:
     """Largest standard deviation: the least size, as E Y^2 <= (E Y^p)^(2/p).
 
+    Args:
+        moments: Public bounds on central moments.
+
+    Returns:
+        In the value's unit.
+
     Example:
         >>> deviation((Moment(2, 1), Moment(8, 1.8)))
         1.0
@@ -92,6 +106,13 @@ def deviation(moments: Moments) -> float:
 
 def tail(moments: Moments, margin: float) -> float:
     """P[Y > t] <= (psi/t)^p, and at most 1 (Markov).
+
+    Args:
+        moments: Public bounds on central moments.
+        margin: t, in the value's unit.
+
+    Returns:
+        An upper bound on the probability.
 
     Example:
         >>> tail((Moment(2, 1),), 2.0)
@@ -107,6 +128,13 @@ def excess(moments: Moments, margin: float) -> float:
     at y = p t/(p-1); if psi is beyond, below its tangent at y = psi. Both are attained: by the
     two points 0 and p t/(p-1), and by psi alone. The paper has 1 in place of K.
 
+    Args:
+        moments: Public bounds on central moments.
+        margin: t, in the value's unit.
+
+    Returns:
+        An upper bound, in the value's unit.
+
     Example:
         >>> excess((Moment(2, 1),), 2.0)
         0.125
@@ -118,6 +146,13 @@ def excess_square(moments: Moments, margin: float) -> float:
     """E(Y - t)+^2 <= kappa psi^p t^(2-p) with kappa = (4/p^2)(1 - 2/p)^(p-2).
 
     As in `excess`, touching at y = p t/(p-2); (psi - t)^2 where psi is beyond; psi^2 at p = 2.
+
+    Args:
+        moments: Public bounds on central moments.
+        margin: t, in the value's unit.
+
+    Returns:
+        An upper bound, in the squared unit.
 
     Example:
         >>> round(excess_square((Moment(4, 1),), 2.0), 6)
@@ -131,6 +166,13 @@ def one_sided(moments: Moments, margin: float) -> float:
 
     The second is Scarf's bound, sharp for given mean and variance: (x - t)+ = (x - t + |x - t|)/2
     and E|x - t| <= sqrt(psi^2 + t^2).
+
+    Args:
+        moments: Public bounds on central moments.
+        margin: t, in the value's unit.
+
+    Returns:
+        An upper bound, in the value's unit.
 
     Example:
         >>> round(one_sided((Moment(2, 1),), 2.0), 6)
@@ -149,8 +191,11 @@ def margin(moments: Moments, bias: float) -> float:
     E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
 
     Args:
-        moments: Public bounds.
+        moments: Public bounds on central moments.
         bias: Budget above 0, in the value's unit.
+
+    Returns:
+        In the value's unit.
 
     Raises:
         InputError: The budget is not a finite number above 0.
@@ -189,9 +234,12 @@ def symmetric_bias(moments: Moments, off: float, half_width: float) -> float:
     P[X' > u] from c-e to c+e is at most 2 e P[Y > c-e]/2.
 
     Args:
-        moments: Public bounds.
-        off: Most that the middle of the interval is off.
-        half_width: c, above `off`.
+        moments: Public bounds on central moments.
+        off: Most that the middle of the interval is off, in the value's unit.
+        half_width: c, above `off`, in the value's unit.
+
+    Returns:
+        An upper bound on the bias, in the value's unit.
 
     Example:
         >>> symmetric_bias((Moment(2, 1),), 1.0, 5.0)
@@ -203,6 +251,14 @@ def symmetric_bias(moments: Moments, off: float, half_width: float) -> float:
 
 def least(objective: Callable[[float], float], low: float, high: float) -> float:
     """Where a function of a positive number is least: a coarse grid of ratios, then golden section.
+
+    Args:
+        objective: The function, in any unit.
+        low: Above 0, in the unit of its argument.
+        high: Above `low`, in the same unit.
+
+    Returns:
+        The argument, in the same unit.
 
     Example:
         >>> round(least(lambda x: x + 4 / x, 0.01, 100.0), 3)

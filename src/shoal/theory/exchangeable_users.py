@@ -8,6 +8,8 @@ deviations, then errs by about
     E(c) = max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s).
 
 Everything scales with the unknown spread, so that the best cap c follows from the counts alone.
+
+Source: docs/theory/adaptive.md#the-cap.
 """
 
 from __future__ import annotations
@@ -59,12 +61,15 @@ class Ranked:
 def capped_errors(
     ranked: Ranked, epsilon: NDArray[np.float64], between: float
 ) -> NDArray[np.float64]:
-    """E(c) of each cell with c = the count of each membership, in a record's deviation.
+    """The expected error E(c) of each cell, with c the count of each membership.
 
     Args:
         ranked: The memberships.
-        epsilon: Loss that each cell's noise may use, one number a cell.
+        epsilon: Privacy loss that each cell's noise may use, shape (cells,).
         between: Part of the variance between users.
+
+    Returns:
+        Errors in units of a record's standard deviation, shape (memberships,).
 
     Example:
         >>> ranked = Ranked.of(np.zeros(3, np.int64), np.array([1, 1, 8]), 1)
@@ -95,13 +100,13 @@ def best_caps(
     Regret is E(c) over the least E of the same `between`; the largest over `BETWEEN` is minimised.
 
     Args:
-        cell: Cell of each membership.
-        counts: Records of each membership.
+        cell: Cell of each membership, shape (memberships,).
+        counts: Records of each membership, same shape.
         n_cells: Number of cells, none of them empty.
-        epsilon: Loss that each cell's noise may use.
+        epsilon: Privacy loss that each cell's noise may use, shape (cells,).
 
     Returns:
-        One of the cell's own counts for each cell.
+        One of the cell's own counts for each cell, shape (cells,).
 
     Example:
         >>> best_caps(np.zeros(3, np.int64), np.array([1, 1, 8]), 1, np.array([0.1])).tolist()

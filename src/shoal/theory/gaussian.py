@@ -54,7 +54,7 @@ def lattice_correction(rho: float, numbers: int, bits: int) -> float:
         bits: Noise has the scale of 2^bits steps; from 0 to 61.
 
     Returns:
-        The bound, rounded upwards, at most 1.
+        The bound on the probability delta, rounded upwards, at most 1.
 
     Raises:
         InputError: An argument is outside its range.
@@ -152,6 +152,9 @@ def mean_absolute(scale: float) -> float:
     Args:
         scale: t, a whole number of steps from 1.
 
+    Returns:
+        An upper bound, in steps.
+
     Raises:
         InputError: The scale is no whole number from 1.
 
@@ -168,6 +171,9 @@ def mean_quadratic(scale: float) -> float:
 
     Args:
         scale: t, a whole number of steps from 1.
+
+    Returns:
+        An upper bound, in squared steps.
 
     Raises:
         InputError: The scale is no whole number from 1.
@@ -188,6 +194,9 @@ def tail_quantile(scale: float, beta: float) -> int:
     Args:
         scale: t, a whole number of steps from 1.
         beta: Probability of a larger noise, from 1e-300 to below 1.
+
+    Returns:
+        Whole steps.
 
     Raises:
         InputError: An argument is outside its range.
@@ -219,11 +228,12 @@ def joint_rate(
     where s2^2/s1^2 = (5 sqrt 5 - 11)/2 (`docs/theory/gaussian.md`).
 
     Args:
-        mean_scale: s1 over U, above 0; standard deviation of the noise on the mean of y.
+        mean_scale: s1 over U, above 0, of any shape; standard deviation of the noise on the mean of
+            y.
         square_scale: s2 over U^2, above 0, same shape; of the noise on the mean of y^2.
 
     Returns:
-        R, rounded upwards.
+        The factor R, rounded upwards, same shape.
 
     Example:
         >>> joint_rate(np.array([0.5, 0.5]), np.array([0.5, 0.1])).round(6).tolist()

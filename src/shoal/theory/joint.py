@@ -27,14 +27,14 @@ def loss(
     J = 1/b1 if b2 >= b1 (the second moment costs nothing), else (1 + b2/b1)^2 / (4 b2): the
     largest |dx|/b1 + |dz|/b2 between two points of the convex hull of {(y, y^2)}, where one
     user's means of y and y^2 lie. Exact for independent Laplace noise of scales b1 and b2
-    (Theory 1, section 2, with h = 1/2).
+    (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2).
 
     Args:
-        mean_scale: b1 over U, above 0; noise on the mean of y.
+        mean_scale: b1 over U, above 0, of any shape; noise on the mean of y.
         square_scale: b2 over U^2, above 0, same shape; noise on the mean of y^2.
 
     Returns:
-        J, rounded upwards.
+        The loss J, rounded upwards, same shape.
 
     Example:
         >>> loss(np.array([0.5, 0.5]), np.array([0.5, 0.25])).round(6).tolist()
@@ -55,14 +55,15 @@ def error_bound(
 
     E <= b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2: the noise of the second moment, the noise of
     the mean times twice a mean of at most 1/2, and the squared noise of the mean about its
-    expectation (Theory 1, section 2, with h = 1/2). Var^ is unbiased.
+    expectation (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2). Var^ is
+    unbiased.
 
     Args:
-        mean_scale: b1 over U.
+        mean_scale: b1 over U, of any shape.
         square_scale: b2 over U^2, same shape.
 
     Returns:
-        The bound; multiply by U^2.
+        The bound over U^2, same shape.
 
     Example:
         >>> float(error_bound(0.1, 0.05).round(6))

@@ -2,6 +2,8 @@
 
 A unit keeps its outcome with probability k = 1 - lambda, else draws from a public distribution
 whose least probability is gamma: every outcome is then given with at least lambda gamma.
+
+Source: docs/theory/trials.md#what-it-costs.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
 
     For any two outcomes the probabilities of a response differ by at most k, where the smaller one
     is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
-    delta for this epsilon (paper 003, Theorem 3.1; theory 3, section 2).
+    delta for this epsilon (paper 003, Theorem 3.1; docs/theory/trials.md#what-it-costs; erratum
+    12).
 
     Args:
         keep: k = 1 - lambda, from 0 to 1.
         least: lambda gamma, from 0 to 1.
         delta: The delta of (epsilon, delta)-DP, from 0 to below 1.
+
+    Returns:
+        The privacy loss, never below the exact one.
 
     Raises:
         InputError: Not probabilities, or a loss without bound (least = 0 and keep > delta).
@@ -59,6 +65,9 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
         delta: The delta of (epsilon, delta)-DP.
         floor: gamma, the least probability of the public distribution, above 0.
         bits: Probabilities are whole numbers of 2^-bits.
+
+    Returns:
+        l, so that lambda is l/2^bits.
 
     Raises:
         InputError: Not usable numbers.

@@ -1,4 +1,7 @@
-"""The discrete Laplace distribution with scale t steps: P[Z = z] proportional to exp(-|z|/t)."""
+"""The discrete Laplace distribution with scale t steps: P[Z = z] proportional to exp(-|z|/t).
+
+Source: docs/theory/lattice.md.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,9 @@ def mean_absolute(scale: float) -> float:
     Args:
         scale: t > 0, in steps.
 
+    Returns:
+        In steps.
+
     Example:
         >>> round(mean_absolute(1024.0), 4)
         1023.9998
@@ -34,6 +40,9 @@ def tail_quantile(scale: float, beta: float) -> int:
     Args:
         scale: t > 0, in steps.
         beta: Probability of a larger noise, in (0, 1).
+
+    Returns:
+        Whole steps.
 
     Raises:
         InputError: beta is not a probability strictly between 0 and 1.
@@ -67,14 +76,14 @@ def clamped_error(
     |truth - t| + G(t - c) - G(low - c) + G(c - t) - G(c - high).
 
     Args:
-        centre: c, the estimate before noise.
-        scale: b > 0.
-        truth: What is estimated.
-        low: Least value that is released.
-        high: Largest one.
+        centre: c, the estimate before noise, of any shape and unit.
+        scale: b > 0, same shape and unit.
+        truth: The estimand, same shape and unit.
+        low: The least value that is released, same shape and unit.
+        high: The largest one, same shape and unit.
 
     Returns:
-        One number for each entry, in the unit of the arguments.
+        One number for each entry, same shape and unit.
 
     Example:
         >>> one = np.ones(1)

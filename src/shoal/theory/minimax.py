@@ -21,17 +21,18 @@ def least_mean_error(
     """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
 
     E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T the ceil(2/epsilon)-th
-    largest of U m_l, 0 if there are fewer users (Theory 1, section 6; paper 001, Theorem III.1).
+    largest of U m_l, 0 if there are fewer users (docs/theory/limits.md#means; paper 001, Theorem
+    III.1).
 
     Args:
-        cell: Cell of each membership, 0..n_cells-1.
-        counts: Records of each membership.
+        cell: Cell of each membership, 0..n_cells-1, shape (memberships,).
+        counts: Records of each membership, same shape.
         n_cells: Number of cells.
-        epsilon: Privacy loss that the cell may use, one for all or one a cell; of a whole plan, its
-            total is a valid bound. At 0 only guessing is left.
+        epsilon: Privacy loss that the cell may use, one for all or shape (cells,); of a whole plan,
+            its total is a valid bound. At 0 only guessing is left.
 
     Returns:
-        One number a cell, relative to the width.
+        One number a cell, shape (cells,), as a part of the width.
 
     Example:
         >>> least_mean_error(np.array([0, 0, 0]), np.array([3, 1, 1]), 1, 1.0).tolist()
@@ -65,24 +66,24 @@ def least_variance_error(
     epsilon: float,
     error: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """What a variance errs by at least, over U^2/4, if it errs by no more than some plan does.
+    """The least error of a variance, over U^2/4, given that some plan has an error of at most e.
 
-    Weights w <= v with mass d missing err by 2 d (1 - d), 1/2 from d = 1/2 on. A plan that errs by
-    at most e misses at most d_max, at which the bias alone is e; up to there the bias is at least
-    a d with a = 2 (1 - d_max), and the heaviest weight w moves the variance by at least k w, k the
-    slope `variance.mass_slope` of the largest share at W = 1 - d_max. So the error is at least
-    a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as in Theory 1, section 6, at the loss
-    2 a epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md).
+    Weights w <= v with mass d missing have a bias of 2 d (1 - d), 1/2 from d = 1/2 on. A plan with
+    an error of at most e misses at most d_max, at which the bias alone is e; up to there the bias
+    is at least a d with a = 2 (1 - d_max), and the heaviest weight w moves the variance by at least
+    k w, k the slope `variance.mass_slope` of the largest share at W = 1 - d_max. So the error is at
+    least a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as for means at the loss 2 a
+    epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md#variances).
 
     Args:
-        cell: Cell of each membership, 0..n_cells-1.
-        counts: Records of each membership.
+        cell: Cell of each membership, 0..n_cells-1, shape (memberships,).
+        counts: Records of each membership, same shape.
         n_cells: Number of cells.
         epsilon: Privacy loss that the cell may use.
-        error: e of each cell, from 0 on.
+        error: e of each cell, from 0 on, shape (cells,), as a part of U^2/4.
 
     Returns:
-        One number a cell, at most e and 1/2.
+        One number a cell, shape (cells,), as a part of U^2/4: at most e and 1/2.
 
     Example:
         >>> cell, counts = np.zeros(3, dtype=int), np.array([3, 1, 1])

@@ -1,6 +1,8 @@
 """What a lower bound is asked about: users, budget, bias, a moment, and how well the mean is known.
 
 Everything is checked once and put in units of the moment's size.
+
+Source: docs/theory/trilemma.md.
 """
 
 from __future__ import annotations
@@ -48,14 +50,22 @@ class Setting:
 
     The class of distributions: E|X - mean|^order <= size^order and a mean within an interval.
 
+    Source: docs/theory/trilemma.md; paper 004, section 2.
+
     Attributes:
         n: Users, one value each.
         epsilon: Privacy loss when one user's value is replaced, rounded upwards.
         delta: Probability of a larger loss, rounded upwards.
-        bias: Most bias over the class, over `size`; infinite if nothing is promised.
+        bias: Most bias over the class, as a factor of `size`; infinite if nothing is promised.
         order: Order of the moment.
         size: Size of the moment, in the value's unit.
-        width: Length of the interval that is known to hold the mean, over `size`.
+        width: Length of the interval that is known to hold the mean, as a factor of `size`.
+
+    Example:
+        >>> from shoal import bounds
+        >>> setting = bounds.Setting.of(1000, 1, 0, bias=0.5, moment=(2, 10.0), width=20)
+        >>> round(setting.bias, 9), setting.width
+        (0.05, 2.0)
     """
 
     n: int
@@ -87,6 +97,9 @@ class Setting:
             width: Length of the interval that holds the mean, in the value's unit; without it,
                 the size of the moment.
 
+        Returns:
+            The problem, with lengths in sizes of the moment.
+
         Raises:
             InputError: A number is outside its range.
 
@@ -114,7 +127,18 @@ class Setting:
 
 
 def downwards(bound: float) -> float:
-    """A little below: more than what the rounding of NumPy's functions can add to a bound."""
+    """A number below a bound, by more than the rounding of NumPy's functions can add to it.
+
+    Args:
+        bound: A lower bound, in any unit.
+
+    Returns:
+        A smaller number, in the same unit.
+
+    Example:
+        >>> 0 < 1 - downwards(1.0) < 1e-6
+        True
+    """
     return bound * (1 - 2.0**-40)
 
 

@@ -1,6 +1,6 @@
 """Which of three estimators has the least certified error: the regimes of paper 004, Theorem 1.2.2.
 
-Certificates are those of theory 4, section 1, with the sharp margin of paper 004, Lemma B.1.2.
+Certificates are those of docs/theory/unbiased.md, with the sharp margin of paper 004, Lemma B.1.2.
 """
 
 from __future__ import annotations
@@ -37,15 +37,22 @@ _LEAST_BIAS = 1e-200
 
 @dataclass(frozen=True)
 class Regime:
-    """Which estimator to take, and what each would err by.
+    """The estimator with the least certified error, and the errors of all three.
+
+    Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
 
     Attributes:
         name: "clipped_mean", "clipped_plus_residual", "sampled_mean", or "none".
         sentence: What that means.
-        rmse: Certified root mean squared error of the best one (of the average of the releases),
-            in the value's unit.
-        errors: The same for all three, infinite where one is impossible.
+        rmse: Certified root mean squared error of the best one (of the average of the releases), in
+            the value's unit.
+        errors: The same for all three, in the value's unit, infinite where one is impossible.
         clip_bias: The bias bound that the clipped mean should use, in the value's unit.
+
+    Example:
+        >>> from shoal import bounds
+        >>> bounds.regime(10_000, 0.1, 0.01, 0.1, (4, 1.0), releases=10_000).name
+        'clipped_plus_residual'
     """
 
     name: str
@@ -65,7 +72,7 @@ def regime(
     width: float | None = None,
     releases: int = 1,
 ) -> Regime:
-    """Which estimator errs least: a clipped mean, clipping plus sampling, or sampling alone.
+    """The estimator with the least certified error: clipping, clipping and sampling, or sampling.
 
     Mean squared errors, for size 1, width W and R releases on other users each, averaged:
 
@@ -78,14 +85,20 @@ def regime(
 
     Bias does not average out: with many releases the unbiased ones win.
 
+    Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
+
     Args:
         n: Users of each release.
         epsilon: Privacy loss of each release.
         delta: From 0 to below 1.
         bias: Most bias that is accepted, in the value's unit.
         moment: (order, size), or an object with these.
-        width: Length of the interval that holds the mean; without it, the size of the moment.
+        width: Length of the interval that holds the mean, in the value's unit; without it, the size
+            of the moment.
         releases: How many such releases will be averaged, from 1.
+
+    Returns:
+        The estimator with the least error, and the errors of all three.
 
     Raises:
         InputError: A number is outside its range.
@@ -104,6 +117,13 @@ def regime(
 
 def regime_of(setting: Setting, releases: int = 1) -> Regime:
     """`regime` of a checked problem.
+
+    Args:
+        setting: The problem, checked.
+        releases: How many releases will be averaged.
+
+    Returns:
+        The estimator with the least error.
 
     Example:
         >>> regime_of(Setting.of(10_000, 1, 0, 0, (2, 1.0))).name
@@ -132,6 +152,13 @@ def clip_margin(order: float, bias: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far beyond the interval of the mean to clip: E(|X - mean| - c)^+ <= bias at size 1.
 
     Paper 004, Lemma B.1.1: c = ((order - 1)^(order - 1)/order^order / bias)^(1/(order - 1)).
+
+    Args:
+        order: Order of the moment, from 2.
+        bias: Budgets, of any shape, as a factor of the moment's size.
+
+    Returns:
+        Margins of the same shape, as a factor of the size.
 
     Example:
         >>> clip_margin(2.0, np.array([0.01])).round(9).tolist()

@@ -1,9 +1,9 @@
 """Variance of debiased randomised responses: exact given the prior, and bounds from public numbers.
 
 A unit with outcome y keeps it with probability 1 - lambda, else draws from the prior q. The
-debiased response omega = (response - lambda sum y q) / (1 - lambda) has mean y (theory 3, section
-2). All variances here are averages over the units of a group, in the outcome's unit squared;
-`shoal.theory.trial_variance` adds them up over groups.
+debiased response omega = (response - lambda sum y q) / (1 - lambda) has mean y
+(docs/theory/trials.md#debiased-responses). All variances here are averages over the units of a
+group, in the outcome's unit squared; `shoal.theory.trial_variance` adds them up over groups.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ def given_prior(
     variance of the prior (docs/theory/trials.md; paper 003, proof of Proposition A.9).
 
     Args:
-        counts: Units on each level, groups x K; any multiple of the shares will do.
-        prior: Shares of each level, groups x K, rows summing to 1.
-        levels: The K levels.
+        counts: Units of each group on each level, shape (groups, K); any multiple of the shares
+            will do.
+        prior: Share of each level in the prior, same shape, rows summing to 1.
+        levels: The K levels, shape (K,), in the outcome's unit.
         lam: lambda, the probability that an outcome is replaced, below 1.
 
     Returns:
-        One number a group.
+        One number a group, shape (groups,), in the squared unit.
 
     Example:
         >>> given_prior(np.array([[1, 1]]), np.array([[0.5, 0.5]]), np.array([0.0, 2.0]), 0.5)
@@ -56,14 +57,19 @@ def with_uniform_prior(
     """Mean variance of omega over the units of each group with a uniform prior. Exact.
 
     (lambda M2 - lambda^2 M1^2)/(1 - lambda)^2 + lambda/(1 - lambda) (square - 2 M1 mean), with M1
-    and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5; theory 3, section 2).
+    and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5;
+    docs/theory/trials.md#the-uniform-prior).
 
     Args:
-        mean: Of the outcomes of each group, or of a cluster's potential outcomes under an arm: a
-            random part of the cluster has the same mean variance on average.
-        square: Mean of their squares, same shape.
-        levels: The K levels.
-        lam: lambda, below 1.
+        mean: Of the outcomes of each group, of any shape, in their unit, or of a cluster's
+            potential outcomes under an arm: a random part of the cluster has the same mean variance
+            on average.
+        square: Mean of their squares, same shape, in the squared unit.
+        levels: The K levels, shape (K,), in the outcome's unit.
+        lam: lambda, the probability that an outcome is replaced, below 1.
+
+    Returns:
+        One number a group, same shape, in the squared unit.
 
     Example:
         >>> binary = np.array([0.0, 1.0])
@@ -80,15 +86,18 @@ def with_uniform_prior(
 def with_any_prior(levels: NDArray[np.float64], lam: float, floor: float) -> float:
     """Largest variance of omega over all outcomes and all priors with a least share. Attained.
 
-    A prior of mean m errs most with all it can move on the outer levels, and an outcome on the
+    A prior of mean m adds most with all it can move on the outer levels, for an outcome on the
     outer level further from m. With levels from 0 to U, a = lambda/(1 - lambda) and
     b = a/(1 - lambda) the variance for the outcome 0 is a m^2 + b (e - m^2), concave in m with its
     top at m = U/(2 lambda), as close as the floor lets m come; the outcome U is its mirror image.
 
     Args:
-        levels: The K levels, rising.
-        lam: lambda, above 0 and below 1.
+        levels: The K levels, shape (K,), in the outcome's unit, rising.
+        lam: lambda, the probability of a replacement, above 0 and below 1.
         floor: gamma, the least share of a level, at most 1/K.
+
+    Returns:
+        The largest variance, in the squared unit.
 
     Example:
         >>> with_any_prior(np.array([0.0, 1.0]), lam=0.5, floor=0.0)
@@ -124,13 +133,13 @@ def prior_distance(
     docs/theory/trials.md). Valid for every histogram, for Laplace noise and for its lattice.
 
     Args:
-        sizes: n, units of each group.
+        sizes: n, units of each group, of any shape.
         levels: K.
-        floor: gamma, above 0 and at most 1/K.
-        sigma: Noise of the counts; infinite for a uniform prior.
+        floor: gamma, the least share of a level, above 0 and at most 1/K.
+        sigma: Noise of the counts, in units of the trial; infinite for a uniform prior.
 
     Returns:
-        Same shape as sizes, each at most 1.
+        Of the sizes' shape, each a probability.
 
     Example:
         >>> prior_distance(np.array([250, 10**6]), 12, floor=0.001, sigma=10.0).round(3).tolist()
@@ -165,13 +174,16 @@ def at_most(
     the place of paper 003, Theorem 3.5 (erratum 16): there phi_a adds up s, A(x) is the rest.
 
     Args:
-        sizes: Units of each group.
-        levels: The K levels, rising.
-        lam: lambda, above 0 and below 1.
-        floor: gamma, above 0 and at most 1/K.
-        sigma: Noise of the counts; infinite for a uniform prior.
+        sizes: Units of each group, of any shape.
+        levels: The K levels, shape (K,), in the outcome's unit, rising.
+        lam: lambda, the probability of a replacement, above 0 and below 1.
+        floor: gamma, the least share of a level, above 0 and at most 1/K.
+        sigma: Noise of the counts, in units of the trial; infinite for a uniform prior.
         spread: At least the variance of the outcomes of each group, same shape as sizes; U^2/4,
             which nothing exceeds, unless given.
+
+    Returns:
+        One number a group, the sizes' shape, in the squared unit.
 
     Example:
         >>> levels = np.arange(12.0)

@@ -1,4 +1,7 @@
-"""How far one user can move a statistic, relative to the width of the bounds."""
+"""How far one user can move a statistic, relative to the width of the bounds.
+
+Source: docs/theory/sensitivity.md; docs/theory/lattice.md.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,15 @@ ROUNDED_MEANS = 1 + 2.0**-27
 def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
     """Sensitivity of a mean to the values of one user: m/n of the width.
 
-    Delta_l = U m_l / n (Theory 1, section 2); exact, attained when the user's values go from one
-    bound to the other.
+    Delta_l = U m_l / n (docs/theory/sensitivity.md); exact, attained when the user's values go from
+    one bound to the other.
 
     Args:
         counts: Records of each user in the cell, shape (memberships,).
         totals: Records of that cell, same shape.
 
     Returns:
-        m/n, rounded upwards.
+        m/n, rounded upwards, same shape, as a part of the width.
 
     Example:
         >>> mean(np.array([1, 3]), np.array([4, 4])).round(6).tolist()
@@ -49,12 +52,12 @@ def whole_steps(
     steps apart are at most ceil(d) apart once rounded.
 
     Args:
-        sensitivity: D, most that the user moves the number, rounded upwards.
-        noise_scale: b in the same unit.
+        sensitivity: D, most that the user moves the number, rounded upwards, of any shape and unit.
+        noise_scale: b in the same unit and shape.
         lattice_bits: j; one step is b/2^j.
 
     Returns:
-        Whole steps, never below the exact ceiling.
+        Whole steps, same shape, never below the exact ceiling.
 
     Raises:
         InputError: More than 2^53 steps, or a scale of 0: sums would not be exact.

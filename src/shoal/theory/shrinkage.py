@@ -1,7 +1,8 @@
 """Borrowing strength: noisy estimates of many cells shrunk towards their common mean.
 
 Post-processing of released numbers with known noise, so it costs no privacy. The prior is normal,
-theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g (Theory 2, section 6).
+theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
+(docs/theory/shrinkage.md#the-model).
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ def fit_prior(estimate: NDArray[np.float64], variance: NDArray[np.float64]) -> P
     w_g = 1/(s_g^2 + t^2), m = sum w y / sum w, t^2 = max(0, sum w^2 ((y - m)^2 - s^2)/sum w^2).
 
     Args:
-        estimate: y_g.
-        variance: s_g^2, above 0: of the noise, and of what else is uncertain.
+        estimate: y_g, shape (cells,), in the value's unit.
+        variance: s_g^2, same shape, above 0: of the noise, and of what else is uncertain.
+
+    Returns:
+        The prior's mean and deviation, in the value's unit.
 
     Example:
         >>> found = fit_prior(np.array([1.0, 3.0]), np.array([1e-9, 1e-9]))
@@ -70,7 +74,10 @@ def widened(prior: Prior, variance: NDArray[np.float64]) -> float:
 
     Args:
         prior: As fitted.
-        variance: s_g^2 of the estimates it was fitted to.
+        variance: s_g^2 of the estimates it was fitted to, shape (cells,).
+
+    Returns:
+        A deviation, in the value's unit.
 
     Example:
         >>> widened(Prior(0.0, 0.0, 1.0), np.array([2.0, 2.0])) > 1
@@ -91,9 +98,12 @@ def posterior_mean(
     from the mean.
 
     Args:
-        estimate: y_g.
-        scale: b_g.
+        estimate: y_g, shape (cells,), in the value's unit.
+        scale: b_g, same shape and unit.
         prior: N(m, t^2).
+
+    Returns:
+        Means of the same shape and unit.
 
     Example:
         >>> prior = Prior(mean=0.0, deviation=1.0, mean_error=0.0)
@@ -112,10 +122,13 @@ def posterior_quantile(
     """The value that theta stays below with the given posterior probability.
 
     Args:
-        estimate: y_g.
-        scale: b_g.
+        estimate: y_g, shape (cells,), in the value's unit.
+        scale: b_g, same shape and unit.
         prior: N(m, t^2).
-        level: In (0, 1).
+        level: The probability, above 0 and below 1.
+
+    Returns:
+        Quantiles of the same shape and unit.
 
     Example:
         >>> prior = Prior(mean=0.0, deviation=1.0, mean_error=0.0)

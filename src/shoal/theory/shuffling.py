@@ -21,11 +21,20 @@ _MOST_EPSILON = 30
 
 @dataclass(frozen=True)
 class Shuffled:
-    """What blocks of users lose together after shuffling.
+    """The privacy loss of blocks of users together, after shuffling.
+
+    Source: docs/theory/trilemma.md#shuffling.
 
     Attributes:
-        epsilon: Rounded upwards, at most what each block spends.
-        delta: Rounded upwards.
+        epsilon: At most that of each block, rounded upwards.
+        delta: The probability bound, rounded upwards.
+
+    Guarantees: G-SHUFFLED.
+
+    Example:
+        >>> from shoal import bounds
+        >>> bounds.shuffled(100_000, 1.0, 0, 1e-8).epsilon < 0.1
+        True
     """
 
     epsilon: float
@@ -34,6 +43,13 @@ class Shuffled:
 
 def least_added(blocks: int, epsilon: float) -> float:
     """Least delta_1 for which the theorem is proved: 2 exp(-m / (16 e^epsilon)), rounded upwards.
+
+    Args:
+        blocks: m, from 1.
+        epsilon: Privacy loss of one step.
+
+    Returns:
+        The probability delta_1.
 
     Example:
         >>> f"{least_added(10_000, 1.0):.2g}"
@@ -64,6 +80,8 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
     Raises:
         InputError: A number is outside its range: `added` too small for so few blocks.
 
+    Guarantees: G-SHUFFLED.
+
     Example:
         >>> round(shuffled(100_000, 1.0, 0, 1e-8).epsilon, 4)
         0.0824
@@ -85,7 +103,16 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
 
 
 def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[float, float]:
-    """The pair of `shuffled` for numbers that are in range.
+    """Privacy after shuffling, as in `shuffled`, for numbers that are in range.
+
+    Args:
+        blocks: m, from 1.
+        epsilon: Privacy loss of one step.
+        delta: The delta of one step.
+        added: delta_1, a probability.
+
+    Returns:
+        epsilon_1 and delta', rounded upwards.
 
     Example:
         >>> amplified(16, 5.0, 0.0, 1.0)
@@ -107,12 +134,22 @@ def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[
 
 @dataclass(frozen=True)
 class ShuffledBound:
-    """The lower bound of the second proof.
+    """A lower bound on the root mean squared error, proved by shuffling.
+
+    Source: docs/theory/trilemma.md#shuffling; paper 004, Theorem 2.2.3.
 
     Attributes:
         rmse: Lower bound on the root mean squared error, in the value's unit.
         blocks: How many copies of the estimator the proof averages; 1 if shuffling gains nothing.
         whole: Privacy of the shuffled average.
+
+    Guarantees: G-TRILEMMA.
+
+    Example:
+        >>> from shoal import bounds
+        >>> found = bounds.shuffled_trilemma(1000, 0.1, 0, 1e-4, (2, 1.0))
+        >>> found.blocks > 1, found.whole.epsilon <= 0.1
+        (True, True)
     """
 
     rmse: float
@@ -129,7 +166,7 @@ def shuffled_trilemma(
     *,
     width: float | None = None,
 ) -> ShuffledBound:
-    """The trilemma by shuffling, with explicit constants: weaker than `trilemma`, another proof.
+    """A lower bound on the RMSE by shuffling: weaker than `trilemma`, by another proof.
 
     The average of m copies on m n users has a squared error of at most
     RMSE^2/m + (1 - 1/m) bias^2, and is (epsilon_1, delta')-private after shuffling, which changes
@@ -143,10 +180,16 @@ def shuffled_trilemma(
         delta: From 0 to below 1.
         bias: Most bias, in the value's unit.
         moment: (order, size), or an object with these.
-        width: Length of the interval that holds the mean; without it, the size of the moment.
+        width: Length of the interval that holds the mean, in the value's unit; without it, the size
+            of the moment.
+
+    Returns:
+        The bound, in the value's unit, and how it was found.
 
     Raises:
         InputError: A number is outside its range.
+
+    Guarantees: G-TRILEMMA.
 
     Example:
         >>> found = shuffled_trilemma(1000, 0.1, 0, 1e-4, (2, 1.0))

@@ -21,14 +21,19 @@ _MOST_LEFT = 4 - 2.0**-40
 
 
 def triple_distance(epsilon: float, delta: float = 0.0) -> float:
-    """Most that E_0 (r - s)^2 can be for ratios r, s of three epsilon-close laws to the middle one.
+    """Most that E_0 (r - s)^2 can be for ratios r, s of three epsilon-close distributions.
 
     With e = exp(epsilon), (e - 1)^2/e (1 + 2 delta) for e <= 2, else
     (e - 1) (2 (e - 1) + 4 delta)/(e + 2). Masses may lack 2 delta; at delta = 0 it is attained.
 
+    The ratios are to the middle one.
+
     Args:
         epsilon: From 0 to 100.
         delta: From 0 to below 1.
+
+    Returns:
+        An upper bound; the ratio of probabilities has no unit.
 
     Example:
         >>> round(triple_distance(0.1), 5), round(triple_distance(1.0), 4)
@@ -43,6 +48,12 @@ def triple_distance(epsilon: float, delta: float = 0.0) -> float:
 
 def most_chance(order: float) -> float:
     """Up to this b the central moment is at most v^order b: b order ((1 + b)^(order - 2) + 1) <= 4.
+
+    Args:
+        order: Order of the moment, from 2.
+
+    Returns:
+        The probability b.
 
     Example:
         >>> most_chance(2.0), round(most_chance(4.0), 3)
@@ -67,7 +78,10 @@ def triple_resistance(
         n: Users.
         epsilon: From 0.
         delta: From 0 to below 1.
-        chance: Values of b, above 0 to 1/2.
+        chance: Each a probability b, above 0 to 1/2, of any shape.
+
+    Returns:
+        An upper bound for each, same shape, as a factor of the RMSE.
 
     Example:
         >>> triple_resistance(1000, 1.0, 0.0, np.array([0.0001])).round(4).tolist()
@@ -85,6 +99,14 @@ def triple_resistance(
 
 def triple_range(order: float, width: float, chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b.
+
+    Args:
+        order: Order of the moment, from 2.
+        width: Length of the interval of the mean, as a factor of the moment's size.
+        chance: Each a probability b, of any shape.
+
+    Returns:
+        Half ranges of the same shape, as a factor of the size.
 
     Example:
         >>> triple_range(2.0, 1.0, np.array([0.01, 0.5])).round(4).tolist()

@@ -2,6 +2,8 @@
 
 The estimator weighs each cluster by its share of the units: tau_a = sum_c (n_c/n)(mean of arm a -
 mean of the control), arm 0, within cluster c. Shapes are clusters x arms, control first.
+
+Source: docs/theory/trials.md#debiased-responses.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ def of_effects(unit: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[n
     sum_c (n_c/n)^2 (v_{a,c}/n_{a,c} + v_{0,c}/n_{0,c}).
 
     Args:
-        unit: v, the mean variance of a unit in each group, clusters x arms.
-        sizes: Units of each group, clusters x arms.
+        unit: v, the mean variance of a unit in each group, shape (clusters, arms), in the squared
+            unit of the outcome.
+        sizes: Units of each group, shape (clusters, arms).
 
     Returns:
-        One number for each arm but the control.
+        One number for each arm but the control, shape (arms - 1,), in the squared unit.
 
     Example:
         >>> of_effects(np.array([[1.0, 3.0]]), np.array([[2, 6]])).tolist()
@@ -40,15 +43,17 @@ def of_assignment(
     """Variance of each arm's effect over the assignment, complete within clusters (Neyman).
 
     sum_c (n_c/n)^2 [S^2(y_c(a))/n_{a,c} + S^2(y_c(0))/n_{0,c} - S^2(tau_c)/n_c] with S^2 of
-    divisor d - 1, over all units of a cluster (paper 003, appendix A.2; theory 3, section 1).
+    divisor d - 1, over all units of a cluster (paper 003, appendix A.2;
+    docs/theory/trials.md#debiased-responses).
 
     Args:
-        spread: S^2 of the cluster's potential outcomes under each arm, clusters x arms.
-        effect_spread: S^2 of y_i(a) - y_i(0), clusters x (arms - 1).
-        sizes: Units of each group, clusters x arms.
+        spread: S^2 of the cluster's potential outcomes under each arm, shape (clusters, arms), in
+            the squared unit.
+        effect_spread: S^2 of y_i(a) - y_i(0), shape (clusters, arms - 1), in the squared unit.
+        sizes: Units of each group, shape (clusters, arms).
 
     Returns:
-        One number for each arm but the control.
+        One number for each arm but the control, shape (arms - 1,), in the squared unit.
 
     Example:
         >>> of_assignment(np.array([[1.0, 1.0]]), np.array([[0.0]]), np.array([[2, 2]])).tolist()
@@ -65,9 +70,12 @@ def of_noisy_differences(sizes: NDArray[np.int64], width: float, epsilon: float)
     the width U, too small if outcomes have both signs (Proposition A.2, erratum 14).
 
     Args:
-        sizes: Units of each group, clusters x 2.
-        width: U, from the lowest level to the highest.
+        sizes: Units of each group, shape (clusters, 2).
+        width: U, from the lowest level to the highest, in the outcome's unit.
         epsilon: The loss of one outcome.
+
+    Returns:
+        A variance, in the squared unit.
 
     Example:
         >>> of_noisy_differences(np.array([[2, 4]]), width=1.0, epsilon=1.0)
@@ -86,10 +94,14 @@ def of_noisy_histograms(
     paper's scale 1/(n epsilon) is half of what is needed (Proposition A.3, erratum 15).
 
     Args:
-        sizes: Units of each group, clusters x 2.
-        levels: What the noisy shares are multiplied by. The levels less their mean estimate the
-            same effect, as true shares sum to 1, with the least variance.
+        sizes: Units of each group, shape (clusters, 2).
+        levels: What the noisy shares are multiplied by, shape (K,), in the outcome's unit. The
+            levels less their mean estimate the same effect, as true shares sum to 1, with the least
+            variance.
         epsilon: The loss of one outcome.
+
+    Returns:
+        A variance, in the squared unit.
 
     Example:
         >>> of_noisy_histograms(np.array([[2, 2]]), np.array([-0.5, 0.5]), epsilon=1.0)

@@ -27,13 +27,21 @@ _MOST_EPSILON = 700
 
 @dataclass(frozen=True)
 class Term:
-    """One lower bound.
+    """One lower bound on the root mean squared error, with its theorem and its conditions.
+
+    Source: docs/theory/trilemma.md; paper 004, section 2.
 
     Attributes:
         rmse: The bound in the value's unit; 0 where its conditions do not hold.
         source: The theorem.
         condition: What it needs, and whether that holds.
         holds: Whether its conditions hold.
+
+    Example:
+        >>> from shoal import bounds
+        >>> found = bounds.trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
+        >>> found.terms[0].holds, found.terms[0].rmse == found.rmse
+        (True, True)
     """
 
     rmse: float
@@ -46,12 +54,22 @@ class Term:
 class Trilemma:
     """A lower bound on the root mean squared error, with its reasons.
 
+    Source: docs/theory/trilemma.md.
+
     Attributes:
         rmse: No (epsilon, delta)-private estimator with this bias has a smaller RMSE over the whole
             class, in the value's unit; infinite if there is none at all.
         terms: Every bound that was tried, the largest first.
         regime: Which estimator of the library has the least error, in words.
         setting: The problem, in units of the moment's size.
+
+    Guarantees: G-TRILEMMA.
+
+    Example:
+        >>> from shoal import bounds
+        >>> found = bounds.trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
+        >>> round(found.rmse, 2), found.regime.name
+        (0.05, 'clipped_mean')
     """
 
     rmse: float
@@ -61,7 +79,7 @@ class Trilemma:
 
     @property
     def price(self) -> float:
-        """`rmse` over the bound of statistics alone: 1 where privacy cannot be seen to cost."""
+        """The ratio of `rmse` to the bound without privacy: 1 where privacy costs nothing."""
         free = next(term.rmse for term in self.terms if term.source == _STATISTICS)
         return self.rmse / free
 
@@ -114,6 +132,8 @@ def trilemma(
     Raises:
         InputError: A number is outside its range.
 
+    Guarantees: G-TRILEMMA.
+
     Example:
         >>> found = trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
         >>> round(found.rmse, 4), found.terms[0].source
@@ -148,11 +168,16 @@ def trilemma(
 
 
 def distance_to_bound(rmse: float, bound: Trilemma) -> float:
-    """How many times the lower bound a certified RMSE is; below 1 only for smaller classes.
+    """The ratio of a certified RMSE to a lower bound; below 1 only for smaller classes.
+
+    Source: docs/theory/trilemma.md.
 
     Args:
         rmse: Certified root mean squared error, in the value's unit.
         bound: The lower bound for the same users, budget, bias and moment.
+
+    Returns:
+        The ratio, from 1 on within the bound's class.
 
     Raises:
         InputError: The error is not finite and above 0, or no estimator has a finite one.

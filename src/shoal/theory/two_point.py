@@ -46,10 +46,10 @@ def influence(epsilon: float, delta: float, spread: NDArray[np.float64]) -> NDAr
     Args:
         epsilon: From 0.
         delta: From 0 to 1.
-        spread: q = p (1 - p), from above 0 to 1/4.
+        spread: q = p (1 - p), the variance of the bit, from above 0 to 1/4, of any shape.
 
     Returns:
-        One share from 0 to 1 for each q.
+        One share from 0 to 1 for each q, same shape.
 
     Example:
         >>> influence(1.0, 0.0, np.array([0.25])).round(4).tolist()
@@ -74,11 +74,11 @@ def resistance(
         n: Users.
         epsilon: From 0.
         delta: From 0 to 1.
-        chance: Values of b, above 0 to 1/2.
+        chance: Each a probability b, above 0 to 1/2, of any shape.
         points: Steps of the sum.
 
     Returns:
-        An upper bound for each b.
+        An upper bound for each b, same shape, as a factor of the RMSE.
 
     Example:
         >>> resistance(1000, 1.0, 0.0, np.array([0.001])).round(3).tolist()
@@ -94,6 +94,14 @@ def half_range(order: float, width: float, chance: NDArray[np.float64]) -> NDArr
     """How far the mean moves from the middle: v b with v = (b (1 - b))^(-1/order), or width/2.
 
     X = v with probability p <= b, else 0, has a central moment of at most v^order p (1 - p) <= 1.
+
+    Args:
+        order: Order of the moment, from 2.
+        width: Length of the interval of the mean, as a factor of the moment's size.
+        chance: Each a probability b, of any shape.
+
+    Returns:
+        Half ranges of the same shape, as a factor of the size.
 
     Example:
         >>> half_range(2.0, 1.0, np.array([0.01, 0.5])).round(4).tolist()
@@ -114,6 +122,9 @@ def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
     Args:
         setting: The problem.
         points: Values of b that are tried, and steps of their integrals.
+
+    Returns:
+        The best bound of each kind, as a factor of the moment's size.
 
     Example:
         >>> from shoal.theory.problem import Setting

@@ -1,6 +1,8 @@
 """How far one user can move a variance, and how far dropping records can, over the squared width.
 
 Both are V(k, n): what changing, or leaving out, k of n values does to Var = sum (x - f)^2 / n.
+
+Source: docs/theory/variance.md.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray
 
     V(k, n) = k (n - k) / n^2 if n > 2k, else 1/4 (n even) or 1/4 (1 - 1/n^2) (n odd). All three
     are j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as
-    evenly as k of them can make it. Exact (Theory 1, section 2; erratum 3).
+    evenly as k of them can make it. Exact (docs/theory/variance.md#whole-records; erratum 3).
 
     Args:
         counts: k, records of each user in the cell, shape (memberships,); at most n.
         totals: n, records of that cell, same shape; at least 1.
 
     Returns:
-        V, rounded upwards; multiply by U^2. Non-decreasing in k.
+        V, rounded upwards, same shape, as a part of U^2. Non-decreasing in k.
 
     Example:
         >>> sensitivity(np.array([1, 3, 3]), np.array([4, 4, 5])).round(6).tolist()
@@ -45,14 +47,14 @@ def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.fl
     """Bias of the variance of the kept records: V(q, n) over U^2, 0 if none is dropped.
 
     Exact over all data sets: the product q (n - q) / n^2 holds if n > 2q, with q the records
-    dropped, not kept (Theory 1, section 3; erratum 1).
+    dropped, not kept (docs/theory/variance.md#whole-records; erratum 1).
 
     Args:
         dropped: q, records left out of each cell, shape (cells,); fewer than n.
         totals: n, records of each cell, same shape.
 
     Returns:
-        Largest difference of the two variances, rounded upwards; multiply by U^2.
+        Largest difference of the two variances, rounded upwards, same shape, as a part of U^2.
 
     Example:
         >>> bias(np.array([0, 1]), np.array([100, 100])).round(6).tolist()
@@ -72,11 +74,12 @@ def mass_sensitivity(part: NDArray[np.float64], kept: NDArray[np.float64]) -> ND
     docs/theory/variance.md.
 
     Args:
-        part: w of each member, in 0..1.
-        kept: W of its cell, same shape, at least w.
+        part: w of each member, in 0..1, shape (members,).
+        kept: W of its cell, same shape, at least w, as a part of the whole.
 
     Returns:
-        Four times that, rounded upwards: also against means of users kept with 30 bits.
+        As a part of U^2/4, same shape, rounded upwards: also against means of users kept with 30
+        bits.
 
     Example:
         >>> mass_sensitivity(np.array([0.25, 0.5, 0.25]), np.array([1.0, 1.0, 0.5])).round(4)
@@ -97,7 +100,10 @@ def mass_slope(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[
 
     Args:
         part: w above 0, shape (members,).
-        kept: W, same shape, at least w.
+        kept: W, same shape, at least w, as a part of the whole.
+
+    Returns:
+        As a part of U^2/4, same shape.
 
     Example:
         >>> mass_slope(np.array([0.25, 0.5]), np.array([1.0, 1.0])).round(6).tolist()
@@ -117,12 +123,14 @@ def mass_bias(missing: NDArray[np.float64], distance: NDArray[np.float64]) -> ND
     middle, plus d (1 - d)/4, is off by at most d (1 - d)/2, or 1/8 from d = 1/2 on. If weights sum
     to 1 and differ from the shares by a mass d, by at most V(d) = d (1 - d), or 1/4.
 
+    Source: docs/theory/variance.md#weighted-users-and-missing-mass.
+
     Args:
-        missing: 1 - W of each cell.
+        missing: 1 - W of each cell, shape (cells,), as a part of the whole.
         distance: Mass by which weights, with the missing mass, and shares differ; same shape.
 
     Returns:
-        Four times that, rounded upwards.
+        As a part of U^2/4, same shape, rounded upwards.
 
     Example:
         >>> mass_bias(np.array([0.0, 0.2, 0.7]), np.array([0.2, 0.2, 0.7])).round(3).tolist()

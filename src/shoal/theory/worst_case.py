@@ -17,7 +17,7 @@ def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> 
     """T over U: no user moves the sum of the cell by more than T records' worth.
 
     T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
-    epsilon >= 2d, 0 for epsilon < 2d/L (Theory 1, section 6; errata 5 and 6).
+    epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/worst-case.md; errata 5 and 6).
 
     Args:
         counts: m, records of each user, shape (users,).
@@ -55,7 +55,7 @@ def error(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> floa
 
     d = 1: (1/n) [ sum_l max(0, (m_l - T)/2) + T/epsilon ], records in [0, U].
     d >= 2: (1/n) [ sum_l max(0, m_l - T) + 2 d T / epsilon ], records x >= 0 with |x|_1 <= U and
-    the error in l1; lower clipping never helps (Theory 1, section 6; errata 4 and 5).
+    the error in l1; lower clipping never helps (docs/theory/worst-case.md#vectors; errata 4 and 5).
 
     Args:
         counts: m, records of each user, shape (users,).
@@ -85,8 +85,8 @@ def error_in_cube(counts: NDArray[np.int64], epsilon: float, dimension: int) -> 
     """Least worst-case l1 error over U when each of d numbers lies in [0, U] by itself.
 
     Each coordinate is a number of its own at epsilon/d, and the l1 error is the sum of theirs:
-    (d/n) [ sum_l max(0, (m_l - T)/2) + d T / epsilon ] (Theory 1, section 6). It is the least for
-    coordinates treated alike and alone.
+    (d/n) [ sum_l max(0, (m_l - T)/2) + d T / epsilon ] (docs/theory/worst-case.md#vectors). It is
+    the least for coordinates treated alike and alone.
 
     Args:
         counts: m, records of each user, shape (users,).
@@ -94,7 +94,7 @@ def error_in_cube(counts: NDArray[np.int64], epsilon: float, dimension: int) -> 
         dimension: d, numbers in one record.
 
     Returns:
-        Bias plus noise of all coordinates; multiply by U.
+        Bias plus noise of all coordinates, as a part of the width.
 
     Raises:
         InputError: epsilon is not above 0, or there is not even one dimension.

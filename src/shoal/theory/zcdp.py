@@ -62,7 +62,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     """The least epsilon for which Gaussian noise of loss rho is (epsilon, delta)-private.
 
     Args:
-        rho: From 0 to 1e12.
+        rho: The zero-concentrated loss, from 0 to 1e12.
         delta: From 1e-300 to below 1.
 
     Returns:
@@ -173,8 +173,14 @@ def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
 def check_rho(rho: float) -> None:
     """Refuse a loss outside 0 to 1e12.
 
+    Args:
+        rho: The zero-concentrated loss.
+
     Raises:
         InputError: It is.
+
+    Example:
+        >>> check_rho(0.5)
     """
     if not 0 <= rho <= _LARGEST_RHO:
         raise InputError(
@@ -185,8 +191,14 @@ def check_rho(rho: float) -> None:
 def check_delta(delta: float) -> None:
     """Refuse a delta outside 1e-300 to below 1.
 
+    Args:
+        delta: The delta.
+
     Raises:
         InputError: It is.
+
+    Example:
+        >>> check_delta(1e-9)
     """
     if not LEAST_DELTA <= delta < 1:
         raise InputError(

@@ -81,9 +81,16 @@ class NoisyHorvitzThompson(Mechanism):
     Noise has the scale (max - min)/(min(n_0, n_1) epsilon) (erratum 14). A part of epsilon buys
     the sampling variance, without which no standard error could be given.
 
+    Source: docs/theory/trials.md#aggregates.
+
     Attributes:
         epsilon: The loss of one outcome in all, without that of the clusters.
         spread_share: Part of epsilon for the sampling variance; chosen unless given, 0 for none.
+
+    Raises:
+        InputError: An epsilon or a share that cannot be used.
+
+    Guarantees: G-TRIAL-AGGREGATES, G-TRIAL-COVER.
 
     Example:
         >>> import numpy as np
@@ -113,7 +120,7 @@ class NoisyHorvitzThompson(Mechanism):
             )
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
-        """All public numbers, from public facts alone."""
+        """Fix all public numbers of the mechanism; no outcome is read."""
         epsilon = charge_of(self.epsilon).epsilon
         share = None if self.spread_share is None else amount(self.spread_share, "spread_share")
         made = horvitz_thompson.NoisyHorvitzThompson.plan(
@@ -131,8 +138,12 @@ class NoisyHistogram(Mechanism):
 
     A label moves two bins, so noise on shares has the scale 2/(n epsilon) (erratum 15).
 
+    Source: docs/theory/trials.md#aggregates.
+
     Attributes:
         epsilon: The loss of one outcome in all, without that of the clusters.
+
+    Guarantees: G-TRIAL-AGGREGATES, G-TRIAL-COVER.
 
     Example:
         >>> import numpy as np
@@ -152,7 +163,7 @@ class NoisyHistogram(Mechanism):
         charge_of(self.epsilon)
 
     def prepare(self, assignment: Assignment, space: Space) -> _Prepared:
-        """All public numbers, from public facts alone."""
+        """Fix all public numbers of the mechanism; no outcome is read."""
         epsilon = charge_of(self.epsilon).epsilon
         made = histogram.NoisyHistogram.plan(assignment.sizes, space.levels, epsilon)
         asked = {"epsilon": str(epsilon), "delta": "0"}

@@ -126,7 +126,7 @@ class AggregateRelease:
 def draw_aggregate(
     units: Units, space: Space, aggregate: Aggregate, noise: Randomness
 ) -> AggregateRelease:
-    """Round outcomes to levels, count them and draw (theory 3, section 3).
+    """Round outcomes to levels, count them and draw (docs/theory/trials.md#aggregates).
 
     Guarantee: label differential privacy with `aggregate.exact_epsilon`. Counts of each group are a
     sum over units, whose words are independent and alike: no law depends on the order of rows.

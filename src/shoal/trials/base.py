@@ -77,20 +77,50 @@ class Prepared(Protocol):
         """The delta of (epsilon, delta)-DP."""
 
     def describe(self) -> documents.Document:
-        """Name and whole numbers, as a JSON object."""
+        """Name and whole numbers, as a JSON object.
+
+        Returns:
+            What the manifest says of the mechanism.
+        """
 
     def draw(self, units: Units, noise: Randomness) -> Released:
-        """What leaves the mechanism."""
+        """Draw what leaves the mechanism.
+
+        Args:
+            units: Assignment and outcomes. Private.
+            noise: Source of noise and fair bits.
+
+        Returns:
+            Private outcomes of units, or noisy numbers of clusters.
+        """
 
     def blank(self, assignment: Assignment) -> Released:
-        """The same with placeholders for all numbers, whatever the outcomes."""
+        """What leaves the mechanism with placeholders for all numbers, whatever the outcomes.
+
+        Args:
+            assignment: Public clusters and arms.
+
+        Returns:
+            Of the same size as what `draw` returns.
+        """
 
 
 class Mechanism:
     """What can be prepared from public facts, and privatizes outcomes."""
 
     def prepare(self, assignment: Assignment, space: Space) -> Prepared:
-        """All public numbers, from public facts alone; no outcome is read."""
+        """Fix all public numbers of the mechanism; no outcome is read.
+
+        Args:
+            assignment: Public clusters and arms.
+            space: Levels of the outcome.
+
+        Returns:
+            The mechanism, ready to draw.
+
+        Raises:
+            InputError: The parameters fit no such trial.
+        """
         raise NotImplementedError
 
     def privatize(
@@ -102,12 +132,13 @@ class Mechanism:
         space: Space,
         **options: Unpack[Options],
     ) -> PrivateTrial:
-        """Draw once from private outcomes; with a ledger the same question is free again.
+        """Draw once from private outcomes; with a ledger the same request is free again.
 
         Args:
-            outcomes: One outcome for each unit, moved to the levels of the space. Private.
-            treatment: The arm of each unit. Public.
-            cluster: The cluster of each unit, or None for one cluster. Public.
+            outcomes: One outcome for each unit, shape (units,), moved to the levels of the space.
+                Private.
+            treatment: The arm of each unit, shape (units,). Public.
+            cluster: The cluster of each unit, shape (units,), or None for one cluster. Public.
             space: Levels of the outcome.
             **options: See `shoal.trials.base.Options`.
 
@@ -119,6 +150,8 @@ class Mechanism:
             DataError: Columns are not usable; the message says nothing about outcomes.
             BudgetError: The charge does not fit the ledger.
             LedgerError: The ledger cannot be read or written.
+
+        Guarantees: G-LABEL, G-LEDGER, G-ORDER, G-ROLES.
         """
         return _privatize(self, outcomes, treatment, cluster, space, options)
 

@@ -33,14 +33,15 @@ _MOST = 2.0**48
 
 @dataclass(frozen=True)
 class Choice:
-    """Parameters, and what they are expected to give.
+    """The parameters of a mechanism, with the standard errors that they are expected to give.
 
     Attributes:
         parameters: The mechanism's whole numbers.
         reason: Why these, in one sentence with the predicted figures.
-        standard_error: Of the effect, least and most over what may be expected; with several arms,
-            the root mean square over their effects.
-        uniform: The same for a uniform prior on all levels, infinite where it keeps no outcome.
+        standard_error: Of the effect, in the outcome's unit, least and most over what may be
+            expected; with several arms, the root mean square over their effects.
+        uniform: The same, in the outcome's unit, for a uniform prior on all levels; infinite where
+            it keeps no outcome.
         ratio: Largest ratio of the predicted variance to that of a uniform prior on all levels.
     """
 
@@ -83,6 +84,8 @@ def choose(
     K/(g E) mean (y - Y)^2 + (K/(g E))^2 Var(q), with Y from q: not less than g/g of the first and
     g/g^2 of the second for the uniform one, g = 1. Only a delta near 1/10 and above changes that.
 
+    Source: docs/theory/trials.md#choice-of-parameters.
+
     Args:
         sizes: Units of each group, clusters x arms, control first.
         space: Levels of the outcome.
@@ -101,9 +104,6 @@ def choose(
     Raises:
         InputError: Sizes, levels, floor or noise outside their ranges, or an epsilon at which no
             outcome is kept.
-
-    Source:
-        Theory 3, section 4 (`docs/theory/trials.md`).
 
     Example:
         >>> from fractions import Fraction

@@ -16,14 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inference:
-    """A standard error and an interval; NaN where the numbers do not tell them.
+    """A standard error and a confidence interval; NaN where the release does not determine them.
+
+    Source: docs/theory/inference.md#these-units; docs/theory/inference.md#degrees-of-freedom.
 
     Attributes:
-        standard_error: In the outcome's unit.
+        standard_error: Of the effect, in the outcome's unit.
         interval: Value -+ the t quantile times the standard error, in the outcome's unit.
         degrees_of_freedom: Of the t quantile; infinite for a normal one.
         confidence: Of the interval, on its own: many intervals do not all cover at once.
         about: One sentence on what the interval covers, or on why there is none.
+
+    Guarantees: G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Space, UniformPrior
+        >>> bought, arm = np.tile([0, 1, 1, 1], 500), np.tile([0, 1], 1000)
+        >>> effect = UniformPrior(epsilon=4).privatize(bought, arm, space=Space.binary()).estimate()
+        >>> low, high = effect.finite_population.interval
+        >>> low < effect.value < high
+        True
     """
 
     standard_error: float
@@ -33,7 +46,11 @@ class Inference:
     about: str
 
     def to_document(self) -> dict[str, Any]:
-        """As a JSON object; what is not known, or infinite, is null."""
+        """The inference as a JSON object; what is not known, or infinite, is null.
+
+        Returns:
+            Names and numbers.
+        """
         low, high = self.interval
         return {
             "standard_error": _number(self.standard_error),
@@ -65,14 +82,26 @@ class ClusterEffects:
 class Effect:
     """The effect of one arm against control, in the outcome's unit.
 
+    Source: docs/theory/inference.md.
+
     Attributes:
-        arm: The arm.
-        control: What it is compared with.
-        value: sum_c (n_c/n) (mean of the arm - mean of control).
-        finite_population: What is known about these units.
-        super_population: What is known about the population of clusters they came from; with one
+        arm: The arm's name.
+        control: The name of the arm it is compared with.
+        value: sum_c (n_c/n) (mean of the arm - mean of control), in the outcome's unit.
+        finite_population: Inference about the effect on these units.
+        super_population: Inference about the population of clusters that they came from; with one
             cluster, about the population of its units.
-        clusters: The same by cluster.
+        clusters: The effect in each cluster.
+
+    Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Space, UniformPrior
+        >>> bought, arm = np.tile([0, 1, 1, 1], 500), np.tile([0, 1], 1000)
+        >>> effect = UniformPrior(epsilon=4).privatize(bought, arm, space=Space.binary()).estimate()
+        >>> effect.arm, effect.control, abs(effect.value - 0.5) < 0.3
+        (1, 0, True)
     """
 
     arm: object
@@ -93,7 +122,11 @@ class Effect:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """As a JSON object; keys stay what they are, what is not known is null."""
+        """The effect as a JSON object; what is not known is null.
+
+        Returns:
+            Names and numbers.
+        """
         parts = self.clusters
         return {
             "arm": key_text(self.arm),
@@ -113,6 +146,9 @@ class Effect:
         """One line a cluster: its name, effect, standard error and part of the units.
 
         The standard error is left out where an arm of the cluster has one unit.
+
+        Returns:
+            The lines, with a head.
         """
         parts = self.clusters
         columns = parts.value.tolist(), parts.standard_error.tolist(), parts.weight.tolist()

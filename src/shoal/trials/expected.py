@@ -33,19 +33,22 @@ _RATES, _RATES_BETWEEN = (0.05, 0.2, 0.5, 0.8, 0.95), (0.0, 0.1, 0.5)
 
 @dataclass(frozen=True)
 class Expected:
-    """Outcomes as somebody expects them, from public knowledge alone: never from these outcomes.
+    """A distribution of outcomes that somebody expects, from public knowledge alone.
 
-    It decides which parameters are chosen and which standard errors are predicted. It changes
-    neither what is estimated nor what is lost: a wrong expectation costs precision only.
+    It must not be fitted to the trial's own outcomes. It decides which parameters are chosen and
+    which standard errors are predicted; it changes neither what is estimated nor the privacy loss.
+    A wrong expectation costs precision only.
+
+    Source: docs/theory/trials.md#choice-of-parameters.
 
     Attributes:
-        mean: Of all outcomes, in the outcome's unit.
+        mean: Mean of all outcomes, in the outcome's unit.
         sd: Standard deviation of all outcomes, in the outcome's unit.
         between: Share of the variance that is between clusters, 0 to 1.
         shape: `normal` (moved to the nearest level), or `binary`.
 
     Raises:
-        InputError: Not such numbers.
+        InputError: A number outside its range, or another shape.
 
     Example:
         >>> from shoal.data.outcome_space import Space
@@ -74,11 +77,17 @@ class Expected:
 
     @classmethod
     def binary(cls, rate: float, between: float = 0.0) -> Expected:
-        """Outcomes on the upper of two levels with a probability, the rate.
+        """An expectation of two levels: the upper one with a probability, the rate.
 
         Args:
-            rate: Share of outcomes on the upper level, above 0 and below 1.
+            rate: Probability of the upper level, above 0 and below 1.
             between: Share of the variance rate (1 - rate) that is between clusters.
+
+        Returns:
+            The expectation.
+
+        Raises:
+            InputError: A rate or part outside its range.
         """
         share = checks.number(
             rate, "a mean without a standard deviation (sd, --sd), which is a rate,", above=0,
@@ -87,11 +96,17 @@ class Expected:
         return cls(share, math.sqrt(share * (1 - share)), between, "binary")
 
     def kinds(self, space: Space) -> Kinds:
-        """The clusters that are expected, in a few kinds.
+        """Expected clusters, in a few kinds.
 
         Normal: means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within,
         each on the nearest level, the tails on the outer ones. Binary: a share 1 - rate of clusters
         at rate (1 - sqrt(b)), the others sqrt(b) above, which has variance b rate (1 - rate).
+
+        Args:
+            space: Levels of the outcome.
+
+        Returns:
+            Kinds of clusters, with how the outcomes of each lie on the levels.
 
         Raises:
             InputError: A mean outside the space, or a rate for more than two levels.
@@ -116,7 +131,11 @@ class Expected:
         return _normal(space.array, mean, sd, between)
 
     def to_document(self) -> dict[str, Any]:
-        """The expectation as a JSON object."""
+        """The expectation as a JSON object.
+
+        Returns:
+            Names and numbers.
+        """
         return {
             "mean": self.mean,
             "sd": self.sd,
@@ -130,8 +149,9 @@ class Kinds:
     """Kinds of clusters under one expectation, or under several, one after another.
 
     Attributes:
-        share: Share of the units that are in clusters of each kind; 1 in all for an expectation.
-        levels: Share of their outcomes on each level of the space, kinds x K.
+        share: Share of the units that are in clusters of each kind, shape (kinds,); 1 in all for an
+            expectation.
+        levels: Share of their outcomes on each level of the space, shape (kinds, K).
         first: The first kind of each expectation.
     """
 

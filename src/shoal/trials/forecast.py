@@ -38,10 +38,23 @@ _MOST_ARMS, _MOST_UNITS, _MOST_CLUSTERS = 64, 2**48, 10**6
 
 @dataclass(frozen=True, eq=False)
 class TrialPlan(ForecastFacts):
-    """What each mechanism is expected to tell about an effect; see `ForecastFacts`."""
+    """A forecast of every mechanism for one trial; see `ForecastFacts`.
+
+    Source: docs/theory/trials.md#choice-of-parameters; docs/theory/inference.md.
+
+    Example:
+        >>> from shoal import trials
+        >>> found = trials.plan(6000, trials.Space.binary(), clusters=3, epsilon=1, effect=0.1)
+        >>> found.recommended.mechanism, 0.9 < found.power_of("uniform_prior") < 1
+        ('uniform_prior', True)
+    """
 
     def table(self) -> pa.Table:
-        """One row a mechanism, as in `against`."""
+        """The forecast as a table, with the columns of `against`.
+
+        Returns:
+            One row a mechanism: standard errors, least detectable effect and power.
+        """
         return _table([self])
 
     def against(
@@ -89,7 +102,11 @@ class TrialPlan(ForecastFacts):
         return _table(plans)
 
     def to_document(self) -> documents.Document:
-        """The plan as a JSON object."""
+        """The plan as a JSON object.
+
+        Returns:
+            What was asked for, and the forecast of each mechanism.
+        """
         exact = {"epsilon": str(self.charge.epsilon), "delta": str(self.charge.delta)}
         return {
             "units": self.n,
@@ -136,8 +153,10 @@ def plan(
     Variances are those of `shoal.trials.choose` for private outcomes of units, and for noisy
     aggregates that of the assignment and of their noise. Nothing private goes in.
 
+    Source: docs/theory/trials.md; errata 12, 14, 15.
+
     Args:
-        sizes: Units of each group, clusters x arms, control first; or units in all.
+        sizes: Units of each group, shape (clusters, arms), control first; or units in all.
         space: Levels of the outcome.
         epsilon: The loss of one outcome.
         delta: The delta of (epsilon, delta)-DP; noisy aggregates do not use it.
@@ -146,14 +165,14 @@ def plan(
         expected: What is publicly expected of outcomes; None for a family of expectations, of which
             the largest standard error counts.
         effect: Whose power is wanted, in the outcome's unit.
-        confidence: Of two-sided normal intervals.
+        confidence: Of two-sided normal intervals, above 0 and below 1.
         power: Probability of telling the least detectable effect from 0.
+
+    Returns:
+        A forecast for every mechanism; nothing is spent.
 
     Raises:
         InputError: Numbers that make no plan.
-
-    Source:
-        Theory 3, sections 2 to 4; errata 12, 14, 15.
 
     Example:
         >>> from shoal.data.outcome_space import Space

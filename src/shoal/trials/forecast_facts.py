@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ForecastFacts(Frozen):
-    """What each mechanism is expected to tell about an effect: public, nothing is spent.
+    """A forecast of every mechanism for one trial: public, nothing is spent.
 
     Attributes:
-        sizes: Units of each group, clusters x arms, control first.
+        sizes: Units of each group, shape (clusters, arms), control first.
         space: Levels of the outcome.
         charge: Exact epsilon and delta of one outcome.
         expected: What is publicly expected of outcomes, or None for a family of expectations.
@@ -48,7 +48,7 @@ class ForecastFacts(Frozen):
 
     @property
     def n(self) -> int:
-        """Units."""
+        """The number of units."""
         return int(self.sizes.sum())
 
     @property
@@ -58,7 +58,7 @@ class ForecastFacts(Frozen):
 
     @property
     def standard_errors(self) -> NDArray[np.float64]:
-        """Least and most over what may be expected, in the outcome's unit, mechanisms x 2."""
+        """Least and most expected: shape (mechanisms, 2), in the outcome's unit."""
         return np.array([each.standard_error for each in self.outlooks])
 
     def __getitem__(self, mechanism: str) -> Outlook:
@@ -87,11 +87,30 @@ class ForecastFacts(Frozen):
         """The least effect told from 0 with the plan's power, at the largest standard error.
 
         A two-sided interval with normal quantiles; in the outcome's unit.
+
+        Args:
+            mechanism: Its name, as in `table`.
+
+        Returns:
+            In the outcome's unit.
+
+        Raises:
+            InputError: No such mechanism.
         """
         return student.detectable(self[mechanism].standard_error[1], self.power, self.confidence)
 
     def power_of(self, mechanism: str) -> float | None:
-        """The probability that the plan's effect is told from 0, at the largest standard error."""
+        """The probability that the plan's effect is told from 0, at the largest standard error.
+
+        Args:
+            mechanism: Its name, as in `table`.
+
+        Returns:
+            A probability; None if the plan has no effect.
+
+        Raises:
+            InputError: No such mechanism.
+        """
         if self.effect is None:
             return None
         return student.power(self.effect, self[mechanism].standard_error[1], self.confidence)

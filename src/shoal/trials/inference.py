@@ -113,7 +113,7 @@ def effects(
     Raises:
         InputError: Statistics of other shapes or not usable, or a confidence outside 0 to 1.
 
-    Source: theory 3, section 1; Neyman (1923); proofs in `docs/theory/inference.md`.
+    Source: Neyman (1923); docs/theory/inference.md.
 
     Example:
         >>> found, = effects([[50, 50], [20, 30]], [[1.0, 2.0], [4.0, 4.5]], [[9.0, 8], [7, 6]])

@@ -88,23 +88,30 @@ class _UnitMechanism(Mechanism):
         charge_of(self.epsilon, self.delta)
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
-        """The parameters for groups of public sizes, and why; no outcome is read.
+        """Choose the parameters for groups of public sizes; no outcome is read.
 
         Args:
-            sizes: Units, clusters x arms.
+            sizes: Units of each group, shape (clusters, arms), control first.
             space: Levels of the outcome.
+
+        Returns:
+            Whole numbers of the mechanism, with a sentence about why.
         """
         raise NotImplementedError
 
     def prepare(self, assignment: Assignment, space: Space) -> Prepared:
-        """All public numbers, from public facts alone."""
+        """Fix all public numbers of the mechanism; no outcome is read."""
         charge = charge_of(self.epsilon, self.delta)
         choice = self.choose(assignment.sizes, space)
         asked = {"epsilon": str(charge.epsilon), "delta": str(charge.delta), **self.asked()}
         return _Prepared(self.name, space, self.pooled, choice, charge.delta, asked)
 
     def asked(self) -> dict[str, Any]:
-        """What was asked for besides epsilon and delta, as a JSON object."""
+        """The request besides epsilon and delta, as a JSON object.
+
+        Returns:
+            Names and values.
+        """
         raise NotImplementedError
 
 
@@ -113,12 +120,12 @@ class _WithPrior(_UnitMechanism):
     """A prior made of a noisy histogram.
 
     Attributes:
+        floor: gamma, the least share of a level in a prior; chosen unless given.
+        histogram_scale: sigma, the noise of a count, in units of the trial; chosen unless given.
+        levels: Levels in use: `auto` takes the number with the least variance, `all`, or a number.
+        expected: What is publicly known about outcomes, for the choice.
         epsilon: The loss of one outcome in all, without that of the clusters.
         delta: The delta of (epsilon, delta)-DP.
-        floor: gamma, the least share of a level in a prior; chosen unless given.
-        histogram_scale: sigma, the noise of a count; chosen unless given.
-        levels: Levels in use: `auto` takes as many as err least, `all`, or a number.
-        expected: What is publicly known about outcomes, for the choice.
     """
 
     floor: float | None = None
@@ -138,7 +145,7 @@ class _WithPrior(_UnitMechanism):
         check_expected(self.expected)
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
-        """The parameters for groups of public sizes, and why; no outcome is read."""
+        """Choose the parameters for groups of public sizes; no outcome is read."""
         total = charge_of(self.epsilon, self.delta)
         return choose(
             sizes,
@@ -153,7 +160,7 @@ class _WithPrior(_UnitMechanism):
         )
 
     def asked(self) -> dict[str, Any]:
-        """What was asked for besides epsilon and delta, as a JSON object."""
+        """The request besides epsilon and delta, as a JSON object."""
         return {
             "levels": self.levels,
             "floor": None if self.floor is None else str(self.floor),
@@ -164,11 +171,16 @@ class _WithPrior(_UnitMechanism):
 
 @dataclass(frozen=True)
 class ClusterDP(_WithPrior):
-    """Outcomes replaced by draws from a noisy histogram of their own cluster and arm.
+    """Outcomes replaced, with a probability, by draws from a noisy histogram of cluster and arm.
 
-    A label moves two bins, so the histogram costs 2/sigma, not 1/sigma as printed (erratum 12);
-    responses cost ln(1 + (1 - lambda - delta)/(lambda gamma)). Where a uniform prior errs less at
-    the same loss, it is used, and the release says so.
+    The probability is lambda. The histogram, with noise sigma on each count and no level below
+    gamma, costs 2/sigma: a label moves two bins, not one as printed. A response costs ln(1 + (1 -
+    lambda - delta)/(lambda gamma)). Where a uniform prior has less variance at the same loss, it is
+    used, and the release says so.
+
+    Source: docs/theory/trials.md#what-it-costs; paper 003, Algorithm 2; erratum 12.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-CHOICE, G-TRIAL-COVERAGE.
 
     Example:
         >>> import numpy as np, shoal
@@ -187,7 +199,24 @@ class ClusterDP(_WithPrior):
 
 @dataclass(frozen=True)
 class ClusterFree(_WithPrior):
-    """The same with one noisy histogram for each arm, over all clusters."""
+    """Outcomes replaced, with a probability, by draws from a noisy histogram of the arm.
+
+    One histogram serves all clusters; the loss is that of `ClusterDP`. Where a uniform prior has
+    less variance at the same loss, it is used, and the release says so.
+
+    Source: docs/theory/trials.md#what-it-costs; paper 003, section 4; erratum 12.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-CHOICE, G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import ClusterFree, Space
+        >>> arm = np.arange(8000) % 2
+        >>> bought = np.random.default_rng(1).random(8000) < 0.2 + 0.1 * arm
+        >>> found = ClusterFree(epsilon=2).privatize(bought, arm, space=Space.binary())
+        >>> abs(found.estimate().value - 0.1) < 0.15
+        True
+    """
 
     name: ClassVar[str] = "cluster_free"
     pooled: ClassVar[bool] = True
@@ -195,13 +224,29 @@ class ClusterFree(_WithPrior):
 
 @dataclass(frozen=True)
 class UniformPrior(_UnitMechanism):
-    """Outcomes replaced by uniform draws: local privacy, which needs no curator.
+    """Outcomes replaced, with a probability, by uniform draws: local privacy without a curator.
+
+    An outcome is kept with probability 1 - lambda, else replaced by one of K levels: epsilon is
+    ln(1 + (1 - lambda - delta) K/lambda).
+
+    Source: docs/theory/trials.md#the-uniform-prior.
 
     Attributes:
+        levels: Levels in use: `auto` takes the number with the least variance, `all`, or a number.
+        expected: What is publicly known about outcomes, for the choice of levels.
         epsilon: The loss of one outcome.
         delta: The delta of (epsilon, delta)-DP.
-        levels: Levels in use: `auto` takes as many as err least, `all`, or a number.
-        expected: What is publicly known about outcomes, for the choice of levels.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Space, UniformPrior
+        >>> arm = np.arange(8000) % 2
+        >>> bought = np.random.default_rng(1).random(8000) < 0.2 + 0.1 * arm
+        >>> found = UniformPrior(epsilon=2).privatize(bought, arm, space=Space.binary())
+        >>> abs(found.estimate().value - 0.1) < 0.15
+        True
     """
 
     levels: int | str = "auto"
@@ -216,7 +261,7 @@ class UniformPrior(_UnitMechanism):
         check_expected(self.expected)
 
     def choose(self, sizes: NDArray[np.int64], space: Space) -> Choice:
-        """The parameters for groups of public sizes, and why; no outcome is read."""
+        """Choose the parameters for groups of public sizes; no outcome is read."""
         total = charge_of(self.epsilon, self.delta)
         return choose(
             sizes,
@@ -230,6 +275,6 @@ class UniformPrior(_UnitMechanism):
         )
 
     def asked(self) -> dict[str, Any]:
-        """What was asked for besides epsilon and delta, as a JSON object."""
+        """The request besides epsilon and delta, as a JSON object."""
         expected = None if self.expected is None else self.expected.to_document()
         return {"levels": self.levels, "expected": expected}

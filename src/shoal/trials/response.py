@@ -101,8 +101,9 @@ def debiased(
 ) -> NDArray[np.float64]:
     """An unbiased outcome for each response: omega(y) = (y - lambda sum y q(y)) / (1 - lambda).
 
-    It is the row of the inverse of Q = (1 - lambda) I + lambda q 1' times the levels (theory 3,
-    section 2), so its mean over the responses of a unit is that unit's outcome.
+    It is the row of the inverse of Q = (1 - lambda) I + lambda q 1' times the levels
+    (docs/theory/trials.md#debiased-responses), so its mean over the responses of a unit is that
+    unit's outcome.
 
     Args:
         levels: The K levels in use, in the outcome's unit.

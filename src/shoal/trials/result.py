@@ -38,8 +38,17 @@ Released: TypeAlias = UnitRelease | AggregateRelease
 class PrivateTrial(release.Release[TrialPlan, Released]):
     """Private outcomes of an experiment, as delivered; everything in it is public.
 
-    See `shoal.release.release.Release` for what every release has. Its loss is that of one outcome,
-    with what the clusters cost.
+    Source: docs/theory/trials.md#debiased-responses; docs/theory/inference.md.
+
+    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Space, UniformPrior
+        >>> bought, arm = np.tile([0, 1, 1, 1], 500), np.tile([0, 1], 1000)
+        >>> found = UniformPrior(epsilon=4).privatize(bought, arm, space=Space.binary())
+        >>> found.table().column_names, found.mechanism
+        (['cluster', 'arm', 'outcome', 'debiased'], 'uniform_prior')
     """
 
     kind = KIND
@@ -71,20 +80,26 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
     @property
     def reason(self) -> str:
-        """Why these parameters, in a sentence."""
+        """The reason for these parameters, in a sentence."""
         return self.part(lambda _: str(self.plan.mechanism["reason"]))
 
     def table(self) -> pa.Table:
-        """What an experimenter works with.
+        """The released table, to estimate from.
 
         Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome`, and
         `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on
         that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy share a level.
+
+        Returns:
+            One row a unit, or one a cluster or group.
         """
         return self.part(lambda _: self.released.table())
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas.
+
+        Returns:
+            One row a unit, or one a cluster or group.
 
         Raises:
             MissingPartError: pandas is not installed.
@@ -93,6 +108,9 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
     def priors(self) -> pa.Table:
         """The public distributions that replaced outcomes were drawn from: one row a level.
+
+        Returns:
+            One row a level of each group.
 
         Raises:
             InputError: The mechanism releases no outcomes of units.
@@ -113,8 +131,13 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
             arm: Needed where there are several besides the control.
             confidence: Of the intervals; changing it costs nothing.
 
+        Returns:
+            The effect, in the outcome's unit.
+
         Raises:
             InputError: No such arm, several arms and none named, or an unusable confidence.
+
+        Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
         """
         found = self.effects(confidence)
         if arm is None and len(found) == 1:
@@ -132,6 +155,12 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
     def effects(self, confidence: float = CONFIDENCE) -> tuple[Effect, ...]:
         """The effects of all arms against the control.
+
+        Args:
+            confidence: Of each interval on its own.
+
+        Returns:
+            One effect for each arm besides the control.
 
         Raises:
             InputError: An unusable confidence.

@@ -59,11 +59,16 @@ def power(
     P(|T| > t) for a noncentral t (normal, if the degrees are infinite) of centre
     effect/standard_error; 1 - confidence when the effect is 0.
 
+    Source: docs/theory/inference.md#degrees-of-freedom.
+
     Args:
         effect: In the outcome's unit, of either sign.
         standard_error: Above 0, in the outcome's unit.
         confidence: Of the interval.
         degrees_of_freedom: Of the interval's quantile.
+
+    Returns:
+        A probability.
 
     Raises:
         InputError: Numbers outside their ranges.
@@ -86,13 +91,18 @@ def detectable(
     confidence: float = 0.95,
     degrees_of_freedom: float = math.inf,
 ) -> float:
-    """The least effect that the interval tells from 0 with this probability: `power` inverted.
+    """The least effect whose interval leaves out 0 with a given probability; inverts `power`.
+
+    Source: docs/theory/inference.md#degrees-of-freedom.
 
     Args:
         standard_error: Above 0, in the outcome's unit.
         power: Probability wanted, above 1 - confidence and below 1.
         confidence: Of the interval.
         degrees_of_freedom: Of the interval's quantile.
+
+    Returns:
+        The effect, above 0, in the outcome's unit.
 
     Raises:
         InputError: Numbers outside their ranges, or a power that no effect at all has.

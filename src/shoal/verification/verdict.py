@@ -30,7 +30,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All checks of one manifest, and what none of them can tell.
+    """All checks of one manifest, and what a manifest cannot prove.
 
     Attributes:
         checks: Each claim that was recomputed.

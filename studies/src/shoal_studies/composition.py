@@ -284,7 +284,10 @@ def _cell_errors(
 
 
 def _charge(occupancy: Occupancy, case: Case, epsilon: float, kept: NDArray[np.bool_]) -> float:
-    """The same noise, charged user by user: max_l sum_g Delta_gl / b_g (Theory 2, section 1)."""
+    """The same noise, charged user by user: max_l sum_g Delta_gl / b_g.
+
+    Source: docs/theory/accounting.md.
+    """
     statistics = STATISTICS[case.statistics]
     count = np.where(kept, occupancy.count, 0)
     heaviest, records = _sums(occupancy, count)

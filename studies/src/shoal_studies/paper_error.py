@@ -241,7 +241,7 @@ class Cells:
         return float(balanced.solve(problem).noise_scale.max()) / error
 
     def optimal(self, error: Floats) -> Optimal:
-        """The least loss at errors of the cells (Theory 2, section 4)."""
+        """The least loss at errors of the cells (docs/theory/optimal.md)."""
         if not (error < self.units.guess).any():
             return Optimal(0.0, 0.0)
         plan, proof = self._descend(error)

@@ -46,7 +46,7 @@ class Place:
         n: Users.
         delta: Largest delta.
         bias: Most bias that is accepted.
-        printed: Certificates of theory 4 by estimator.
+        printed: Certificates as paper 004 prints them, by estimator.
         ours: Certificates of the planned estimators.
         worst: What two points make the best one err, exactly.
         bound: No private estimator with this bias errs less.

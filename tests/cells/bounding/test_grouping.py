@@ -30,7 +30,7 @@ def by_falling_size(several: list[int]) -> list[int]:
 
 
 def one_user_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
-    """Best fit as theory 1, section 4, has it: (user, array, records) and the number of arrays."""
+    """Best fit (docs/theory/grouping.md#arrays): (user, array, records), the number of arrays."""
     free: list[int] = []
     pieces = []
     for user in by_falling_size(several):
@@ -46,7 +46,7 @@ def one_user_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
 
 
 def one_record_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
-    """Wrap-around as theory 1, section 4, has it."""
+    """Wrap-around as docs/theory/grouping.md#arrays has it."""
     stream = [user for user in by_falling_size(several) for _ in range(min(several[user], cap))]
     full = len(stream) // cap
     inside = enumerate(stream[: full * cap])

@@ -193,7 +193,7 @@ def test_the_spared_cell_is_the_best() -> None:
     ("gamma", "statistics", "cells"), [(3, (MEAN,), 6), (9, (MEAN,), 5), (3, BOTH, 5)]
 )
 def test_paper_setting(gamma: float, statistics: Sequence[Statistic], cells: int) -> None:
-    """Theory 2, section 4: 12 cells at first; one draw at epsilon = 1 per cell."""
+    """docs/theory/optimal.md: 12 cells at first; one draw at epsilon = 1 per cell."""
     occupancy = synthetic(gamma, seed=0)
     assert occupancy.summary().cells_per_user == 12
     found = on(occupancy, statistics)

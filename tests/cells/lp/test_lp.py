@@ -55,7 +55,10 @@ def flights(cells: tuple[str, ...], least: int) -> TargetProblem:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_cell_is_the_closed_form(seed: int) -> None:
-    """G-OPTIMAL: at the error E_OPT(epsilon) the least loss is epsilon (Theory 1, section 6)."""
+    """G-OPTIMAL: at the error E_OPT(epsilon) the least loss is epsilon.
+
+    Source: docs/theory/limits.md#means.
+    """
     rng = np.random.default_rng(seed)
     counts = np.ceil(rng.lognormal(2, 1.5, 30)).astype(np.int64)
     user, cell = np.arange(30), np.zeros(30, dtype=np.int64)
@@ -131,7 +134,7 @@ def test_costs_are_losses() -> None:
 
 @pytest.mark.parametrize(("gamma", "most"), [(3, 0.45), (9, 0.17)])
 def test_the_papers_setting_costs_a_fraction(gamma: float, most: float) -> None:
-    """Theory 2, section 4: 12 by the paper's accounting at the same worst-case error."""
+    """docs/theory/optimal.md: 12 by the paper's accounting at the same worst-case error."""
     found = solve(papers(gamma, seed=1))
     assert found.loss <= most
     assert found.gap <= 0.01

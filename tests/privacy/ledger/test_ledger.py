@@ -16,6 +16,7 @@ from shoal_studies.benchmarks.ledger import fill
 from shoal.errors import BudgetError, InputError, LedgerError
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked
+from shoal.privacy.ledger import arguments
 from shoal.privacy.ledger import file as ledger_file
 from shoal.privacy.ledger import ledger as module
 from shoal.privacy.ledger.ledger import Ledger
@@ -158,7 +159,7 @@ def test_unusable_arguments_are_refused(
     for wrong in (None, 7, ["a"]):
         with pytest.raises(InputError, match="ledger path"):
             Ledger.open(wrong)
-    monkeypatch.setattr(module, "_MOST_BYTES", 10)
+    monkeypatch.setattr(arguments, "_MOST_BYTES", 10)
     with pytest.raises(InputError, match="11 bytes"):
         book.record("a", unit="person", epsilon=0, document=bytes(11))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ledger"]

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 import shoal
+from tests.repository.citations import broken
+from tests.repository.house.docstrings import closed_forms, gaps, public
 from tests.repository.house.imports import imports
 from tests.repository.house.releases import releases
 from tests.repository.house.sizes import sizes
@@ -32,6 +34,12 @@ def main() -> None:
         "circles of modules": _listed(map(" ".join, graph.circles)),
         "modules over 400 lines": _listed(lengths.long_modules),
         "functions over 40 lines": _listed(lengths.long_functions),
+    }
+    rows |= {
+        "public functions and classes": (len(list(public())), ""),
+        "closed forms": (len(list(closed_forms())), ""),
+        "gaps in their docstrings": _listed(f"{each.name}: {each.what}" for each in gaps()),
+        "citations and links that lead nowhere": _listed(broken()),
     }
     for family, run in releases().items():
         way = trip(run, str(source))

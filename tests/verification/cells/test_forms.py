@@ -47,7 +47,7 @@ def of_plan(plan: shoal.Plan) -> Design:
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 12))
 def test_variance_moves_by_enumeration(part: int, others: int, gone: int) -> None:
-    """Theory 1, section 2: no data set moves further, and one moves as far."""
+    """docs/theory/variance.md: no data set moves further, and one moves as far."""
     total = part + others + gone
     w, rest = part / total, others / total
     found = float(variance_moves(part, part + others, total))
@@ -85,7 +85,7 @@ def test_variance_errs_by_enumeration(gone: int, stay: int) -> None:
 
 @given(st.integers(0, 20), st.integers(1, 20))
 def test_variance_moved_mass_is_a_user(moved: int, others: int) -> None:
-    """Theory 1, section 3: V of the mass by which weights and shares differ."""
+    """docs/theory/variance.md: V of the mass by which weights and shares differ."""
     distance = Fraction(moved, moved + others)
     bias, middle = variance_errs(Fraction(0), distance)
     assert bias == variance_moves(moved, moved + others, moved + others)
@@ -94,7 +94,7 @@ def test_variance_moved_mass_is_a_user(moved: int, others: int) -> None:
 
 @given(SCALES, st.floats(1e-3, 3))
 def test_moments_rate_is_the_most_over_pairs(first: float, ratio: float) -> None:
-    """Theory 1, section 2: J, by trying pairs of points of the parabola."""
+    """docs/theory/variance.md: J, by trying pairs of points of the parabola."""
     exact = moments_rate(Fraction(first), Fraction(first * ratio))
     y = np.linspace(-0.5, 0.5, 201)
     one, other = np.meshgrid(y, y)
@@ -261,7 +261,7 @@ def _weighed(
     seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
 def test_no_plan_beats_a_proof(occupancy: shoal.Occupancy, way: Any, seed: int) -> None:  # noqa: ANN401
-    """Theory 2, section 4: whatever weights, scales and prices, the bound is below the loss."""
+    """docs/theory/optimal.md#the-dual-bound: whatever the plan, its bound is below its loss."""
     statistics, together = way
     errors = _weighed(occupancy, statistics, seed, joint=together)
     facts = errors.design.facts
@@ -275,7 +275,7 @@ def test_no_plan_beats_a_proof(occupancy: shoal.Occupancy, way: Any, seed: int) 
 
 
 def test_a_proof_is_attained() -> None:
-    """Theory 1, section 6: in one cell the best thresholds cost exactly the bound."""
+    """docs/theory/limits.md#means: in one cell the best thresholds cost exactly the bound."""
     counts = [9, 5, 4, 4, 3, 2, 1, 1, 1]
     occupancy = shoal.Occupancy.from_counts(range(9), ["x"] * 9, counts)
     plan = shoal.plan(

@@ -69,7 +69,7 @@ def test_designs_agree_with_the_planner(
 
 
 def test_arrays_by_hand() -> None:
-    """Theory 1, section 4: the fullest array that holds a user, and full arrays only."""
+    """docs/theory/grouping.md#arrays: the fullest array that holds a user, and full arrays only."""
     fitted = group([1, 1, 10], 4, "best_fit")
     assert (fitted.number, fitted.touched) == (2, [1, 1, 1])
     assert fitted.share == [2**SHARE // 2, 2**SHARE // 2, 2**SHARE]
@@ -93,7 +93,7 @@ def test_arrays_hold_everybody_or_are_full(counts: list[int], cap: int, grouping
 
 @given(CELL)
 def test_caps_by_trying_every_number(counts: list[int]) -> None:
-    """The smallest best cap of all whole numbers, for the objectives of theory 1, section 4."""
+    """The smallest best of all whole caps, for each objective (docs/theory/grouping.md#caps)."""
     most, total, users = max(counts), sum(counts), len(counts)
     every = range(min(counts), most + 1)
     kept = {m: sum(min(each, m) for each in counts) for m in every}

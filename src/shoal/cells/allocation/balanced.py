@@ -24,7 +24,7 @@ _NEGLIGIBLE = 1e-9
 
 
 def solve(problem: Problem) -> Allocation:
-    """Maximise sum_g w_g ln(1/b_g) while no user loses more than 1 (Theory 2, section 3).
+    """Maximise sum_g w_g ln(1/b_g) while no user loses more than 1 (docs/theory/balanced.md).
 
     At the optimum 1/b_g = w_g / sum_l price_l Delta_gl with prices >= 0 that sum to sum_g w_g.
     The step price_l <- price_l * loss_l keeps that sum and converges; prices whose loss stays on

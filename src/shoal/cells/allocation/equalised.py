@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def solve(problem: Problem) -> Allocation:
-    """B = max_l sum_g Delta_gl in every cell (Theory 2, section 3): closed form, exact."""
+    """B = max_l sum_g Delta_gl in every cell (docs/theory/equalised.md): closed form, exact."""
     common = float(problem.loss(np.ones(problem.n_numbers)).max())
     return Allocation(noise_scale=np.full(problem.n_numbers, common))
 

@@ -51,7 +51,8 @@ def cap_kept(
     """In each cell the cap m, from the smallest to the largest kept count, of least error.
 
     A user keeps min(count, m) records; K(m) is their sum. The bias is against the ORIGINAL counts
-    (paper 000, section V-B3; Theory 2, section 2). Of caps with the same error, the smallest.
+    (paper 000, section V-B3; docs/theory/clip-user.md#the-capping-step). Of caps with the same
+    error, the smallest.
 
     Not all whole numbers need to be tried. Between two neighbouring kept counts K(m) = A + r m,
     with r users above m. The bias of the mean is linear there, its noise m/(A + r m) concave: the

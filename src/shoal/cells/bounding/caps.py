@@ -23,7 +23,9 @@ _CLOSE = 1e-12
 
 
 def median(counts: NDArray[np.int64]) -> int:
-    """The ceil(L/2)-th largest count: at least half of what any cap can gain (Theory 1, section 4).
+    """The ceil(L/2)-th largest count: at least half of what any cap can gain.
+
+    Source: docs/theory/grouping.md#caps.
 
     Args:
         counts: Records of each user, shape (users,).
@@ -37,7 +39,7 @@ def median(counts: NDArray[np.int64]) -> int:
 
 
 def levy(counts: NDArray[np.int64]) -> int:
-    """The smallest cap that makes sum min(m_l, m)/sqrt(m) largest (Theory 1, section 4).
+    """The smallest cap that makes sum min(m_l, m)/sqrt(m) largest (docs/theory/grouping.md#caps).
 
     Args:
         counts: Records of each user, shape (users,).
@@ -56,7 +58,7 @@ def levy(counts: NDArray[np.int64]) -> int:
 def minimax(counts: NDArray[np.int64], epsilon: float) -> int:
     """The smallest cap with the least bias plus noise, 1 - K/n + m/(epsilon K).
 
-    It is one of the counts, and never decreases with epsilon (Theory 1, section 4).
+    It is one of the counts, and never decreases with epsilon (docs/theory/grouping.md#caps).
 
     Args:
         counts: Records of each user, shape (users,).
@@ -88,7 +90,7 @@ def surrogate(counts: NDArray[np.int64]) -> int:
 
     Over the reals: the mean count if at most n/m* users are above it, else the smallest count
     with at most n/m* users above it; a mean that is not whole gives way to the better of its two
-    neighbours (Theory 1, section 4; erratum 10). In exact arithmetic.
+    neighbours (docs/theory/grouping.md#caps; erratum 10). In exact arithmetic.
 
     Args:
         counts: Records of each user, shape (users,).

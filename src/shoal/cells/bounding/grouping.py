@@ -56,7 +56,7 @@ class Grouping:
     def weights(self, n_users: int) -> NDArray[np.float64]:
         """Weight of each user's mean in the estimate: w_l = (1/K) sum_i share_(l,i).
 
-        The share is the part of array i that is user l's (Theory 1, section 4).
+        The share is the part of array i that is user l's (docs/theory/grouping.md#arrays).
 
         Args:
             n_users: L, the number of counts that were grouped.
@@ -74,8 +74,8 @@ class Grouping:
     def sensitivity(self) -> float:
         """Most that one user moves the mean of the array means: max_l w_l of the width.
 
-        At most 1/K with either grouping (Theory 1, section 4; erratum 7). Array means that are
-        clipped or counted need `most_arrays` besides.
+        At most 1/K with either grouping (docs/theory/grouping.md#arrays; erratum 7). Array means
+        that are clipped or counted need `most_arrays` besides.
 
         Returns:
             max w, rounded upwards; multiply by U.
@@ -92,7 +92,7 @@ def wrap_around(counts: NDArray[np.int64], cap: int) -> Grouping:
     """Fill arrays one after another, and keep the full ones: K = floor(sum min(m_l, cap)/cap).
 
     Users come by falling count, ties by position; one may straddle two arrays. Pieces in an array
-    that is not full are left out (Theory 1, section 4).
+    that is not full are left out (docs/theory/grouping.md#arrays).
 
     Args:
         counts: Records of each user, shape (users,), at least 1 each.
@@ -131,8 +131,9 @@ def best_fit(counts: NDArray[np.int64], cap: int) -> Grouping:
     """Put each user whole into the fullest array that still holds it; every array counts.
 
     Users come by falling count, ties by position; among equally full arrays the lowest comes
-    first; a user whom no array holds opens one (Theory 1, section 4). Users of equal size are
-    placed together: an array, once chosen, stays the fullest until it holds no more of them.
+    first; a user whom no array holds opens one (docs/theory/grouping.md#arrays). Users of equal
+    size are placed together: an array, once chosen, stays the fullest until it holds no more of
+    them.
 
     Args:
         counts: Records of each user, shape (users,), at least 1 each.

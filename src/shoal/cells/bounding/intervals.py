@@ -21,7 +21,7 @@ def worst_case_optimal(
     """The interval [a, b] to which every record of a user is projected, for numbers in [0, U].
 
     a = max(0, (m - T)/(2m)), b = min(1, (m + T)/(2m)) with T of `worst_case.threshold`
-    (Theory 1, section 6). The error is `worst_case.error`.
+    (docs/theory/worst-case.md#numbers). The error is `worst_case.error`.
 
     Args:
         counts: m, records of each user, shape (users,).
@@ -46,8 +46,8 @@ def worst_case_optimal_cube(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The interval of every coordinate of a record in the cube [0, U]^d: numbers at epsilon/d.
 
-    T is the ceil(2d/epsilon)-th largest count (Theory 1, section 6). The error of all coordinates
-    is `worst_case.error_in_cube`.
+    T is the ceil(2d/epsilon)-th largest count (docs/theory/worst-case.md#vectors). The error of all
+    coordinates is `worst_case.error_in_cube`.
 
     Args:
         counts: m, records of each user, shape (users,).
@@ -76,7 +76,8 @@ def worst_case_optimal_ball(
     """The norms between which every record x >= 0 of a user is scaled, |x|_1 <= U and d >= 2.
 
     a = 0, b = min(1, T/m): two records of norm b without a common coordinate are 2b apart,
-    whatever a is (Theory 1, section 6; errata 4 and 5). With d = 1 use `worst_case_optimal`.
+    whatever a is (docs/theory/worst-case.md#vectors; errata 4 and 5). With d = 1 use
+    `worst_case_optimal`.
 
     Args:
         counts: m, records of each user, shape (users,).
@@ -106,7 +107,7 @@ def project_to_annulus(
     """Scale each point x >= 0 to a norm a <= |x|_1 <= b; 0 goes to (a, 0, ..., 0).
 
     Scaling is the l1 projection: it moves a point by a - |x|_1 or |x|_1 - b, and nothing moves
-    it less (Theory 1, section 6).
+    it less (docs/theory/worst-case.md#vectors).
 
     Args:
         points: Points over U, none negative, shape (points, d).

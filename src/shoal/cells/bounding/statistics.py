@@ -98,7 +98,7 @@ def cell_errors(
     """Worst-case error of each cell: sum over its statistics of bias and expected noise.
 
     E_g = sum_s U^p_s (bias_s(n - K, n) + sensitivity_s(m*, K) / epsilon_s), with Laplace noise of
-    the scale that the heaviest kept user needs (Theory 2, section 2).
+    the scale that the heaviest kept user needs (docs/theory/clip-user.md#the-algorithm).
 
     Args:
         statistics: What is released of every cell.
@@ -129,7 +129,8 @@ def best_shares(sensitivities: NDArray[np.float64], epsilon: float) -> NDArray[n
     """Shares of a cell's loss with the least noise: epsilon_i proportional to sqrt(D_i).
 
     For a fixed sum of epsilon_i, the sum of D_i / epsilon_i is least there, and then equals
-    (sum_i sqrt(D_i))^2 / epsilon: Cauchy-Schwarz (Theory 2, section 2).
+    (sum_i sqrt(D_i))^2 / epsilon: Cauchy-Schwarz
+    (docs/theory/balanced.md#several-statistics-and-gaussian-noise).
 
     Args:
         sensitivities: D, in one common unit (so times U or U^2), above 0; the first axis runs

@@ -58,7 +58,7 @@ class Suppression:
 
     @property
     def loss(self) -> float:
-        """K epsilon, the paper's loss: valid but loose (Theory 2, section 1; erratum 17)."""
+        """K epsilon, the paper's loss: valid but loose (docs/theory/accounting.md; erratum 17)."""
         return self.most_cells * self.epsilon_per_cell
 
 
@@ -80,8 +80,9 @@ def clip_user(
     The users in the largest number of cells, by increasing index, each in turn: of the cells the
     user is in, the one whose error would be smallest were all the user's records suppressed there
     (ties: the lowest cell). If that error exceeds E, everything stops; else the user leaves the
-    cell. A cell is never emptied. Then the same again (paper 000, Algorithm 1; Theory 2,
-    section 2; errata 1 to 3). Errors are those of `statistics.cell_errors`, in double precision.
+    cell. A cell is never emptied. Then the same again (paper 000, Algorithm 1;
+    docs/theory/clip-user.md#the-algorithm; errata 1 to 3). Errors are those of
+    `statistics.cell_errors`, in double precision.
 
     Args:
         user: User of each membership, 0..n_users-1, shape (memberships,).

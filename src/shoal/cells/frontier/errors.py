@@ -30,9 +30,9 @@ class Figures:
     """Errors of all cells in a few numbers, over the range of the statistic.
 
     Attributes:
-        worst: Of the worst cell.
-        median: Of the median cell.
-        geometric_mean: Of all cells.
+        worst: Of the worst cell, as a part of the range.
+        median: Of the median cell, as a part of the range.
+        geometric_mean: Of all cells, as a part of the range.
         below_quarter: How many cells are below 1/4.
         better_than_guessing: How many cells are below 1/2.
     """
@@ -62,12 +62,12 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Point(Generic[P]):
-    """One method at one loss.
+    """The plan of one method at one loss, with its errors.
 
     Attributes:
-        method: Its name, with its settings.
+        method: The method's name, with its settings.
         epsilon: The loss that methods are compared at; the plan never spends more.
-        plan: What it plans; it can be saved and released.
+        plan: The plan, which can be saved and released.
     """
 
     method: str
@@ -76,7 +76,7 @@ class Point(Generic[P]):
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """Worst-case error of each cell over the range: the largest of its statistics.
+        """Worst-case error of each cell, shape (cells,), as a part of the range: the largest one.
 
         Where a private range is selected there is no certificate, and it is 1: the whole range.
         """
@@ -84,17 +84,17 @@ class Point(Generic[P]):
 
     @cached_property
     def noise(self) -> NDArray[np.float64] | None:
-        """Mean noise of each cell over the range selected in private; None if none is."""
+        """Mean noise, shape (cells,), as a part of a range selected in private; else None."""
         return None if self.plan.certified else self.plan.relative_error
 
     @cached_property
     def figures(self) -> Figures:
-        """Of the worst-case errors."""
+        """The worst-case errors in a few numbers."""
         return Figures.of(self.error)
 
     @cached_property
     def noise_figures(self) -> Figures | None:
-        """Of the noise where a private range is selected, else None."""
+        """The mean noise in a few numbers, where a private range is selected; else None."""
         return None if self.noise is None else Figures.of(self.noise)
 
     @property

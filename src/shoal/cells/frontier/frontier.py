@@ -44,6 +44,13 @@ class Frontier(Points[P]):
     def plan(self, method: str, epsilon: Amount) -> P:
         """The plan of a method at one of the losses, to be looked at, saved or released.
 
+        Args:
+            method: Its name, with its settings, as in `methods`.
+            epsilon: One of the losses in `epsilons`.
+
+        Returns:
+            The plan, which spends at most this loss.
+
         Raises:
             InputError: There is none.
         """
@@ -64,6 +71,9 @@ class Frontier(Points[P]):
         for, `spent` the one it has. `worst`, `median` and `geometric_mean` are over cells.
         `noise_worst` and `noise_median` are for methods without a certificate, over the range they
         select; `gap` is the plan's own proof of how close to the best it is, where it has one.
+
+        Returns:
+            One row a method and loss, then one a bound.
         """
         rows = [_row(each) for each in self.points]
         for bound in self.bounds:
@@ -77,7 +87,11 @@ class Frontier(Points[P]):
         return pa.Table.from_pylist(rows, pa.schema(_TYPES))
 
     def to_document(self) -> dict[str, object]:
-        """The table, what was left out and the notes, as a JSON object."""
+        """The table, what was left out and the notes, as a JSON object.
+
+        Returns:
+            Rows, methods that were left out, and notes.
+        """
         left_out = [
             {"method": each.method, "epsilon": round_up(each.epsilon), "reason": each.reason}
             for each in self.left_out

@@ -45,7 +45,7 @@ class Points(Generic[P]):
 
     @cached_property
     def joint_bounds(self) -> tuple[JointBound, ...]:
-        """What no worst cell beats, at the losses where an optimal plan proves it."""
+        """Lower bounds on the error of the worst cell, where an optimal plan proves one."""
         found: dict[Fraction, float] = {}
         for each in self.points:
             worst = jointly(each)
@@ -58,6 +58,16 @@ class Points(Generic[P]):
         return tuple(JointBound(epsilon, found[epsilon]) for epsilon in sorted(found))
 
     def of(self, method: str) -> tuple[Point[P], ...]:
-        """The points of one method, losses rising."""
+        """The points of one method, losses rising.
+
+        Args:
+            method: Its name, with its settings, as in `methods`.
+
+        Returns:
+            None, one or several points.
+
+        Raises:
+            InputError: The method is no text.
+        """
         wanted = checks.text(method, "method")
         return tuple(each for each in self.points if each.method == wanted)

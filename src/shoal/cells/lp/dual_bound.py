@@ -23,7 +23,9 @@ _STEPS = 200
 
 
 def dual_bound(problem: TargetProblem, prices: Floats) -> float:
-    """D(prices): no plan with error <= E in every cell costs less (Theory 2, section 4).
+    """D(prices): no plan with error <= E in every cell costs less.
+
+    Source: docs/theory/optimal.md#the-dual-bound.
 
     D = (1/P) sum_g min over prefixes of the users by rising price of (sum price cost v) /
     (E - 1/2 + (1/2) sum v) with positive denominator, P the sum of the prices.

@@ -32,7 +32,9 @@ def solve(
     seconds: float = 600.0,
     start_prices: Floats | None = None,
 ) -> Solution:
-    """The least loss by primal and dual interior points (Theory 2, section 4).
+    """The least loss by primal and dual interior points.
+
+    Source: docs/theory/optimal.md#the-linear-program.
 
     Mehrotra's predictor and corrector with Gondzio's corrections. Any point on the way is a plan
     and has prices, so that any number of steps gives a certified solution.

@@ -25,7 +25,7 @@ _EXACT = 1e-10
 
 
 def solve(problem: TargetProblem) -> Solution:
-    """The least loss by linear programming (Theory 2, section 4).
+    """The least loss by linear programming (docs/theory/optimal.md#the-linear-program).
 
     With x = 1/b and y = w/b: minimise e subject to (E - 1/2) x_g + (1/2) sum_l y_gl >= 1,
     0 <= y_gl <= v_gl x_g and sum_g cost_gl y_gl <= e. Weights are y/x, prices the duals of users.

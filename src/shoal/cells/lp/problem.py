@@ -27,7 +27,7 @@ class TargetProblem:
 
         max_l sum_g cost_gl w_gl / b_g   subject to   (1 - sum_l w_gl)/2 + b_g <= E_g,
 
-    a linear program in w/b and 1/b (Theory 2, section 4).
+    a linear program in w/b and 1/b (docs/theory/optimal.md#the-linear-program).
 
     Attributes:
         user: User of each entry, 0..n_users-1, shape (entries,).

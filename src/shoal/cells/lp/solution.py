@@ -101,7 +101,10 @@ def adapt(problem: TargetProblem, weight: Floats) -> tuple[Floats, Floats]:
 
 
 def largest_noise(problem: TargetProblem, weight: Floats) -> Floats:
-    """E - (1 - sum w)/2 of each cell, rounded downwards (Theory 1, section 3)."""
+    """E - (1 - sum w)/2 of each cell, rounded downwards.
+
+    Source: docs/theory/optimal.md#plans-and-their-errors.
+    """
     size = np.bincount(problem.cell, minlength=problem.n_cells)
     total = np.bincount(problem.cell, weight, minlength=problem.n_cells)
     # A sum of k numbers is off by at most k roundings of it.
@@ -121,7 +124,10 @@ def loss_of(problem: TargetProblem, weight: Floats, noise_scale: Floats) -> floa
 
 
 def error_of(problem: TargetProblem, weight: Floats, noise_scale: Floats) -> Floats:
-    """The worst-case error of each cell over U: (1 - sum w)/2 + b (Theory 1, section 3)."""
+    """The worst-case error of each cell over U: (1 - sum w)/2 + b.
+
+    Source: docs/theory/optimal.md#plans-and-their-errors.
+    """
     total = np.bincount(problem.cell, weight, minlength=problem.n_cells)
     return np.asarray((1 - total) / 2 + noise_scale)
 

@@ -48,7 +48,7 @@ _MARGIN = 4.5
 
 @dataclass(frozen=True)
 class Adaptive(MeanMechanism):
-    """Weights min(m_l, c), means clipped to one private range (Theory 1, section 7).
+    """Weights min(m_l, c), means clipped to one private range (docs/theory/adaptive.md).
 
     If every user is in one cell only, lighter users get wider ranges, so that all reach equally
     far; else each user reaches as far as it weighs, and pays less where it weighs less.

@@ -24,7 +24,9 @@ _GROUP = {"best_fit": grouping.best_fit, "wrap_around": grouping.wrap_around}
 
 @dataclass(frozen=True)
 class ArrayAveraging(MeanMechanism):
-    """Mean of the means of arrays of length m_UB (Theory 1, section 4; paper 002, III-C).
+    """Mean of the means of arrays of length m_UB.
+
+    Source: docs/theory/grouping.md#arrays; paper 002, section III-C.
 
     A user's cell in an array holds copies of the user's own mean, so that w_l is the sum of its
     shares of arrays over their number. Nothing is selected; the noise fits max_l w_l exactly.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Baseline(MeanMechanism):
-    """Mean of all records of each cell: w_l = m_l/n, no bias (Theory 1, section 5)."""
+    """Mean of all records of each cell: w_l = m_l/n, no bias (docs/theory/sensitivity.md)."""
 
     name = "baseline"
 

@@ -23,7 +23,7 @@ class ClipUser(MeanMechanism):
     """A user that is kept in a cell weighs min(m_l, cap); its own mean stands for its records.
 
     Which users are kept, and the caps, are planned for all cells at once (`planning.methods`);
-    without a plan everybody is kept (Theory 2, section 2; paper 000, section V).
+    without a plan everybody is kept (docs/theory/clip-user.md; paper 000, section V).
 
     Attributes:
         spare: Whether the cell with the smallest error is spared (`best`), or `none`.

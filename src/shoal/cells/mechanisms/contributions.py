@@ -78,8 +78,8 @@ class Design:
         groups: Groups of records that are clipped as one, or None if each user is.
         interval: Where means of users are clipped, if each to an own part of the range; a user
             then reaches near/whole of its weight. A linear estimator with these reaches as
-            weights, and the missing mass in the middle, errs as much in the worst case (Theory 1,
-            section 6).
+            weights, and the missing mass in the middle, errs as much in the worst case
+            (docs/theory/limits.md#means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
         sums: Whether sums of users are clipped instead of means.
     """
@@ -132,7 +132,9 @@ class Design:
 
     @cached_property
     def bias(self) -> NDArray[np.float64]:
-        """Bias over all data sets before anything is clipped, over U (Theory 1, section 3).
+        """Bias over all data sets before anything is clipped, over U.
+
+        Source: docs/theory/grouping.md#linear-estimators-and-their-bias.
 
         max( sum (v-w)^+, sum (w-v)^+ ) with w = weight/total; with public intervals half the
         missing mass (section 6). What a selected range adds is `range_bias`.

@@ -29,7 +29,7 @@ _MOST_BINS = 1 << 21
 
 @dataclass(frozen=True)
 class Levy(MeanMechanism):
-    """Array means clipped to mu -+ 1.5 tau, mu a private middle of them (paper 002, III-D).
+    """Array means clipped to mu -+ 1.5 tau, mu a private middle of them (paper 002, section III-D).
 
     tau = U sqrt(ln(2K/gamma)/(2 m_UB)) with K arrays of length m_UB; mu is the midpoint of one of
     max(1, floor(U/tau)) bins, selected with half of the budget. With `wrap_around` a user moves

@@ -28,7 +28,7 @@ class Optimal(MeanMechanism):
     """Each user's mean is clipped to U/2 -+ U w/(2v): it reaches as far as a weight w <= v would.
 
     The weights are planned for all cells at once (`planning.optimal`); without a plan everybody
-    counts in full (Theory 2, section 4). Statistics other than the mean weigh users by w, with
+    counts in full (docs/theory/optimal.md). Statistics other than the mean weigh users by w, with
     the missing mass in the middle.
 
     Attributes:
@@ -73,7 +73,7 @@ class OptimalInRange(Adaptive):
 
     Weights, noise and targets are relative to the range's span, so the plan is made before the
     range is known: errors are the span times the planned ones, if the range holds the means of the
-    users (Theory 1, section 7, and Theory 2, section 4).
+    users (docs/theory/optimal.md#within-a-selected-range).
     """
 
     targets: str = "equal"

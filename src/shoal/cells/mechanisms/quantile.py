@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Quantile(MeanMechanism):
-    """Array means clipped to private quantiles of themselves (paper 002, III-E).
+    """Array means clipped to private quantiles of themselves (paper 002, section III-E).
 
     Each quantile costs a quarter of the budget (Smith's mechanism on a grid of candidates). With
     `wrap_around` a user moves two arrays, and everything is accounted for that.

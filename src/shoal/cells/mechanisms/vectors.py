@@ -31,7 +31,7 @@ _SMALLEST = 1e-6
 
 @dataclass(frozen=True)
 class BallMean:
-    """Public facts of one release of a mean in the l1 ball (Theory 1, section 6).
+    """Public facts of one release of a mean in the l1 ball (docs/theory/worst-case.md#vectors).
 
     Formal guarantee: with noise of scale b on every number, user l loses at most
     (ceil(2 min(m_l, T) 2^j / (n b)) + d) / 2^j: the l1 distance of neighbours in lattice steps,

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class WorstCaseOptimal(MeanMechanism):
     """Each user's mean is clipped to U/2 -+ T/(2 m_l); T is the ceil(2/epsilon)-th largest U m_l.
 
-    No bounding of users with Laplace noise has a smaller worst-case error (Theory 1, section 6;
-    paper 001, Theorem III.1). A T of 0 would release a constant; the least T used is one record.
+    No bounding of users with Laplace noise has a smaller worst-case error
+    (docs/theory/worst-case.md#numbers; paper 001, Theorem III.1). A T of 0 would release a
+    constant; the least T used is one record.
     """
 
     name = "worst_case_optimal"

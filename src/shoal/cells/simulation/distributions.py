@@ -34,7 +34,9 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal values; users differ by a part of the variance, and so may cells.
+    """Normal values, with parts of the variance between users and between cells.
+
+    Source: docs/theory/adaptive.md#the-cap, where users are exchangeable in the same way.
 
     Args:
         mean: Mean of all values, in the value's unit.

@@ -71,13 +71,22 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What `simulate` measured, one row a method and loss."""
+    """Measured errors of several methods at several losses, as `simulate` found them.
+
+    Attributes:
+        rows: One a method and loss.
+        repetitions: Data sets that were drawn for each.
+    """
 
     rows: tuple[Measured, ...] = field(repr=False)
     repetitions: int
 
     def table(self) -> pa.Table:
-        """Method, epsilon, mean absolute error with its standard error, worst-case error."""
+        """Method, epsilon, mean absolute error with its standard error, worst-case error.
+
+        Returns:
+            One row a method and loss, errors in the value's unit and means over cells.
+        """
         worst = [float(np.median(row.plan.worst_case_error)) for row in self.rows]
         return pa.table(
             {
@@ -118,10 +127,12 @@ def simulate(
     simulated randomness; over the Laplace noise the expectation is taken in closed form, so that
     few repetitions say much. No record is read and no budget is spent.
 
+    Source: docs/theory/lattice.md; docs/theory/selection.md#scores.
+
     Args:
         occupancy: The public counts.
         distribution: Draws a value for every record from (rng, user, cell); see `Normal`.
-        bounds: Public range of the values; what is drawn is clipped to it.
+        bounds: Public range of the values, in their unit; what is drawn is clipped to it.
         epsilon: Total privacy loss, or several.
         methods: Names, or pairs of a name and its settings.
         repetitions: How many data sets are drawn.
@@ -129,9 +140,14 @@ def simulate(
         tick_bits: Values are rounded to the width over 2^tick_bits.
         progress: Wraps the repetitions, to show how far they are.
 
+    Returns:
+        Mean absolute errors with their standard errors, and the plans.
+
     Raises:
         InputError: An unusable argument, or a distribution that does not draw one finite number
             for each record.
+
+    Guarantees: G-SIMULATED.
 
     Example:
         >>> import shoal

@@ -118,11 +118,11 @@ class Linear(Statistic):
     in_counts: ClassVar[InCounts] = MEAN
 
     def sensitivity(self, bounding: Bounding) -> NDArray[np.float64]:
-        """The weight w (Theory 1, section 2)."""
+        """The weight w (docs/theory/sensitivity.md)."""
         return np.minimum(1.0, bounding.part * OUTWARD)
 
     def bias(self, bounding: Bounding) -> NDArray[np.float64]:
-        """As of any linear estimator (Theory 1, section 3)."""
+        """As of any linear estimator (docs/theory/grouping.md#linear-estimators-and-their-bias)."""
         return bounding.bias
 
     def rounding(self, ticks: float, means: float) -> float:

@@ -45,7 +45,7 @@ class Variance(Statistic):
         return Fraction(0), bounds.width**2 / 4
 
     def sensitivity(self, bounding: Bounding) -> NDArray[np.float64]:
-        """V of the member's mass (Theory 1, section 2; docs/theory/variance.md)."""
+        """V of the member's mass (docs/theory/variance.md#weighted-users-and-missing-mass)."""
         return variance.mass_sensitivity(bounding.part, bounding.kept)
 
     def bias(self, bounding: Bounding) -> NDArray[np.float64]:

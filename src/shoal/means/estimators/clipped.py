@@ -34,11 +34,13 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Clipped(Estimator):
-    """Mean of values clipped to [a - t, b + t], plus noise: (epsilon, 0), paper 004, 3.0.1.
+    """Mean of values clipped to [a - t, b + t], plus noise: (epsilon, 0).
 
     The mean mu is in [a, b]. The bias is at most E(X - mu - t)+ (`clipping.one_sided`), the
     variance at most sum w^2/W^2 (sd^2 + tick^2/4) + noise, for clipping brings no two values
     further apart. One user moves the sum by at most its weight times the ticks of the grid.
+
+    Source: paper 004, Proposition 3.0.1.
 
     Attributes:
         interval: Public [a, b] that holds the mean, in the value's unit.

@@ -37,7 +37,7 @@ _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
 
 @dataclass(frozen=True, eq=False)
 class Residual(Clipped):
-    """Clip, add noise, and add the sampled mean of x - clip(x): (epsilon, delta), paper 004, 3.0.3.
+    """Clip, add noise, and add the sampled mean of x - clip(x): (epsilon, delta).
 
     Clipped values are rounded to ticks at random, with the right expectation, so that the residual
     of a value inside is exactly 0 and nobody inside is ever published. The parts of
@@ -46,6 +46,8 @@ class Residual(Clipped):
     sum w^2/W^2 (sd^2 + tick^2/4 + (1/delta - 1) E(|X - mu| - t)+^2) + noise,
     where the paper has 2/n for the first and a closed form for the margin; here the margin is
     the one for which this certificate is least.
+
+    Source: paper 004, Proposition 3.0.3.
 
     Attributes:
         chance: delta, a multiple of 2^-64.

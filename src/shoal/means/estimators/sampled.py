@@ -72,13 +72,15 @@ class Chance:
 
 @dataclass(frozen=True, eq=False)
 class Sampled(Estimator):
-    """Each value with probability delta, weighted 1/delta: (0, delta), paper 004, 3.0.2.
+    """Each value with probability delta, weighted 1/delta: (0, delta).
 
     The estimate is c + sum_l w_l (x_l - c) B_l / (W delta) about the middle c of a public interval
     [a, b] for the mean; B_l is 1 with probability delta. Exactly unbiased whatever the interval.
     Its variance is sum w^2/W^2 (E(X - mu)^2 + (1 - delta)(mu - c)^2)/delta. A change of one
     user's values shows only if that user is sampled: with probability delta. But then it may show
     entirely, so it "names and shames": with probability delta a user's value is published.
+
+    Source: paper 004, Proposition 3.0.2.
 
     Attributes:
         interval: Public [a, b]; the certificate holds for means in it.

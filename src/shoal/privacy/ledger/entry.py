@@ -105,7 +105,11 @@ class Link:
         return self.hash == self.expected_hash()
 
     def expected_hash(self) -> str:
-        """SHA-256 over everything but the hash itself."""
+        """SHA-256 over everything but the hash itself.
+
+        Returns:
+            In hexadecimal.
+        """
         epsilon, delta = self.charge.texts()
         spent_epsilon, spent_delta = self.spent.texts()
         return _digest(

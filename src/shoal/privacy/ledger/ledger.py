@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import BudgetError, InputError, LedgerError, raise_alone
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import added, booked
+from shoal.privacy.ledger.arguments import check_document, check_text
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
 from shoal.privacy.ledger.file import create_file, session
 from shoal.privacy.ledger.place import damaged
@@ -24,15 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Entry", "Ledger", "PrivacyUnit"]
 
-_MOST_BYTES = 900_000_000  # SQLite keeps rows below a billion bytes
-_LONGEST_TEXT = 1000
-
 
 class Ledger:
     """A handle on one ledger file, made with `Ledger.create` or `Ledger.open`.
 
     The handle holds no connection: each operation opens its own, so one handle may be used from
     many threads and processes, also after a fork.
+
+    Args:
+        path: The file.
+        founding: Its creation record.
 
     Guarantees: the charges of all entries never exceed the budget, in exact rationals rounded
     against us, however many processes ask at once; all of them are about one privacy unit; an
@@ -75,6 +77,9 @@ class Ledger:
             unit: Whose losses are added up, such as the user column's name; the first entry
                 says it if this does not.
 
+        Returns:
+            A handle on the new file.
+
         Raises:
             InputError: The budget or unit is not usable.
             LedgerError: The path exists or cannot be written.
@@ -90,6 +95,12 @@ class Ledger:
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
         """Open a ledger that exists; the chain is left to `verify`.
 
+        Args:
+            path: A file made by `create`.
+
+        Returns:
+            A handle.
+
         Raises:
             LedgerError: Missing, damaged, or not a ledger of this version.
         """
@@ -99,12 +110,12 @@ class Ledger:
 
     @property
     def budget(self) -> Budget:
-        """All that may ever be spent."""
+        """The privacy loss that may be spent in all: epsilon and delta."""
         return self._founding.budget
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Whose losses are added up, read now; None if neither creation nor an entry says it."""
+        """The privacy unit, read now; None if neither the creation nor an entry says it."""
         with session(self.path, self._founding) as now:
             return now.chain.state().unit
 
@@ -128,6 +139,9 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """All recorded releases in order, each checked against its own hash.
 
+        Returns:
+            With their documents.
+
         Raises:
             LedgerError: The ledger cannot be read or an entry was changed.
         """
@@ -136,6 +150,9 @@ class Ledger:
 
     def links(self) -> list[Link]:
         """All entries in order without their documents, each checked against its own hash.
+
+        Returns:
+            Without their documents.
 
         Raises:
             LedgerError: The ledger cannot be read or an entry was changed.
@@ -146,11 +163,18 @@ class Ledger:
     def find(self, question: str, name: str = "") -> Entry | None:
         """The release recorded for a question under a name, or None.
 
+        Args:
+            question: As in `record`.
+            name: The same.
+
+        Returns:
+            The entry, if there is one.
+
         Raises:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
-        _text(question, "question")
-        _text(name, "name", empty=True)
+        check_text(question, "question")
+        check_text(name, "name", empty=True)
         with session(self.path, self._founding) as now:
             now.chain.state()
             return now.chain.find(question, name)
@@ -158,10 +182,17 @@ class Ledger:
     def names(self, question: str, most: int = 10) -> list[str]:
         """The first names that a question was recorded under; empty if it never was.
 
+        Args:
+            question: As in `record`.
+            most: How many at most.
+
+        Returns:
+            Names, the oldest first.
+
         Raises:
             LedgerError: The ledger cannot be read.
         """
-        _text(question, "question")
+        check_text(question, "question")
         with session(self.path, self._founding) as now:
             return now.chain.names(question, most)
 
@@ -169,6 +200,11 @@ class Ledger:
         self, epsilon: Amount, delta: Amount = 0, *, unit: str | PrivacyUnit | None = None
     ) -> None:
         """Refuse early what would not fit now; only `record` decides.
+
+        Args:
+            epsilon: As in `record`.
+            delta: The same.
+            unit: The same.
 
         Raises:
             InputError: The charge is not usable, or about another privacy unit.
@@ -208,16 +244,21 @@ class Ledger:
             name: What the release is of, such as a period: another name is charged again.
             kind: What is released, such as `cells`; shown, and not part of the question.
 
+        Returns:
+            The entry that stands: deliver its document.
+
         Raises:
             InputError: An argument is not usable, or the ledger is about another privacy unit.
             BudgetError: The charge does not fit what is left; nothing was recorded.
             LedgerError: The ledger is missing, damaged, locked or cannot be written.
+
+        Guarantees: G-LEDGER, G-BOOKED, G-UNIT.
         """
         charge = booked(Budget.of(epsilon, delta))
-        _text(question, "question")
-        _text(name, "name", empty=True)
-        _text(kind, "kind", empty=True)
-        _document(document)
+        check_text(question, "question")
+        check_text(name, "name", empty=True)
+        check_text(kind, "kind", empty=True)
+        check_document(document)
         whose, digest = PrivacyUnit.of(unit), digest_of(document)
         return self._append(Draft(question, name, kind, whose, charge, document, digest))
 
@@ -235,7 +276,7 @@ class Ledger:
             LedgerError: The ledger is damaged, was changed, or lacks the head.
         """
         if head is not None:
-            _text(head, "head")
+            check_text(head, "head")
         with session(self.path, self._founding) as now:
             found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != ("ok",):
@@ -344,28 +385,4 @@ def _refuse_other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> No
             f"a charge that protects {asked}",
             f"what this ledger protects: {own}",
             todo + "a second ledger is for other people only",
-        )
-
-
-def _text(value: object, name: str, *, empty: bool = False) -> None:
-    try:
-        if isinstance(value, str) and (empty or value) and len(value) <= _LONGEST_TEXT:
-            value.encode()
-            return
-    except UnicodeEncodeError:
-        pass
-    what = "empty, broken or long text" if isinstance(value, str) else f"a {type(value).__name__}"
-    raise InputError(
-        f"{name} is {what}", f"up to {_LONGEST_TEXT} characters of Unicode", f"give {name} as text"
-    )
-
-
-def _document(value: object) -> None:
-    if not isinstance(value, bytes):
-        raise InputError(
-            f"document is a {type(value).__name__}", "bytes", "encode the document first"
-        )
-    if len(value) > _MOST_BYTES:
-        raise InputError(
-            f"document has {len(value)} bytes", f"at most {_MOST_BYTES}", "split the release"
         )

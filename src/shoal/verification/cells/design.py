@@ -118,7 +118,10 @@ class Design:
         return bool((self.reach % self.facts.count[self.facts.member]).any())
 
     def biases(self) -> list[Fraction]:
-        """Bias of each number without a selected range, over the width (Theory 1, section 3)."""
+        """Bias of each number without a selected range, over the width.
+
+        Source: docs/theory/grouping.md#linear-estimators-and-their-bias.
+        """
         facts, name = self.facts, self.mechanism.name
         if name in {"akmv", "baseline"}:
             return [Fraction(0)] * len(facts.released)

@@ -29,7 +29,7 @@ class Arrays:
 
 
 def group(counts: list[int], cap: int, grouping: str) -> Arrays:
-    """The arrays of a cell by `best_fit` or `wrap_around` (Theory 1, section 4).
+    """The arrays of a cell by `best_fit` or `wrap_around` (docs/theory/grouping.md#arrays).
 
     Args:
         counts: Records of each user in the order of the memberships.

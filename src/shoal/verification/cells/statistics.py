@@ -1,6 +1,6 @@
 """Statistics by name for the second opinion: ranges, and what users, bounding and rounding do.
 
-Everything is a share of the statistic's range. The forms are derived from theory 1 once more, as
+Everything is a share of the statistic's range. The forms are derived once more, as
 sums that need fewer cases than the planner's. Nothing is imported from statistics, planning,
 mechanisms, bounding, records or theory, as in `verify`.
 """
