@@ -121,6 +121,15 @@ def test_nothing_public_can_be_written_into(name: str) -> None:
         assert _open(each) == []
 
 
+def test_a_plans_description_makes_another_plan() -> None:
+    """What a plan says of its records is what `shoal.plan` takes."""
+    made = MADE["of records"]()
+    assert isinstance(made, shoal.Plan)
+    again = shoal.plan(made.occupancy, bounds=methods.BOUNDS, epsilon=4, source=made.source)
+    assert again.to_document() == made.to_document()
+    assert made.compare(["balanced"], [4]).plan("balanced", 4).source == made.source
+
+
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301
 def test_copies_are_closed_too_and_forget_what_was_derived(
     how: Callable[[object], shoal.Plan],

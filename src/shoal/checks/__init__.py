@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from shoal.checks.frozen import thaw
 from shoal.errors import InputError, is_failure
 
 Kind = TypeVar("Kind")
@@ -282,13 +283,14 @@ def public_facts(value: object, name: str) -> dict[str, Any]:
         >>> public_facts({"year": 2013}, "source")
         {'year': 2013}
     """
-    found = mapping(value, name)
+    # A plan keeps such a description with tuples for lists.
+    found = thaw(mapping(value, name))
     written = ""
     with suppress(Exception):
         written = json.dumps(found, allow_nan=False, ensure_ascii=False)
         written.encode()
         if len(written) <= _MOST_FACTS and json.loads(written) == found:
-            return found
+            return dict(found)
     raise InputError(
         f"{name} that cannot be written as JSON",
         f"texts, numbers, lists and mappings of at most {_MOST_FACTS} characters",

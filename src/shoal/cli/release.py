@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from shoal.checks.frozen import thaw
 from shoal.cli.options import (
     Again,
     Book,
@@ -48,6 +47,7 @@ def release(
     import shoal
     from shoal.cells.table import to_text
     from shoal.checks import check_confidence
+    from shoal.checks.frozen import thaw
     from shoal.errors import DocumentError
 
     check_confidence(confidence)
