@@ -54,7 +54,7 @@ class Numbers:
 
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
-        """The estimates before they are moved into their ranges."""
+        """The estimates before they are moved into their ranges, shape (numbers,), in their units."""
         found = self._drawn
         if self.plan.joint:
             found = found.copy()
@@ -63,7 +63,7 @@ class Numbers:
 
     @cached_property
     def value(self) -> NDArray[np.float64]:
-        """The estimates, moved into `range`."""
+        """The estimates, moved into `range`, shape (numbers,), in their units."""
         low, high = self.range
         return np.clip(self.unclamped, low, high)
 
@@ -87,7 +87,14 @@ class Numbers:
         return read_only((low, np.array([place(int(b), self._top) for b in self.chosen.high])))
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
-        """Where the means (of akmv, the sums above lo) of one number were clipped, if selected."""
+        """Where the means (of akmv, the sums above lo) of one number were clipped, if selected.
+
+        Args:
+            at: The number's place among the released ones.
+
+        Returns:
+            Both ends, in the value's unit; None without a selected range.
+        """
         if self.chosen is None:
             return None
         low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
@@ -98,12 +105,12 @@ class Numbers:
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:
-        """Noise scale of each number, now that the ranges are known."""
+        """Noise scale of each number, shape (numbers,), in its unit, now that ranges are known."""
         return self.plan.relative_scale * self._span_of_width * self.plan.extent
 
     @property
     def bias_bound(self) -> NDArray[np.float64]:
-        """Most that the estimate without noise is off in any data set with these ranges."""
+        """Largest bias in any data set with these ranges, shape (numbers,), in their units."""
         if self.chosen is None:
             return self.plan.bias_bound
         plan = self.plan
@@ -117,6 +124,12 @@ class Numbers:
         covers the statistic of the cell's records (clipped to the bounds) at least that often, in
         every data set. Of numbers released directly.
 
+        Args:
+            confidence: Of each interval by itself.
+
+        Returns:
+            Half of each interval, shape (numbers,), in the statistic's unit.
+
         Raises:
             InputError: confidence is not a probability strictly between 0 and 1.
         """
@@ -128,6 +141,12 @@ class Numbers:
 
         Where nothing of the interval lies within that range the noise was exceptional; then the
         whole range is given, which covers in any case.
+
+        Args:
+            confidence: Of each interval by itself.
+
+        Returns:
+            Both ends, shape (numbers,) each, in the statistic's unit.
 
         Raises:
             InputError: confidence is not a probability strictly between 0 and 1.
@@ -155,6 +174,12 @@ class Numbers:
         selected range, the assumption is that the range holds their means: then the estimate is
         off by at most half of what is missing. Never wider than `intervals`; the same for other
         statistics, and where all of the interval would lie outside the bounds.
+
+        Args:
+            confidence: Of each interval by itself.
+
+        Returns:
+            Both ends, shape (numbers,) each, in the statistic's unit.
 
         Raises:
             InputError: confidence is not a probability strictly between 0 and 1.
@@ -184,6 +209,9 @@ class Numbers:
 
         (estimate - d middle)/(1 - d) with noise b/(1 - d); the deviation is what exchangeable
         users leave, a standard deviation. Where everything is missing, noise of ten widths.
+
+        Returns:
+            Estimates, noise scales and deviations, shape (cells,) each, in the value's unit.
         """
         design, plan, cells = self.plan.design, self.plan, len(self.plan.released)
         first = plan.statistics.index(Mean()) * cells

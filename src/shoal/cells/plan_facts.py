@@ -49,7 +49,7 @@ class PlanFacts(Frozen):
     There is a number for each statistic of each released cell: statistic by statistic, each in
     the order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
     square for a variance, 1 for a share) unless a name says `relative`: then they are over the
-    statistic's range (U, U^2/4, 1), half of which is what guessing errs by.
+    statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
 
     Attributes:
         occupancy: The counts the plan is made for.
@@ -207,7 +207,7 @@ class PlanFacts(Frozen):
 
     @cached_property
     def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Both ends of the range of each number's statistic."""
+        """Both ends of the range of each number's statistic, shape (numbers,), in its unit."""
         ends = [(float(low), float(low + length)) for low, length in self.extents]
         low, high = np.repeat(ends, len(self.released), axis=0).T
         return low, high

@@ -72,12 +72,12 @@ class Release(release.Release[PlanFacts, Numbers]):
         )
 
     @staticmethod
-    def plan_of(document: documents.Document) -> PlanFacts:
+    def _plan_of(document: documents.Document) -> PlanFacts:
         """A plan, from its document."""
         return PlanFacts(**read_plan(document))
 
     @staticmethod
-    def drawn_of(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
+    def _drawn_of(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
         """What was drawn, from a manifest's results."""
         return from_results(plan, results)
 

@@ -40,12 +40,12 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     kind = plan_document.KIND
 
     @staticmethod
-    def plan_of(document: documents.Document) -> UnbiasedFacts:
+    def _plan_of(document: documents.Document) -> UnbiasedFacts:
         """A plan, from its document."""
         return UnbiasedFacts(**plan_document.parts(document))
 
     @staticmethod
-    def drawn_of(_: UnbiasedFacts, results: documents.Document) -> Drawn:
+    def _drawn_of(_: UnbiasedFacts, results: documents.Document) -> Drawn:
         """What was drawn, from a manifest's results."""
         return Drawn(from_text(results["exact"]), results["coarse_failed"])
 

@@ -59,6 +59,9 @@ class Release(Generic[PlanT, Drawn]):
         Args:
             path: Where it is.
 
+        Returns:
+            The release; without a ledger's entry, as no file knows of one.
+
         Raises:
             DocumentError: Missing, damaged, or not a manifest of this kind.
         """
@@ -82,39 +85,39 @@ class Release(Generic[PlanT, Drawn]):
         """What was carried out."""
         if self.known_plan is not None:
             return self.known_plan
-        return self.part(lambda found: self.plan_of(found["plan"]))
+        return self._part(lambda found: self._plan_of(found["plan"]))
 
     @cached_property
     def released(self) -> Drawn:
         """What was drawn, as numbers and not as JSON."""
         if self.drawn is not None:
             return self.drawn
-        return self.part(lambda found: self.drawn_of(self.plan, found["results"]))
+        return self._part(lambda found: self._drawn_of(self.plan, found["results"]))
 
     @staticmethod
     @abstractmethod
-    def plan_of(document: documents.Document) -> PlanT:
+    def _plan_of(document: documents.Document) -> PlanT:
         """A plan, from its document."""
 
     @staticmethod
     @abstractmethod
-    def drawn_of(plan: PlanT, results: Any) -> Drawn:  # noqa: ANN401
+    def _drawn_of(plan: PlanT, results: Any) -> Drawn:  # noqa: ANN401
         """What was drawn, from a manifest's results."""
 
     @property
     def simulated(self) -> bool:
         """Whether the randomness was repeatable: such a release is not private."""
-        return self.part(lambda found: bool(found["simulation"]))
+        return self._part(lambda found: bool(found["simulation"]))
 
     @property
     def epsilon(self) -> float:
         """The privacy loss of every unit, rounded upwards."""
-        return self.part(lambda found: round_up(from_text(found["guarantee"]["epsilon"])))
+        return self._part(lambda found: round_up(from_text(found["guarantee"]["epsilon"])))
 
     @property
     def delta(self) -> float:
         """The delta of (epsilon, delta)-differential privacy, rounded upwards."""
-        return self.part(lambda found: round_up(from_text(found["guarantee"]["delta"])))
+        return self._part(lambda found: round_up(from_text(found["guarantee"]["delta"])))
 
     @property
     def booked(self) -> str:
@@ -138,7 +141,7 @@ class Release(Generic[PlanT, Drawn]):
 
     # A caller may have told NumPy to raise where a number is too small to tell from 0.
     @np.errstate(under="ignore")
-    def part(self, read: Callable[[documents.Document], Found]) -> Found:
+    def _part(self, read: Callable[[documents.Document], Found]) -> Found:
         """Something read from the manifest; one whose parts cannot be read is damaged.
 
         Args:

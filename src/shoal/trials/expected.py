@@ -152,7 +152,7 @@ class Kinds:
         share: Share of the units that are in clusters of each kind, shape (kinds,); 1 in all for an
             expectation.
         levels: Share of their outcomes on each level of the space, shape (kinds, K).
-        first: The first kind of each expectation.
+        first: The first kind of each expectation, shape (expectations,).
     """
 
     share: Floats

@@ -46,7 +46,11 @@ class TrialPlan:
     clustering_epsilon: Fraction
 
     def to_document(self) -> documents.Document:
-        """The plan as a JSON object."""
+        """The plan as a JSON object.
+
+        Returns:
+            A document of the schema `shoal.trial-plan/1`.
+        """
         return {
             "schema": SCHEMA,
             "space": self.space.to_document(),
@@ -59,6 +63,12 @@ class TrialPlan:
     @classmethod
     def from_document(cls, document: documents.Document) -> TrialPlan:
         """The inverse of `to_document`.
+
+        Args:
+            document: Of its schema.
+
+        Returns:
+            The plan.
 
         Raises:
             DocumentError: A part is damaged.
@@ -83,6 +93,9 @@ class TrialPlan:
             records: The outcome's name, rules for missing outcomes and single-armed clusters.
             whose: Whose loss it is.
             name: What the release is of.
+
+        Returns:
+            The question; its key is the ledger's.
         """
         document = self.to_document()
         mechanism = {part: each for part, each in self.mechanism.items() if part in _ASKED}

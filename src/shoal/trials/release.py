@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shoal.release.carry_out import carry_out
 from shoal.release.manifest import CONFIDENCE
 from shoal.trials.effects import key_text
+from shoal.trials.plan import TrialPlan
 from shoal.trials.result import PrivateTrial, read_released
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import Whose
     from shoal.trials.effects import Effect, Inference
-    from shoal.trials.plan import TrialPlan
     from shoal.trials.request import Units
     from shoal.trials.result import Released
 
@@ -88,7 +88,7 @@ class TrialDraw:
 
     def read(self, manifest: documents.Document) -> None:
         """The effects of what was released."""
-        plan = PrivateTrial.plan_of(manifest["plan"])
+        plan = TrialPlan.from_document(manifest["plan"])
         read_released(plan, manifest["results"]).effects(CONFIDENCE)
 
     def check_shape(self) -> None:

@@ -54,12 +54,12 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     kind = KIND
 
     @staticmethod
-    def plan_of(document: documents.Document) -> TrialPlan:
+    def _plan_of(document: documents.Document) -> TrialPlan:
         """A plan, from its document."""
         return TrialPlan.from_document(document)
 
     @staticmethod
-    def drawn_of(plan: TrialPlan, results: documents.Document) -> Released:
+    def _drawn_of(plan: TrialPlan, results: documents.Document) -> Released:
         """What left the mechanism, from a manifest's results."""
         return read_released(plan, results)
 
@@ -76,12 +76,12 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     @property
     def mechanism(self) -> str:
         """The mechanism's name."""
-        return self.part(lambda _: str(self.plan.mechanism["name"]))
+        return self._part(lambda _: str(self.plan.mechanism["name"]))
 
     @property
     def reason(self) -> str:
         """The reason for these parameters, in a sentence."""
-        return self.part(lambda _: str(self.plan.mechanism["reason"]))
+        return self._part(lambda _: str(self.plan.mechanism["reason"]))
 
     def table(self) -> pa.Table:
         """The released table, to estimate from.
@@ -93,7 +93,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
         Returns:
             One row a unit, or one a cluster or group.
         """
-        return self.part(lambda _: self.released.table())
+        return self._part(lambda _: self.released.table())
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas.
@@ -122,7 +122,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
                 "use ClusterDP, ClusterFree or UniformPrior",
             )
         released = self.released
-        return self.part(lambda _: released.priors())
+        return self._part(lambda _: released.priors())
 
     def estimate(self, arm: object = None, confidence: float = CONFIDENCE) -> Effect:
         """The effect of an arm against the control, with standard errors and intervals.
@@ -166,7 +166,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
             InputError: An unusable confidence.
         """
         wanted = check_confidence(confidence)
-        return self.part(lambda _: self.released.effects(wanted))
+        return self._part(lambda _: self.released.effects(wanted))
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.
