@@ -99,7 +99,7 @@ def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
         *RELEASE, "--space", "binary", "--epsilon", "3", "--delta", "1e-4", "--levels", "2",
         "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "person",
     )  # fmt: skip
-    found = json.loads(out)["question"]["mechanism"]["parameters"]
+    found = json.loads(out)["plan"]["mechanism"]["parameters"]
     assert found["weight"] == 2**20 // 5
     assert found["floor"] == int(0.1 * 2**32)
 

@@ -17,7 +17,7 @@ import shoal
 from shoal import documents
 from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
-from shoal.verification.means.verify import verify
+from shoal.verification.verify import verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     out = shell.good(*BY_PLAN, "--manifest", "mean.json")
     assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 0.000001, for ")
     manifest = json.loads((shell.folder / "mean.json").read_bytes())
-    assert abs(manifest["result"]["value"] - 40) < 8
+    assert abs(manifest["results"]["value"] - 40) < 8
     assert verify(manifest).holds
     again = shell.good(*BY_PLAN, "--again")
     assert again.startswith("delivered again: entry 1 of visits.ledger, recorded ")
@@ -267,7 +267,7 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
     release = ("unbiased", "release", "visits.parquet", *columns, "--plan", "other.json")
     found = json.loads(shell.good(*release, "--ledger", "visits.ledger", "--json"))
     assert found["plan"]["counts"]["length"] == 1000
-    assert abs(found["result"]["value"] - 40) < 8
+    assert abs(found["results"]["value"] - 40) < 8
 
 
 def test_a_null_user_costs_nothing(shell: Shell) -> None:

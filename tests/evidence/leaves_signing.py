@@ -13,6 +13,7 @@ import numpy as np
 from shoal import documents
 from shoal.errors import ShoalError
 from tests.evidence import leaves_kit
+from tests.support.verdicts import rekey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def signed(document: Document) -> Document:
     with suppress(*_DAMAGED):
         _fingerprint(document["plan"]["occupancy"])
     with suppress(*_DAMAGED):
-        document["request"] = _request(document)
+        rekey(document)
     return document
 
 
@@ -80,23 +81,3 @@ def _fingerprint(occupancy: Document) -> None:
     for column in columns:
         state.update(column.astype("<i8").tobytes())
     occupancy["fingerprint"] = state.hexdigest()
-
-
-def _request(document: Document) -> str:
-    name = document.get("name")
-    if document["schema"] == "shoal.manifest/3":
-        kept = {k: v for k, v in document["plan"].items() if k not in ("claims", "prices")}
-        unit = document["guarantee"]["unit"]
-        question = {"plan": kept, "records": document["records"], "unit": unit}
-    elif document["schema"] == "shoal.unbiased/1":
-        kept = {k: v for k, v in document["plan"].items() if k != "claims"}
-        unit = document["guarantee"]["unit"]
-        question = {"plan": kept, "values": document["values"], "unit": unit}
-    else:
-        asked = document["question"]
-        mechanism = {
-            k: v for k, v in asked["mechanism"].items() if k in ("name", "pooled", "asked")
-        }
-        question = {k: v for k, v in asked.items() if k not in ("epsilon", "name")}
-        question["mechanism"], name = mechanism, asked["name"]
-    return documents.digest({"question": documents.digest(question), "name": name})

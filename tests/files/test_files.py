@@ -178,8 +178,8 @@ def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int
         ("rows.json", b'[\n {"statistic": "mean", "value": 3}\n]'),
         ("photo.png", b"\x89PNG\r\n" + bytes(99) + b"shoal.output"),
         ("words.csv", b"pupil,comment\n1,shoal.output\n"),
-        ("notes.ipynb", b'{"cells": [{"data": {"schema": "shoal.manifest/3"}}]}'),
-        ("months.json", b'{"may": {"schema": "shoal.manifest/3"}}'),
+        ("notes.ipynb", b'{"cells": [{"data": {"schema": "shoal.manifest/4"}}]}'),
+        ("months.json", b'{"may": {"schema": "shoal.manifest/4"}}'),
         ("cut", b"SQLite format 3"),
     ],
 )

@@ -255,9 +255,9 @@ def test_one_user_moves_nothing_public_but_the_value(method: str) -> None:
     assert "1234.5" not in json.dumps(other)
     for manifest in (one, other):
         for number in ("exact", "value", "interval"):
-            del manifest["result"][number]
+            del manifest["results"][number]
     assert one == other
-    assert one["result"].keys() == {"confidence", "coarse_failed"}
+    assert one["results"].keys() == {"coarse_failed"}
 
 
 def test_manifests_are_written_as_recorded(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_manifests_are_written_as_recorded(tmp_path: Path) -> None:
     found = called("clipped_mean", VALUES)
     found.write_manifest(tmp_path / "m.json")
     assert (tmp_path / "m.json").read_bytes() == found.document
-    assert found.manifest["schema"] == "shoal.unbiased/1"
+    assert found.manifest["schema"] == "shoal.manifest/4"
 
 
 def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ import pytest
 
 import shoal
 from shoal import mean, trials, unbiased
+from shoal.cells.document import question_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.manifest import make_manifest
+from shoal.cells.results import to_results
 from shoal.data.value_lattice import Bounds
 from shoal.documents import canonical_bytes
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal.privacy.privacy_unit import PrivacyUnit
+from shoal.privacy.privacy_unit import PrivacyUnit, Whose
+from shoal.release.manifest import make_manifest
 from tests.support import methods
 
 if TYPE_CHECKING:
@@ -101,9 +103,8 @@ def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
     for place in ENDS:
         numbers = Numbers(wide, [place] * wide.bundle.n_numbers, None)
         with np.errstate(all="raise", under="ignore"):
-            made = make_manifest(
-                numbers, records=about, unit=PrivacyUnit("who"), name="x", simulated=True
-            )
+            question = question_of(wide, about, Whose(PrivacyUnit("who"), said=True), "x")
+            made = make_manifest(question, to_results(numbers), simulated=True)
         assert _finite(json.loads(canonical_bytes(made)))
     with pytest.raises(InputError):
         dataclasses.replace(plan, relative_scale=plan.relative_scale * 0 + 2.0**101)

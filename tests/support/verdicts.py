@@ -20,14 +20,18 @@ def failed_claims(manifest: dict[str, Any]) -> list[str]:
     return [check.claim for check in verdict.checks if not check.holds]
 
 
+def request_of(manifest: dict[str, Any]) -> str:
+    """The request key that a manifest must have: of what was asked for, records and unit."""
+    asked = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
+    if manifest["kind"] == "trial":
+        kept = ("name", "pooled", "asked")
+        asked["mechanism"] = {k: v for k, v in asked["mechanism"].items() if k in kept}
+    question = documents.digest(
+        {"plan": asked, "records": manifest["records"], "unit": manifest["guarantee"]["unit"]}
+    )
+    return documents.digest({"question": question, "name": manifest["name"]})
+
+
 def rekey(manifest: dict[str, Any]) -> None:
     """What a careful liar does last: the request key of the changed plan."""
-    contents = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
-    question = documents.digest(
-        {
-            "plan": contents,
-            "records": manifest["records"],
-            "unit": manifest["guarantee"]["unit"],
-        }
-    )
-    manifest["request"] = documents.digest({"question": question, "name": manifest["name"]})
+    manifest["request"] = request_of(manifest)

@@ -184,9 +184,9 @@ def test_hostile_guarantees_are_refused_at_once(name: str, value: object) -> Non
 def test_named_responses_are_those_that_were_counted() -> None:
     """A changed response of a named unit is noticed."""
     document = json.loads(released(unit=np.arange(N)).document)
-    codes = documents.unpack_integers(document["released"]["responses"], "x")
+    codes = documents.unpack_integers(document["results"]["released"]["responses"], "x")
     for changed in (1 - codes, codes + 2, codes[1:]):
-        document["released"]["responses"] = documents.pack_integers(changed)
+        document["results"]["released"]["responses"] = documents.pack_integers(changed)
         with pytest.raises(DocumentError, match="do not fit"):
             PrivateTrial(documents.canonical_bytes(document)).estimate()
 
@@ -195,11 +195,11 @@ def test_billions_of_units_are_estimated_from_their_counts() -> None:
     """Effects need no row a unit: a trial of 2^40 units is read in no memory."""
     document = json.loads(released().document)
     half = 2**39
-    document["question"]["assignment"]["sizes"] = pack(half, half)
-    document["released"]["counts"] = pack(half // 2, half // 2, half // 4, 3 * half // 4)
+    document["plan"]["assignment"]["sizes"] = pack(half, half)
+    document["results"]["released"]["counts"] = pack(half // 2, half // 2, half // 4, 3 * half // 4)
     effect = PrivateTrial(documents.canonical_bytes(document)).estimate()
     # A quarter of the responses apart, over the share that is kept.
-    replaced = document["question"]["mechanism"]["parameters"]["replaced"]
+    replaced = document["plan"]["mechanism"]["parameters"]["replaced"]
     assert effect.value == pytest.approx(0.25 / (1 - replaced / ONE))
 
 
@@ -207,6 +207,6 @@ def test_aggregates_beyond_floating_point_numbers() -> None:
     """G-FUZZ: a document, too."""
     found = NoisyHistogram(4).privatize(OUTCOME, ARM, space=Space.binary())
     document = json.loads(found.document)
-    document["released"]["numbers"][0] = 10**400
+    document["results"]["released"]["numbers"][0] = 10**400
     with pytest.raises(DocumentError, match="very long number"):
         PrivateTrial(documents.canonical_bytes(document)).estimate()

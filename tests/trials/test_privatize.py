@@ -246,7 +246,7 @@ def test_missing_outcomes_may_be_public() -> None:
         **{**data, "outcomes": outcomes}, space=Space.counts(0, 4), missing="public"
     )
     assert found.assignment.n == N - 100
-    assert found.manifest["question"]["about"]["missing"] == "public"
+    assert found.manifest["records"]["missing"] == "public"
 
 
 def test_clusters_where_an_arm_has_nobody_may_be_dropped() -> None:
@@ -258,7 +258,7 @@ def test_clusters_where_an_arm_has_nobody_may_be_dropped() -> None:
         single_arm="drop",
     )
     assert found.assignment.clusters.to_pylist() == [0, 1, 2]
-    assert found.manifest["question"]["about"]["clusters_left_out"] == 1
+    assert found.manifest["records"]["clusters_left_out"] == 1
 
 
 def test_several_arms() -> None:

@@ -54,7 +54,7 @@ class Numbers:
 
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
-        """The estimates before they are moved into their ranges, shape (numbers,), in their units."""
+        """The estimates before they are moved into ranges, shape (numbers,), in their units."""
         found = self._drawn
         if self.plan.joint:
             found = found.copy()

@@ -23,7 +23,8 @@ from shoal.verification.means.bounds import Bounds, beyond, laplace_variance
 from shoal.verification.means.coarse import Coarse, binomial_tail
 from shoal.verification.means.facts import Facts
 from shoal.verification.means.losses import exact_loss, tail_above
-from shoal.verification.means.verify import verify
+from shoal.verification.verify import verify
+from tests.support.verdicts import rekey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ def true() -> dict[str, Document]:
 def test_true_manifests_hold(kind: str, weights: Document) -> None:
     """G-VERIFY: every method and way to weigh users, from the document alone."""
     found = released(kind, source={"what": "x"}, **weights)
-    verdict = verify(documents.parse(documents.canonical_bytes(found), "shoal.unbiased/1", "x"))
+    verdict = verify(documents.parse(documents.canonical_bytes(found), "shoal.manifest/4", "x"))
     assert verdict.holds, str(verdict)
     assert len(verdict.checks) == 10
     said = any("as likely above their mean as below" in each for each in verdict.unverified)
@@ -144,11 +145,7 @@ def test_the_planner_never_understates(
 
 def keyed(manifest: Document) -> Document:
     """The manifest with the request's key that belongs to its plan."""
-    contents = {k: v for k, v in manifest["plan"].items() if k != "claims"}
-    unit = manifest["guarantee"]["unit"]
-    asked = {"plan": contents, "values": manifest["values"], "unit": unit}
-    question = documents.digest(asked)
-    manifest["request"] = documents.digest({"question": question, "name": manifest["name"]})
+    rekey(manifest)
     return manifest
 
 
@@ -179,7 +176,7 @@ def moved(by: float) -> Change:
     """Another value, and its interval."""
 
     def change(manifest: Document) -> None:
-        result = manifest["result"]
+        result = manifest["results"]
         result["value"] += by
         result["interval"] = [end + by for end in result["interval"]]
         result["exact"] = text(Fraction(result["value"]))
@@ -191,7 +188,7 @@ def narrower(factor: float) -> Change:
     """Smaller errors and the interval that follows from them."""
 
     def change(manifest: Document) -> None:
-        claims, result = manifest["plan"]["claims"], manifest["result"]
+        claims, result = manifest["plan"]["claims"], manifest["results"]
         claims["standard_error"] *= factor
         claims["rmse_bound"] = math.hypot(claims["bias_bound"], claims["standard_error"])
         half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(0.05)
@@ -214,10 +211,10 @@ PARAMETERS, CLAIMS, WISH = ("plan", "parameters"), ("plan", "claims"), ("plan", 
 
 LIES: dict[str, tuple[str, Change, str]] = {
     "a smaller epsilon": ("clipped", both("epsilon", "9/10", 0.9), "privacy loss"),
-    "no delta": ("residual", both("delta", "0/1", 0.0), "privacy loss"),
+    "no delta": ("residual", both("delta", "0", 0.0), "privacy loss"),
     "a smaller delta": ("split", both("delta", "1/2000000", 5e-7), "privacy loss"),
     "delta of one step of two": ("reused", both("delta", "1/2000000", 5e-7), "privacy loss"),
-    "epsilon of one step of two": ("reused", both("epsilon", "1/1", 1.0), "privacy loss"),
+    "epsilon of one step of two": ("reused", both("epsilon", "1", 1.0), "privacy loss"),
     "less noise": ("clipped", part(*PARAMETERS, "lattice_bits", to=more(-1)), "privacy loss"),
     "dearer ticks": ("residual", part(*PARAMETERS, "per_unit", to=more(9)), "privacy loss"),
     "a wider grid": ("clipped", part(*PARAMETERS, "high", to=more(9)), "privacy loss"),
@@ -282,7 +279,7 @@ LIES: dict[str, tuple[str, Change, str]] = {
         "clipped", part(*WISH, "bias", to=0.05), "within what was asked for"
     ),
     "a smaller epsilon asked for": (
-        "split", part(*WISH, "epsilon", to="1/1"), "within what was asked for"
+        "split", part(*WISH, "epsilon", to="1"), "within what was asked for"
     ),
     "a smaller delta asked for": (
         "split", part(*WISH, "delta", to="1/9000000"), "within what was asked for"
@@ -330,15 +327,16 @@ LIES: dict[str, tuple[str, Change, str]] = {
     ),
     "a simulation": ("clipped", part("simulation", to=True), "noise of the operating system"),
     "a coarse step that was none": (
-        "clipped", part("result", "coarse_failed", to=False), "result"
+        "clipped", part("results", "coarse_failed", to=False), "result"
     ),
-    "no word of the coarse step": ("split", part("result", "coarse_failed", to=None), "result"),
-    "another value": ("split", part("result", "value", to=less(1.01)), "interval"),
+    "no word of the coarse step": ("split", part("results", "coarse_failed", to=None), "result"),
+    "another value": ("split", part("results", "value", to=less(1.01)), "interval"),
     "a narrower interval": (
-        "sampled", part("result", "interval", to=lambda ends: [ends[0], ends[1] - 0.01]), "interval"
+        "sampled", part("results", "interval", to=lambda ends: [ends[0], ends[1] - 0.01]),
+        "interval",
     ),
-    "more confidence": ("clipped", part("result", "confidence", to=0.99), "interval"),
-    "sure": ("clipped", part("result", "confidence", to=1.0), "interval"),
+    "more confidence": ("clipped", part("confidence", to=0.99), "no other parts"),
+    "sure": ("clipped", part("confidence", to=1.0), "no other parts"),
     "another method": ("clipped", part("plan", "method", to="mean"), "method"),
     "another plan's schema": (
         "clipped", part("plan", "schema", to="shoal.plan/3"), "no other parts"
@@ -354,10 +352,10 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "a source of other values": (
         "clipped", part("plan", "source", to={"value": "another"}), "guarantee in words"
     ),
-    "values over two lines": ("clipped", part("values", to="a\nb"), "guarantee in words"),
-    "values in colours": ("clipped", part("values", to="\x1b[31m"), "guarantee in words"),
-    "values from right to left": ("clipped", part("values", to="\u202e"), "guarantee in words"),
-    "more parts": ("clipped", lambda m: m["result"].update(more=1), "no other parts"),
+    "values over two lines": ("clipped", part("records", "value", to="a\nb"), "request key"),
+    "values in colours": ("clipped", part("records", "value", to="\x1b[31m"), "request key"),
+    "values from right to left": ("clipped", part("records", "value", to="\u202e"), "request key"),
+    "more parts": ("clipped", lambda m: m["results"].update(more=1), "no other parts"),
     "no version": ("clipped", lambda m: m["versions"].pop("opendp"), "no other parts"),
 }  # fmt: skip
 
@@ -440,7 +438,7 @@ def test_damage_is_refused_or_found(true: dict[str, Document], kind: str) -> Non
     """G-FUZZ: any part replaced or removed is a lie or damage, never an accident."""
     # Nobody but who drew knows whether a coarse step failed.
     harmless = {
-        ("result", "coarse_failed"),
+        ("results", "coarse_failed"),
         ("versions", "shoal"),
         ("versions", "opendp"),
         ("versions", "python"),
@@ -503,7 +501,7 @@ def test_damage_is_refused_or_found(true: dict[str, Document], kind: str) -> Non
         part(*PARAMETERS, "low", to=1.5),
         part(*PARAMETERS, "low", to="1"),
         part(*CLAIMS, "bias_bound", to=float("inf")),
-        part("result", "value", to="5"),
+        part("results", "value", to="5"),
         part("guarantee", to=[]),
     ],
 )
@@ -511,11 +509,11 @@ def test_damage_raises(true: dict[str, Document], damage: Change) -> None:
     """What cannot be read is an error of the document."""
     lie = copy.deepcopy(true["clipped"])
     damage(lie)
-    with pytest.raises(DocumentError, match="damaged"):
+    with pytest.raises(DocumentError, match=r"damaged|is not JSON"):
         verify(lie)
 
 
-@pytest.mark.parametrize("document", [{}, {"schema": "shoal.trial/1"}, {"schema": None}])
+@pytest.mark.parametrize("document", [{}, {"schema": "shoal.manifest/3"}, {"schema": None}])
 def test_other_documents_are_refused(document: Document) -> None:
     """Another schema."""
     with pytest.raises(DocumentError, match="schema"):
