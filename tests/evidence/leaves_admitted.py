@@ -26,9 +26,9 @@ _CLUSTERS = "what private clusters cost when they were made"
 _OTHERS = "that no other parameters of this loss err less"
 _MOMENTS = "that users are independent and their values keep the moments"
 
-# Of each kind of manifest, by its schema: a field, and the sentence that must be in its verdict.
+# Of each kind of manifest: a field, and the sentence that must be in its verdict.
 SAID: dict[str, dict[str, str]] = {
-    "shoal.manifest/3": {
+    "cells": {
         "name": _ASKED,
         "records.user": _RECORDS,
         "records.value": _RECORDS,
@@ -60,42 +60,40 @@ SAID: dict[str, dict[str, str]] = {
         "results.range": _DRAWN,
         "versions": _VERSIONS,
     },
-    "shoal.trial/1": {
-        "question.name": _ASKED,
-        "question.about.outcome": _RECORDS,
-        "question.about.missing": _RECORDS,
-        "question.about.single_arm": _RECORDS,
-        "question.about.clusters_left_out": _RECORDS,
-        "question.unit.name": _RECORDS,
+    "trial": {
+        "name": _ASKED,
+        "records.outcome": _RECORDS,
+        "records.missing": _RECORDS,
+        "records.single_arm": _RECORDS,
+        "records.clusters_left_out": _RECORDS,
         "guarantee.unit.name": _RECORDS,
-        "question.assignment.clusters": _RECORDS,
-        "question.assignment.arms": _RECORDS,
-        "question.assignment.sizes": _RECORDS,
-        "question.assignment.units": _UNITS,
-        "question.mechanism.asked.epsilon": _ASKED,
-        "question.mechanism.asked.delta": _ASKED,
-        "question.mechanism.asked.levels": _ASKED,
-        "question.mechanism.asked.floor": _ASKED,
-        "question.mechanism.asked.histogram_scale": _ASKED,
-        "question.mechanism.asked.spread_share": _ASKED,
-        "question.mechanism.asked.expected": _ASKED,
-        "question.mechanism.reason": _PREDICTED,
-        "question.mechanism.parameters": _PREDICTED,
-        "question.clustering_epsilon": _CLUSTERS,
-        "guarantee.clustering_epsilon": _CLUSTERS,
-        "question.space.levels": _ASKED,
-        "question.mechanism.aggregate.levels": _ASKED,
-        "question.space.rounding": _LEVELS,
-        "question.space.labels": _RECORDS,
-        "released.responses": _UNITS,
-        "released.numbers": _DRAWN,
-        "released.counts": _DRAWN,
-        "released.prior": _DRAWN,
+        "plan.assignment.clusters": _RECORDS,
+        "plan.assignment.arms": _RECORDS,
+        "plan.assignment.sizes": _RECORDS,
+        "plan.assignment.units": _UNITS,
+        "plan.mechanism.asked.epsilon": _ASKED,
+        "plan.mechanism.asked.delta": _ASKED,
+        "plan.mechanism.asked.levels": _ASKED,
+        "plan.mechanism.asked.floor": _ASKED,
+        "plan.mechanism.asked.histogram_scale": _ASKED,
+        "plan.mechanism.asked.spread_share": _ASKED,
+        "plan.mechanism.asked.expected": _ASKED,
+        "plan.mechanism.reason": _PREDICTED,
+        "plan.mechanism.parameters": _PREDICTED,
+        "plan.clustering_epsilon": _CLUSTERS,
+        "plan.space.levels": _ASKED,
+        "plan.mechanism.aggregate.levels": _ASKED,
+        "plan.space.rounding": _LEVELS,
+        "plan.space.labels": _RECORDS,
+        "results.released.responses": _UNITS,
+        "results.released.numbers": _DRAWN,
+        "results.released.counts": _DRAWN,
+        "results.released.prior": _DRAWN,
         "versions": _VERSIONS,
     },
-    "shoal.unbiased/1": {
+    "mean": {
         "name": _ASKED,
-        "values": _RECORDS,
+        "records.value": _RECORDS,
         "guarantee.unit.name": _RECORDS,
         "plan.source": _RECORDS,
         "plan.counts": _RECORDS,
@@ -109,8 +107,8 @@ SAID: dict[str, dict[str, str]] = {
         "plan.wishes.weights": _ASKED,
         "plan.wishes.cap": _ASKED,
         "plan.parameters": _OTHERS,
-        "result.exact": _DRAWN,
-        "result.coarse_failed": _DRAWN,
+        "results.exact": _DRAWN,
+        "results.coarse_failed": _DRAWN,
         "versions": _VERSIONS,
     },
 }  # fmt: skip
@@ -150,7 +148,7 @@ def left_over(
         changed: The other one.
         paths: All that differ from the true manifest.
     """
-    said = SAID[document["schema"]]
+    said = SAID[document["kind"]]
     return [
         path
         for path in paths

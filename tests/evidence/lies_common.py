@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from tests.evidence.lies_kit import Change, Document, Lies
 
 # Where a manifest says its epsilon and delta.
-_EPSILONS = ("plan.claims.epsilon", "question.epsilon")
-_DELTAS = ("plan.claims.delta", "question.delta")
+_EPSILONS, _DELTAS = ("plan.claims.epsilon",), ("plan.claims.delta",)
 
 
 def _everywhere(name: str, paths: tuple[str, ...], to: Callable[[Fraction], Fraction]) -> Change:
@@ -27,11 +26,10 @@ def _everywhere(name: str, paths: tuple[str, ...], to: Callable[[Fraction], Frac
         for path in (f"guarantee.{name}", *paths):
             try:
                 holder, key = at(document, path)
-                old = holder[key]
+                _ = holder[key]
             except (KeyError, TypeError):
                 continue
-            same_form = f"{new.numerator}/{new.denominator}" if "/" in str(old) else str(new)
-            holder[key] = same_form
+            holder[key] = str(new)
         shown = f"{name}_at_most"
         if shown in document["guarantee"]:
             document["guarantee"][shown] = _up(new)
@@ -51,7 +49,6 @@ def _halved(old: Any) -> str:  # noqa: ANN401
 GUARANTEE: Lies = {
     "half of epsilon in the guarantee": put("guarantee.epsilon", to=_halved),
     "half of epsilon in the claims": put("plan.claims.epsilon", to=_halved),
-    "half of epsilon in the question": put("question.epsilon", to=_halved),
     "half of epsilon everywhere": _everywhere("epsilon", _EPSILONS, lambda x: x / 2),
     "a thousandth less epsilon everywhere": _everywhere(
         "epsilon", _EPSILONS, lambda x: x * Fraction(999, 1000)
@@ -96,7 +93,7 @@ GUARANTEE: Lies = {
     "a second guarantee": add("guarantee", "note", "epsilon is in fact 0.01"),
     "no guarantee": drop("guarantee"),
     "a list of guarantees": put("guarantee", to=lambda x: [x]),
-    "clusters that cost nothing": put("guarantee.clustering_epsilon", to="1/100"),
+    "clusters that cost nothing": put("plan.clustering_epsilon", to="1/100"),
     "a noise that can be repeated": put("simulation", to=True),
     "noise that may be repeatable": put("simulation", to=None),
     "noise that is not said to be real": drop("simulation"),
@@ -113,13 +110,15 @@ GUARANTEE: Lies = {
     "a confidence as a text": put("confidence", to="0.95"),
     "an older schema": put("schema", to=lambda x: x.rpartition("/")[0] + "/0"),
     "a schema of another kind": put("schema", to="shoal.occupancy/1"),
+    "another kind": put("kind", to=lambda x: "cells" if x != "cells" else "mean"),
+    "no kind": drop("kind"),
     "a schema as a list": put("schema", to=lambda x: [x]),
     "a plan of another schema": put("plan.schema", to="shoal.plan/1"),
     "an unknown field": add("", "comment", "epsilon is 0.01"),
     "an unknown field of the plan": add("plan", "epsilon", "0.01"),
     "an unknown claim": add("plan.claims", "epsilon_total", "0.01"),
-    "an unknown field of the question": add("question", "note", "epsilon is 0.01"),
-    "an unknown field of the released": add("released", "note", "epsilon is 0.01"),
+    "an unknown field of the records": add("records", "note", "epsilon is 0.01"),
+    "an unknown field of the released": add("results.released", "note", "epsilon is 0.01"),
     "an unknown version": add("versions", "auditor", "epsilon is 0.01"),
     "a version that is no text": put("versions.shoal", to=1),
     "no version of the noise": drop("versions.opendp"),

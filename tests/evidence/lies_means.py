@@ -14,7 +14,7 @@ _PARAMETERS, _CLAIMS, _WISHES = "plan.parameters", "plan.claims", "plan.wishes"
 
 
 def _moved(document: Document) -> None:
-    result = document["result"]
+    result = document["results"]
     result["value"] += 1.0
     result["interval"] = [end + 1.0 for end in result["interval"]]
 
@@ -23,7 +23,7 @@ def _smaller_errors(factor: float) -> Change:
     """Errors and the interval that would follow."""
 
     def change(document: Document) -> None:
-        claims, result = document["plan"]["claims"], document["result"]
+        claims, result = document["plan"]["claims"], document["results"]
         claims["standard_error"] *= factor
         claims["rmse_bound"] = math.hypot(claims["bias_bound"], claims["standard_error"])
         half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(0.05)
@@ -88,19 +88,19 @@ LIES: Lies = {
         "plan.method", to=lambda x: "clipped_mean" if x != "clipped_mean" else "sampled_mean"
     ),
     "values published or not": put("guarantee.publishes_values", to=lambda x: not x),
-    "other values": put("values", to="salary"),
-    "values that claim a smaller epsilon": put("values", to="height with epsilon 0.01"),
-    "another value": put("result.value", to=plus(1.0)),
+    "other values": put("records.value", to="salary"),
+    "values that claim a smaller epsilon": put("records.value", to="height with epsilon 0.01"),
+    "another value": put("results.value", to=plus(1.0)),
     "another value and its interval": _moved,
     "a narrower interval": put(
-        "result.interval", to=lambda x: [x[0] + (x[1] - x[0]) / 4, x[1] - (x[1] - x[0]) / 4]
+        "results.interval", to=lambda x: [x[0] + (x[1] - x[0]) / 4, x[1] - (x[1] - x[0]) / 4]
     ),
-    "another confidence of the interval": put("result.confidence", to=0.99),
+    "another confidence of the interval": put("confidence", to=0.99),
     "a coarse step that ended otherwise": put(
-        "result.coarse_failed", to=lambda x: not x if x is not None else False
+        "results.coarse_failed", to=lambda x: not x if x is not None else False
     ),
     "no word of the coarse step": put(
-        "result.coarse_failed", to=lambda x: None if x is not None else True
+        "results.coarse_failed", to=lambda x: None if x is not None else True
     ),
-    "an unknown fact of the result": add("result", "p_value", 0.001),
+    "an unknown fact of the result": add("results", "p_value", 0.001),
 }

@@ -9,7 +9,6 @@ import numpy as np
 from tests.evidence.lies_kit import (
     NotHereError,
     add,
-    all_of,
     each,
     one,
     packed,
@@ -21,13 +20,13 @@ from tests.evidence.lies_kit import (
 if TYPE_CHECKING:
     from tests.evidence.lies_kit import Change, Document, Lies
 
-_MECHANISM, _ASSIGNMENT = "question.mechanism", "question.assignment"
+_MECHANISM, _ASSIGNMENT = "plan.mechanism", "plan.assignment"
 _PARAMETERS, _AGGREGATE = f"{_MECHANISM}.parameters", f"{_MECHANISM}.aggregate"
-_EFFECT = "effects.0"
+_EFFECT = "results.effects.0"
 
 
 def _moved_effect(document: Document) -> None:
-    effect = document["effects"][0]
+    effect = document["results"]["effects"][0]
     effect["value"] += 1.0
     for kind in ("finite_population", "super_population"):
         effect[kind]["interval"] = [end + 1.0 for end in effect[kind]["interval"]]
@@ -35,7 +34,7 @@ def _moved_effect(document: Document) -> None:
 
 def _narrower(kind: str) -> Change:
     def change(document: Document) -> None:
-        effect = document["effects"][0]
+        effect = document["results"]["effects"][0]
         if effect[kind] is None:
             raise NotHereError
         middle = sum(effect[kind]["interval"]) / 2
@@ -45,7 +44,7 @@ def _narrower(kind: str) -> Change:
 
 
 def _swapped_units(document: Document) -> None:
-    units = document["question"]["assignment"]["units"]
+    units = document["plan"]["assignment"]["units"]
     if units is None:
         raise NotHereError
     values = units["columns"][0]["values"]
@@ -53,21 +52,21 @@ def _swapped_units(document: Document) -> None:
 
 
 LIES: Lies = {
-    "another outcome": put("question.about.outcome", to="salary"),
-    "another rule of missing outcomes": put("question.about.missing", to="ignored"),
-    "another rule of single arms": put("question.about.single_arm", to="kept"),
-    "clusters left out that were not": put("question.about.clusters_left_out", to=plus(1)),
-    "clusters left out by a truth value": put("question.about.clusters_left_out", to=False),
-    "levels twice as far apart": each("question.space.levels", lambda x: x * 2.0 + 1.0),
-    "one level more": put("question.space.levels", to=lambda x: [*x, x[-1] + 1.0]),
-    "levels the other way round": put("question.space.levels", to=lambda x: x[::-1]),
-    "levels in whole numbers": each("question.space.levels", int),
+    "another outcome": put("records.outcome", to="salary"),
+    "another rule of missing outcomes": put("records.missing", to="ignored"),
+    "another rule of single arms": put("records.single_arm", to="kept"),
+    "clusters left out that were not": put("records.clusters_left_out", to=plus(1)),
+    "clusters left out by a truth value": put("records.clusters_left_out", to=False),
+    "levels twice as far apart": each("plan.space.levels", lambda x: x * 2.0 + 1.0),
+    "one level more": put("plan.space.levels", to=lambda x: [*x, x[-1] + 1.0]),
+    "levels the other way round": put("plan.space.levels", to=lambda x: x[::-1]),
+    "levels in whole numbers": each("plan.space.levels", int),
     "another way to round": put(
-        "question.space.rounding", to=lambda x: "nearest" if x == "random" else "random"
+        "plan.space.rounding", to=lambda x: "nearest" if x == "random" else "random"
     ),
-    "rounding of no kind": put("question.space.rounding", to="up"),
-    "labels that there are not": put("question.space.labels", to=["low", "high"]),
-    "an unknown fact of outcomes": add("question.space", "width", 0.1),
+    "rounding of no kind": put("plan.space.rounding", to="up"),
+    "labels that there are not": put("plan.space.labels", to=["low", "high"]),
+    "an unknown fact of outcomes": add("plan.space", "width", 0.1),
     "larger groups": packed(f"{_ASSIGNMENT}.sizes", lambda x: x * 2),
     "a unit in another group": packed(
         f"{_ASSIGNMENT}.sizes", lambda x: x + np.where(np.arange(len(x)) < 2, [1, -1][0], 0)
@@ -118,17 +117,17 @@ LIES: Lies = {
     "another lattice of sums": put(f"{_AGGREGATE}.lattice_bits", to=plus(-1)),
     "sums of other groups": packed(f"{_AGGREGATE}.sizes", lambda x: x + 1),
     "sums on other levels": each(f"{_AGGREGATE}.levels", lambda x: x + 1.0),
-    "other priors": packed("released.prior", lambda x: x[::-1]),
-    "priors that do not sum to one": packed("released.prior", lambda x: x + 1),
-    "other counts of priors": packed("released.counts", lambda x: x + 1),
-    "responses on levels that are not": packed("released.responses", lambda x: x + 90),
-    "one response less": packed("released.responses", lambda x: x[:-1]),
-    "other responses": packed("released.responses", lambda x: x.max() - x),
-    "other numbers of clusters": one("released.numbers", plus(2**22)),
-    "one number less": put("released.numbers", to=lambda x: x[:-1]),
-    "numbers that are not whole": each("released.numbers", float),
+    "other priors": packed("results.released.prior", lambda x: x[::-1]),
+    "priors that do not sum to one": packed("results.released.prior", lambda x: x + 1),
+    "other counts of priors": packed("results.released.counts", lambda x: x + 1),
+    "responses on levels that are not": packed("results.released.responses", lambda x: x + 90),
+    "one response less": packed("results.released.responses", lambda x: x[:-1]),
+    "other responses": packed("results.released.responses", lambda x: x.max() - x),
+    "other numbers of clusters": one("results.released.numbers", plus(2**22)),
+    "one number less": put("results.released.numbers", to=lambda x: x[:-1]),
+    "numbers that are not whole": each("results.released.numbers", float),
     "another kind of release": put(
-        "released.kind", to=lambda x: "clusters" if x == "units" else "units"
+        "results.released.kind", to=lambda x: "clusters" if x == "units" else "units"
     ),
     "another effect": _moved_effect,
     "an effect without its interval": put(f"{_EFFECT}.value", to=plus(1.0)),
@@ -141,10 +140,7 @@ LIES: Lies = {
     "a narrower interval": _narrower("finite_population"),
     "a narrower interval of a population": _narrower("super_population"),
     "an unknown fact of an effect": add(_EFFECT, "p_value", 0.001),
-    "an effect twice": put("effects", to=lambda x: [*x, x[0]]),
-    "no effects": put("effects", to=[]),
-    "clusters that cost something": all_of(
-        put("question.clustering_epsilon", to="1/100"),
-        put("guarantee.clustering_epsilon", to="1/100"),
-    ),
+    "an effect twice": put("results.effects", to=lambda x: [*x, x[0]]),
+    "no effects": put("results.effects", to=[]),
+    "clusters that cost something": put("plan.clustering_epsilon", to="1/100"),
 }

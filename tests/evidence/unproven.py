@@ -15,37 +15,29 @@ if TYPE_CHECKING:
 _DRAWN = "the drawn numbers themselves"
 _RECORDS = "counts, groups and names of columns"
 _WISHES = "that the request, its bounds and its name"
-_PARAMETERS = "parameters that depend on the loss of a cell"
 _CHOSEN = "parameters that were chosen by predicted variance"
 _UNITS = "which unit gave which response"
 # Words that a verdict must say for a field to be one that it does not prove.
 _SAID = {
     "versions": "the versions of shoal, OpenDP and Python",
     "results": _DRAWN,
-    "result": _DRAWN,
-    "released": _DRAWN,
-    "effects": _DRAWN,
-    "values": _RECORDS,
     "records": _RECORDS,
     "plan.source": _RECORDS,
     "plan.occupancy": _RECORDS,
     "plan.counts": _RECORDS,
-    "question.about": _RECORDS,
-    "question.assignment": _RECORDS,
-    "question.assignment.units": _UNITS,
-    "question.mechanism.aggregate.sizes": _RECORDS,
+    "plan.assignment": _RECORDS,
+    "plan.assignment.units": _UNITS,
+    "plan.mechanism.aggregate.sizes": _RECORDS,
     "name": _WISHES,
-    "question.name": _WISHES,
     "plan.request": _WISHES,
     "plan.wishes": _WISHES,
     "plan.bounds": _WISHES,
-    "question.mechanism.asked": _WISHES,
-    "question.space.rounding": "that outcomes were moved to the levels in the way stated",
-    "plan.mechanism.parameters": _PARAMETERS,
+    "plan.mechanism.asked": _WISHES,
+    "plan.space.rounding": "that outcomes were moved to the levels in the way stated",
     "plan.targets": "the errors with which an optimal plan with balanced targets is compared",
     "plan.status": "that cells left out as worthless are so",
-    "question.mechanism.parameters": _CHOSEN,
-    "question.mechanism.reason": _CHOSEN,
+    "plan.mechanism.parameters": "parameters that",
+    "plan.mechanism.reason": _CHOSEN,
     "plan.parameters": "that no other parameters of this loss",
 }
 # They follow from others: the digest of the question, and a proof that holds with any prices.

@@ -140,17 +140,17 @@ FAULTS = (
     Fault(
         "a moved ledger does not look for what a crash left",
         "G-LEDGER",
-        "privacy/ledger/place.py",
-        "        own = _names(journal, identity)\n",
-        "        own = False\n",
+        "privacy/ledger/file.py",
+        "            check_nothing_left(path, chain.place, found.identity)\n",
+        "",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
         "an open ledger is not looked at again",
         "G-LEDGER",
         "privacy/ledger/file.py",
-        "            look_again(path, place, found.identity)\n",
-        "",
+        "            look(path)\n            check_nothing_left(",
+        "            check_nothing_left(",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(

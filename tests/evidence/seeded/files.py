@@ -193,7 +193,7 @@ FAULTS = (
     Fault(
         "a trial looks damaged if the caller has told NumPy to raise",
         "G-FUZZ",
-        "trials/result.py",
+        "release/release.py",
         '@np.errstate(under="ignore")',
         '@np.errstate(over="warn")',
         ("tests/trials/test_small_numbers.py",),

@@ -8,19 +8,27 @@ _READABLE = ("tests/release/test_readable.py",)
 
 FAULTS = (
     Fault(
-        "cells are drawn without writing their manifest first",
+        "releases are drawn without writing their manifest first",
         "G-READABLE",
-        "cells/release.py",
-        "        _rehearse(plan, described, whose.unit, name, source)\n",
+        "release/carry_out.py",
+        "        rehearse(lambda: make(way.blank()), SCHEMA, way.read)\n",
         "",
         _READABLE,
     ),
     Fault(
-        "means are drawn without writing their manifest first",
+        "a plan of cells is not read in the rehearsal",
+        "G-READABLE",
+        "cells/release.py",
+        '        read_plan(manifest["plan"])\n',
+        "",
+        _READABLE,
+    ),
+    Fault(
+        "a plan of a mean is not read in the rehearsal",
         "G-READABLE",
         "means/release.py",
-        '    rehearse(lambda: make(blank), SCHEMA, lambda found: parts(found["plan"]))\n',
-        "",
+        '        parts(manifest["plan"])\n',
+        "        _ = manifest\n",
         _READABLE,
     ),
     Fault(

@@ -200,8 +200,8 @@ FAULTS = (
         "estimates are moved into the heaviest user's range where lighter users have wider ones",
         "G-BIAS",
         "cells/estimates.py",
-        "return self._limits if design.sums or design.widened else self._selected",
-        "return self._limits if design.sums else self._selected",
+        "return self.plan.limits if design.sums or design.widened else self._selected",
+        "return self.plan.limits if design.sums else self._selected",
         _ESTIMATES,
     ),
     Fault(

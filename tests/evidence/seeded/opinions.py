@@ -130,9 +130,9 @@ FAULTS = (
     Fault(
         "a simulation is taken for a release",
         "G-SIMULATION",
-        "verification/cells/verify.py",
-        'genuine = manifest["simulation"] is False',
-        'genuine = manifest["simulation"] in (False, True)',
+        "verification/envelope.py",
+        'held = manifest["simulation"] is False',
+        'held = manifest["simulation"] in (False, True)',
         _CELLS,
     ),
     Fault(
@@ -146,7 +146,7 @@ FAULTS = (
     Fault(
         "a request need not be that of the plan",
         "G-VERIFY",
-        "verification/cells/verify.py",
+        "verification/envelope.py",
         'key == manifest["request"], key[:16]',
         'len(key) == len(manifest["request"]), key[:16]',
         _CELLS,
@@ -173,14 +173,6 @@ FAULTS = (
         "verification/trials/aggregates.py",
         "return true == stated, f",
         "return true >= stated, f",
-        _TRIALS,
-    ),
-    Fault(
-        "a simulated trial is taken for a release",
-        "G-SIMULATION",
-        "verification/trials/verify.py",
-        'genuine = manifest["simulation"] is False',
-        'genuine = manifest["simulation"] in (False, True)',
         _TRIALS,
     ),
     Fault(
