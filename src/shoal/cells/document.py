@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -33,6 +34,9 @@ KIND = "cells"
 _NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
 _LARGEST = 2**53
+# Public facts are frozen, so that what was made of them stays right.
+_MADE: WeakKeyDictionary[PlanFacts, documents.Document] = WeakKeyDictionary()
+_READ: WeakSet[PlanFacts] = WeakSet()
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
@@ -77,6 +81,28 @@ def to_document(plan: PlanFacts) -> documents.Document:
             "lower_bound": None if plan.gaussian else plan.lower_bound.tolist(),
         },
     }
+
+
+def made_once(plan: PlanFacts) -> documents.Document:
+    """The document of a plan, made once for as long as the plan lives: not to be written into."""
+    if plan not in _MADE:
+        _MADE[plan] = to_document(plan)
+    return _MADE[plan]
+
+
+def read_once(plan: PlanFacts, document: documents.Document) -> None:
+    """Read the document of a plan that `made_once` gave, once for as long as the plan lives.
+
+    Args:
+        plan: The plan.
+        document: Its own.
+
+    Raises:
+        DocumentError: It cannot be read.
+    """
+    if plan not in _READ:
+        parts(document)
+        _READ.add(plan)
 
 
 def parts(document: documents.Document) -> dict[str, Any]:
@@ -160,7 +186,7 @@ def question_of(
     plan: PlanFacts, records: Mapping[str, Any], whose: Whose, name: str = ""
 ) -> Question:
     """What a release of a plan is asked for; its claims and proofs follow from the rest."""
-    document = to_document(plan)
+    document = made_once(plan)
     asked = {part: each for part, each in document.items() if part not in ("claims", "prices")}
     return Question(
         kind=KIND,

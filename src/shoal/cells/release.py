@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal import checks, documents
 from shoal.cells import table
-from shoal.cells.document import KIND, damaged, question_of
+from shoal.cells.document import KIND, damaged, question_of, read_once
 from shoal.cells.document import parts as read_plan
 from shoal.cells.estimates import Numbers
 from shoal.cells.mechanisms.contributions import FINE
@@ -252,8 +252,8 @@ class CellDraw:
         return False
 
     def read(self, manifest: documents.Document) -> None:
-        """The plan, and a table of the numbers."""
-        read_plan(manifest["plan"])
+        """The plan, once, and a table of the numbers."""
+        read_once(self.plan, manifest["plan"])
         table.make_table(from_results(self.plan, manifest["results"]), CONFIDENCE)
 
     def check_shape(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,17 @@ class UnbiasedFacts(Frozen):
     def noise_scale(self) -> float:
         """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
         return self.estimator.noise_scale
+
+    @functools.cached_property
+    def document(self) -> documents.Document:
+        """The plan as a JSON object, made once: not to be written into."""
+        return plan_document.to_document(self.request, self.estimator, self.source)
+
+    @functools.cached_property
+    def reread(self) -> Estimator:
+        """What its document is read as, once for as long as the plan lives."""
+        found: Estimator = plan_document.parts(self.document)["estimator"]
+        return found
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.

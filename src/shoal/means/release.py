@@ -11,7 +11,7 @@ import numpy as np
 from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import DataError, InputError
-from shoal.means.document import KIND, parts
+from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.symmetric import Symmetric
@@ -112,9 +112,9 @@ class MeanDraw:
         """If the method samples users, always; else if the coarse step failed."""
         return self.plan.method in PUBLISHING or bool(drawn.failed)
 
-    def read(self, manifest: documents.Document) -> None:
-        """The plan; the rest are numbers."""
-        parts(manifest["plan"])
+    def read(self, manifest: documents.Document) -> None:  # noqa: ARG002
+        """The plan, once; the rest are numbers."""
+        _ = self.plan.reread
 
     def check_shape(self) -> None:
         """The counts, all that is public of the records, are part of the plan, and were checked."""
@@ -145,7 +145,7 @@ def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> N
 
 def question_of(plan: UnbiasedFacts, values_name: str, whose: Whose, name: str = "") -> Question:
     """What a release of a plan is asked for; its claims follow from the rest."""
-    document = plan.to_document()
+    document = plan.document
     return Question(
         kind=KIND,
         plan=document,
