@@ -85,4 +85,4 @@ size: $(VENV)/.demo
 
 .PHONY: cli-page
 cli-page: $(VENV)/.dev
-	$(BIN)/python -m tests.repository.cli_reference docs/cli.md
+	$(BIN)/python -m tests.repository.cli_reference docs/reference/cli.md

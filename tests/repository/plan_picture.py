@@ -1,4 +1,4 @@
-"""The picture of docs/how-a-plan-is-made.md, every figure of it from a plan.
+"""The picture of docs/explanation/how-a-plan-is-made.md, every figure of it from a plan.
 
 `python -m tests.repository.plan_picture docs/images/how-a-plan-is-made.svg` draws it anew.
 """

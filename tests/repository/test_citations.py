@@ -50,7 +50,9 @@ def test_broken_citations_are_seen() -> None:
         page,
         heading,
     ]
-    assert broken_links("docs/model.md", "[a](nothing.md) [b](model.md#no) [c](model.md)") == [
+    assert broken_links(
+        "docs/explanation/model.md", "[a](nothing.md) [b](model.md#no) [c](model.md)"
+    ) == [
         "nothing.md",
         "model.md#no",
     ]

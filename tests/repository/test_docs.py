@@ -76,13 +76,13 @@ def test_public_names_resolve_and_are_pinned() -> None:
 
 
 def test_the_command_line_page_is_the_help() -> None:
-    """docs/cli.md is generated; `make cli-page` renews it."""
-    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == reference()
+    """docs/reference/cli.md is generated; `make cli-page` renews it."""
+    assert (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8") == reference()
 
 
 def test_the_command_line_page_names_all_choices() -> None:
     """Every planning method, mean mechanism, and mechanism of trials and unbiased means."""
-    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     for name in (*METHODS, *trial.Mechanism, *unbiased.Method):
         assert re.search(rf"[ `(]{name}[`,.)]", page), name
 

@@ -317,7 +317,7 @@ def test_noisy_sample_variances_are_unbiased() -> None:
 
 
 def mixture(rng: np.random.Generator, sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
-    """Outcomes without treatment, by level (docs/studies-trials.md#the-gaussian-mixture)."""
+    """Outcomes without treatment (docs/explanation/studies-trials.md#the-gaussian-mixture)."""
     found = []
     for n in sizes:
         y = math.sqrt(4.5) * rng.normal() + math.sqrt(0.5) * rng.normal(size=n)

@@ -294,7 +294,7 @@ def summarised(groups: list[list[Floats]]) -> Effect:
 
 
 def mixture(rng: np.random.Generator, sizes: NDArray[np.int64]) -> list[Floats]:
-    """Outcomes of docs/studies-trials.md#the-gaussian-mixture: v = 5, beta = 4.5 of 5, K' = 5."""
+    """Outcomes of docs/explanation/studies-trials.md#the-gaussian-mixture, beta 4.5 of 5."""
     scale = 2 * math.sqrt(5) / 5
     return [
         np.clip(

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.cells.allocation import balanced
+from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.gaps import optimal_gap
-from shoal.cells.mechanisms.catalogue import BOUNDINGS, make_mechanism
+from shoal.cells.mechanisms.catalogue import make_mechanism
 from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.optimal import PART
 from shoal.cells.plan_form import check_room, in_form
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Bundle
 from shoal.cells.statistics.variance import Variance
 from shoal.checks.frozen import Frozen, cached_property
-from shoal.errors import InputError
 from shoal.privacy.displayed_loss import round_up
 from shoal.theory import gaussian, joint, laplace
 from shoal.theory import minimax as limits
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Bounds, Lattice
 
 Status = Literal["released", "worthless", "too few users", "too few records"]
-# Means and mean squares of weighed users are kept finely enough from here on.
-FEWEST_BITS = 20
 _NONE = np.zeros(0)
 
 
@@ -348,45 +345,6 @@ class PlanFacts(Frozen):
         """Sensitivities of the released cells, one column each."""
         weight = weights_of(self.occupancy, self.released, self.request.weights)
         return self.bundle.problem(weight, self.relative_scale)
-
-
-def check_counts(occupancy: Occupancy, lattice: Lattice) -> None:
-    """Refuse counts with which sums of ticks, or keys of memberships, would not fit 64 bits.
-
-    Raises:
-        InputError: A user has too many records in one cell.
-    """
-    most = int(occupancy.count.max())
-    if most << (lattice.bits + FINE + 1) >= 2**63 or (most + 1) * occupancy.n_cells >= 2**62:
-        raise InputError(
-            f"{most:,} records of one user in one cell",
-            f"fewer than 2^{62 - lattice.bits - FINE} at {lattice.bits} tick bits",
-            "use fewer tick bits or smaller cells",
-        )
-
-
-def check_weights(request: Request, occupancy: Occupancy, lattice: Lattice) -> None:
-    """Refuse what methods that weigh users cannot do exactly.
-
-    Raises:
-        InputError: Fewer than 20 tick bits with a variance, where rounding would pass its margins;
-            or counts whose parts do not fit 64 bits.
-    """
-    most, bits = int(occupancy.count.max()), 62 - lattice.bits - PART
-    large = most >= 1 << bits or int(occupancy.totals.max()) >= 1 << (62 - PART)
-    if request.method == "optimal" and large:
-        raise InputError(
-            f"{most:,} records of one user, or {int(occupancy.totals.max()):,}, in one cell",
-            f"fewer than 2^{bits} and 2^{62 - PART} with the method optimal",
-            "use fewer tick bits, smaller cells or another method",
-        )
-    weighs = request.method in BOUNDINGS and any(each.power > 1 for each in request.statistics)
-    if weighs and lattice.bits < FEWEST_BITS:
-        raise InputError(
-            f"a variance with the method {request.method} and {lattice.bits} tick bits",
-            f"at least {FEWEST_BITS} tick bits",
-            f"give tick_bits={FEWEST_BITS}",
-        )
 
 
 def mechanism_of(request: Request, lattice: Lattice) -> MeanMechanism:

@@ -12,8 +12,8 @@ from shoal.cells import contribution_plan as bounded
 from shoal.cells import lp_plan as optimum
 from shoal.cells import noise_allocation as sharing
 from shoal.cells.allocation import equalised
+from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.noise_allocation import GUESS
-from shoal.cells.plan_facts import PlanFacts, check_counts, check_weights
 from shoal.cells.request import SHARINGS
 from shoal.cells.rules import check_labels, public_status
 from shoal.errors import InputError
@@ -21,6 +21,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Lattice

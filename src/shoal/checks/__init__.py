@@ -283,14 +283,12 @@ def public_facts(value: object, name: str) -> dict[str, Any]:
         >>> public_facts({"year": 2013}, "source")
         {'year': 2013}
     """
-    # A plan keeps such a description with tuples for lists.
-    found = thaw(mapping(value, name))
-    written = ""
+    found, written = thaw(mapping(value, name)), ""
     with suppress(Exception):
         written = json.dumps(found, allow_nan=False, ensure_ascii=False)
         written.encode()
         if len(written) <= _MOST_FACTS and json.loads(written) == found:
-            return dict(found)
+            return {**found}
     raise InputError(
         f"{name} that cannot be written as JSON",
         f"texts, numbers, lists and mappings of at most {_MOST_FACTS} characters",

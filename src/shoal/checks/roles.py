@@ -2,7 +2,8 @@
 
 Users, units, cells, clusters, treatments and names are public and leave the process as they are, so
 none of them may be the private column itself. A copy under another name is not recognised: that
-would take a look at private values. `docs/model.md` says what the custodian vouches for.
+would take a look at private values. `docs/explanation/model.md` says what the custodian vouches
+for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finite populations of made-up experiments: counts of units on levels, a constant effect.
 
 Source: paper 003, section 4 (Gaussian mixture, and communities of a social network);
-docs/studies-trials.md#the-gaussian-mixture.
+docs/explanation/studies-trials.md#the-gaussian-mixture.
 """
 
 from __future__ import annotations

@@ -195,7 +195,8 @@ def read_losses(found: Measured, effort: Effort) -> str:
         f"equal true loss the factors are {_times(true.over(uniform))} (from epsilon "
         f"{true.at[0]:g}) and {_times(free.over(uniform))}. With delta 0 no prior can be better "
         "than the uniform one on the same levels, not even the true histogram at no charge (proved "
-        "in docs/studies-trials.md). Fewer levels can: our choice, from public facts alone, has "
+        "in docs/explanation/studies-trials.md). Fewer levels can: our choice, from public facts "
+        "alone, has "
         f"{_times(ours.over(uniform))} times the variance of the uniform prior on all levels. "
         f"{behind(found, effort)}"
     )
