@@ -299,8 +299,7 @@ class Occupancy(Frozen):
         occupancy = cls(cells=table, user=user, cell=cell, count=count)
         if occupancy.fingerprint != stated or document.keys() != _PARTS:
             raise _damaged()
-        # Packing the same counts again would only take time.
-        vars(occupancy)["_document"] = dict(document)
+        vars(occupancy)["_document"] = dict(document)  # packing again would only take time
         return occupancy
 
 
