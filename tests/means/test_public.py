@@ -106,9 +106,10 @@ def test_changed_plans_are_refused(method: str) -> None:
                 continue
             lie = json.loads(text)
             # A larger budget for the bias is kept all the same: a smaller one is a lie.
-            other = value / 4 if name == "bias" else value * 2 + 1 if type(value) is not str else 7
-            changed = str(other) if type(value) is str else other
-            lie[part][name] = changed
+            if isinstance(value, str):
+                lie[part][name] = str(Fraction(value) / 3)
+            else:
+                lie[part][name] = value / 4 if name == "bias" else value * 2 + 1
             with pytest.raises(DocumentError):
                 UnbiasedPlan.from_document(lie)
     for damage in ({"schema": "x"}, {"parameters": None}, {"counts": 3}, {"extra": 1}):

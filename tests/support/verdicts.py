@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import shoal
@@ -34,4 +35,5 @@ def request_of(manifest: dict[str, Any]) -> str:
 
 def rekey(manifest: dict[str, Any]) -> None:
     """What a careful liar does last: the request key of the changed plan."""
-    manifest["request"] = request_of(manifest)
+    with suppress(AttributeError):  # nothing was asked for
+        manifest["request"] = request_of(manifest)

@@ -126,19 +126,19 @@ def pack(*numbers: int) -> documents.Document:
 
 
 Change = tuple[str, Any]
-PARAMETERS, ASSIGNMENT = "question.mechanism.parameters.", "question.assignment."
+PARAMETERS, ASSIGNMENT = "plan.mechanism.parameters.", "plan.assignment."
 HOSTILE: dict[str, Change] = {
     "billions of units": (ASSIGNMENT + "sizes", pack(2**33, 2**33)),
     "nobody": (ASSIGNMENT + "sizes", pack(0, N)),
     "more groups": (ASSIGNMENT + "sizes", pack(1, 1, 1, N - 3)),
     "sizes beyond 64 bits": (ASSIGNMENT + "sizes", pack(2**62, 2**62)),
     "a type that is none": (ASSIGNMENT + "arms.columns.0.type", 5),
-    "other counts": ("released.counts", pack(1, 0, 0, 1)),
-    "counts that wrap": ("released.counts", pack(2**62, 2**62, 2**62, 2**62)),
-    "a long array": ("released.counts.length", 10**15),
-    "a prior of nothing": ("released.prior", pack(0, 0, 0, 0)),
-    "a prior below the floor": ("released.prior", pack(0, ONE, 0, ONE)),
-    "responses of nobody": ("released.responses", pack(*[0] * N)),
+    "other counts": ("results.released.counts", pack(1, 0, 0, 1)),
+    "counts that wrap": ("results.released.counts", pack(2**62, 2**62, 2**62, 2**62)),
+    "a long array": ("results.released.counts.length", 10**15),
+    "a prior of nothing": ("results.released.prior", pack(0, 0, 0, 0)),
+    "a prior below the floor": ("results.released.prior", pack(0, ONE, 0, ONE)),
+    "responses of nobody": ("results.released.responses", pack(*[0] * N)),
     "levels beyond the space": (PARAMETERS + "kept", [0, 9]),
     "levels that fall": (PARAMETERS + "kept", [1, 0]),
     "no levels": (PARAMETERS + "kept", []),

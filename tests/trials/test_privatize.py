@@ -164,7 +164,7 @@ def test_clusters_made_from_private_data_are_charged(tmp_path: Path) -> None:
     alone = UniformPrior(1).privatize(**columns(), space=Space.counts(0, 4))
     assert ledger.spent.epsilon == Fraction(alone.manifest["guarantee"]["epsilon"]) + Fraction(1, 2)
     assert found.manifest["guarantee"]["epsilon"] == str(ledger.spent.epsilon)
-    assert found.manifest["guarantee"]["clustering_epsilon"] == "1/2"
+    assert found.manifest["plan"]["clustering_epsilon"] == "1/2"
 
 
 BAD: dict[str, tuple[dict[str, Any], type[ShoalError]]] = {

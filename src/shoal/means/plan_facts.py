@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.checks.frozen import Frozen
+from shoal.checks.frozen import Frozen, own
 from shoal.errors import InputError
 from shoal.means import document as plan_document
 from shoal.means.estimators.base import Estimator
@@ -102,8 +102,11 @@ class UnbiasedFacts(Frozen):
 
     @functools.cached_property
     def document(self) -> documents.Document:
-        """The plan as a JSON object, made once: not to be written into."""
-        return plan_document.to_document(self.request, self.estimator, self.source)
+        """The plan as a JSON object, made once, so that nobody can write into it."""
+        found: documents.Document = own(
+            plan_document.to_document(self.request, self.estimator, self.source)
+        )
+        return found
 
     @functools.cached_property
     def reread(self) -> Estimator:

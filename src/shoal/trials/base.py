@@ -11,9 +11,9 @@ from shoal.privacy.budget import Budget
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.booking import check_text
 from shoal.trials.charge import clustering_of
-from shoal.trials.plan import TrialPlan
 from shoal.trials.release import release_trial
 from shoal.trials.request import take_in
+from shoal.trials.trial_plan import TrialPlan
 
 if TYPE_CHECKING:
     import os

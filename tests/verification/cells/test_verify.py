@@ -228,7 +228,7 @@ def test_damage_is_one_clear_error(manifest: dict[str, Any], change: Change) -> 
 def test_other_documents_are_refused(tmp_path: Path) -> None:
     """A plan is not a manifest."""
     flights.plan().save(tmp_path / "plan.json")
-    with pytest.raises(DocumentError, match=r"not of the schema shoal\.manifest/3"):
+    with pytest.raises(DocumentError, match=r"not of the schema shoal\.manifest/4"):
         shoal.verify(tmp_path / "plan.json")
 
 

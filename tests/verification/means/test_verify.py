@@ -489,7 +489,7 @@ def test_damage_is_refused_or_found(true: dict[str, Document], kind: str) -> Non
         part("plan", to=None),
         part("plan", "counts", "data", to="!"),
         part("plan", "counts", "length", to=3),
-        part(*WISH, "epsilon", to="1"),
+        part(*WISH, "epsilon", to="1/1"),
         part(*WISH, "epsilon", to="2/2"),
         part(*WISH, "epsilon", to="-1/2"),
         part(*WISH, "moments", to=[]),
