@@ -23,6 +23,15 @@ _LATE = dict[int, object]()
 _MOMENT = 0.01
 
 
+def within() -> bool:
+    """Whether this thread holds the gate: a signal's handler, or a finalizer, may run in between.
+
+    It must not open a ledger's file beside SQLite: to close it would drop the locks of the
+    operation that it has interrupted.
+    """
+    return bool(GATE._is_owned()) and threading.get_ident() not in _FORKING  # noqa: SLF001
+
+
 def _before() -> None:
     """Hold the gate: what a hook raises is only printed, and the fork would go on without it."""
     if GATE._is_owned():  # noqa: SLF001  as `threading.Condition` asks

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from shoal.documents.fork_gate import GATE
+from shoal.documents.fork_gate import GATE, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         path: Of a file.
 
     Raises:
-        OSError: It cannot be opened or read.
+        OSError: It cannot be opened or read, or an operation on a ledger of this very thread goes
+            on, which a signal's handler has interrupted.
 
     Guarantees: G-LEDGER.
 
@@ -34,6 +36,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         b''
     """
     # Opening a pipe for reading waits for a writer unless it is told not to.
+    if within():
+        raise BlockingIOError(errno.EAGAIN, "an operation on a ledger goes on in this thread")
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with GATE:
         handle = os.open(path, flags)

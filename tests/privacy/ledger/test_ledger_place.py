@@ -412,3 +412,71 @@ def _whole(path: Path, journal: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
     assert not beside.exists()
+
+
+def test_a_write_ahead_log_is_not_played(book: Ledger) -> None:
+    """G-LEDGER: shoal never leaves one; another program's, of any state, is refused."""
+    log = book.path.with_name(f"{book.path.name}-wal")
+    kept = book.path.read_bytes()
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("UPDATE head SET number = 0")
+        left = log.read_bytes()
+    book.path.write_bytes(kept)
+    book.record("later", unit="u", epsilon="0.9", document=b"2")
+    log.write_bytes(left)
+    charged = book.path.read_bytes()
+    for act in _ACTS.values():
+        with pytest.raises(LedgerError, match="which shoal never leaves"):
+            act(book)
+    assert (book.path.read_bytes(), log.read_bytes()) == (charged, left)
+    log.unlink()
+    assert len(book.entries()) == 2
+    book.verify()
+
+
+def test_a_journal_of_another_program_is_not_played(book: Ledger) -> None:
+    """G-LEDGER: it has no mark of a ledger, and would write its pages into this one."""
+    other = book.path.with_name("other.db")
+    code = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "c.execute('PRAGMA cache_size = 1'); c.execute('CREATE TABLE t (a)');"
+        "c.execute('BEGIN'); c.execute('INSERT INTO t VALUES (zeroblob(99999))'); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(other)], check=False)
+    journal = other.with_name("other.db-journal")
+    assert journal.stat().st_size > 0
+    foreign = journal.rename(book.path.with_name(f"{book.path.name}-journal")).read_bytes()
+    kept = book.path.read_bytes()
+    with pytest.raises(LedgerError, match="or by another ledger"):
+        Ledger.open(book.path)
+    assert book.path.read_bytes() == kept
+    # A journal that is too short for a page, or not on the disk yet, plays nothing.
+    beside = book.path.with_name(f"{book.path.name}-journal")
+    for short in (foreign[:512], bytes(12) + foreign[12:]):
+        beside.write_bytes(short)
+        assert len(Ledger.open(book.path).entries()) == 1
+
+
+def test_no_operation_is_begun_within_another(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: a signal's handler that looks at the ledger would drop the locks of the charge."""
+    seen: list[Exception] = []
+
+    def handler(point: str) -> None:
+        if point == "inserted":
+            for act in (lambda: book.remaining, lambda: shoal.verify(book.path)):
+                try:
+                    act()
+                except ShoalError as error:
+                    seen.append(error)
+
+    monkeypatch.setattr(ledger, "_at", handler)
+    book.record("next", unit="u", epsilon="0.1", document=b"2")
+    assert len(seen) == 2
+    assert "while another one of this thread goes on" in str(seen[0])
+    assert "goes on in this thread" in str(seen[1])
+    monkeypatch.setattr(ledger, "_at", lambda _: None)
+    assert len(book.entries()) == 2
+    book.verify()

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from shoal.documents.fork_gate import GATE
+from shoal.documents.fork_gate import GATE, within
 from shoal.errors import LedgerError, raise_alone
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
 from shoal.privacy.ledger.hash_chain import (
@@ -133,8 +133,15 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
 
     Raises:
         LedgerError: The file is missing, foreign, damaged, locked, has a second name, was moved
-            without what a crash left, or cannot be written.
+            without what a crash left, or cannot be written; or this thread is within another
+            operation.
     """
+    if within():
+        raise LedgerError(
+            f"an operation on the ledger {str(path)!r} while another one of this thread goes on",
+            "one at a time: a signal's handler, or what runs when an object goes, may not ask then",
+            "let the handler note what it wants, and ask when the operation is over",
+        )
     with GATE, _translated(path):
         look(path)
         check_journal(path)

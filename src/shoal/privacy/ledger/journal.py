@@ -21,10 +21,11 @@ _FIRST_PAGES = 2**16
 # While somebody writes, journal and ledger change between two looks: what was left stays.
 _LOOKS, _MOST_LOOKS, _PAUSE = 4, 1000, 0.002
 _MOST = 2**40
+_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 def check_journal(path: Path) -> None:
-    """Refuse a ledger with a journal of another of its states, or of another ledger, beside it.
+    """Refuse a ledger with a journal of another of its states, or of another file, beside it.
 
     SQLite plays a journal as soon as it opens the ledger. A ledger that was charged elsewhere since
     its journal was left would lose these charges.
@@ -40,18 +41,26 @@ def check_journal(path: Path) -> None:
         LedgerError: There is such a journal, or it cannot be read.
     """
     here = place_of(path)
+    if _is_there(here + b"-wal"):
+        raise LedgerError(
+            f"beside the ledger {str(path)!r} lies {os.fsdecode(here + b'-wal')!r}, which SQLite "
+            "would play into it, and which shoal never leaves",
+            "a ledger that nothing but shoal writes",
+            "move that file out of the way; another program has left it",
+        )
     journal, before, same = here + _ENDING, None, 0
     for _ in range(_MOST_LOOKS):
         if same == _LOOKS or not _is_there(journal):
             break
         try:
             marks = newest_mark(journal, _MOST), newest_mark(here, _FIRST_PAGES)
+            empty = marks[0] is None and not _has_a_page(journal)
         except FileNotFoundError:
             # Its transaction has ended meanwhile.
             return
         except OSError:
             raise_alone(_unreadable(path, journal))
-        if _fits(*marks):
+        if empty or _fits(*marks):
             return
         same, before = same + 1 if marks == before else 1, marks
         time.sleep(_PAUSE)
@@ -67,10 +76,20 @@ def check_journal(path: Path) -> None:
     )
 
 
+def _has_a_page(journal: bytes) -> bool:
+    """Whether a journal is complete and holds a page: else nothing is played."""
+    with open(journal, "rb") as stream:  # noqa: PTH123
+        head = stream.read(28)
+        size = os.fstat(stream.fileno()).st_size
+    # https://www.sqlite.org/fileformat.html#the_rollback_journal
+    sector, page = int.from_bytes(head[20:24]), int.from_bytes(head[24:28])
+    # Until it is on the disk a journal starts with zeros, and SQLite does not play it.
+    return head.startswith(_MAGIC) and size >= sector + page + 8
+
+
 def _fits(left: Mark | None, now: Mark | None) -> bool:
-    # SQLite writes the old page before it changes the ledger: without one nothing is played.
     if left is None or now is None:
-        return True
+        return False
     return left.identity == now.identity and 0 <= now.writes - left.writes <= 1
 
 
