@@ -213,7 +213,7 @@ FAULTS = (
         "a journal without a ledger's mark is played",
         "G-LEDGER",
         "privacy/ledger/journal.py",
-        "empty = marks[0] is None and not _has_a_page(journal)",
+        "empty = marks[0] is None and not _is_whole(journal)",
         "empty = marks[0] is None",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),

@@ -21,6 +21,7 @@ _FIRST_PAGES = 2**16
 # While somebody writes, journal and ledger change between two looks: what was left stays.
 _LOOKS, _MOST_LOOKS, _PAUSE = 4, 1000, 0.002
 _MOST = 2**40
+# https://www.sqlite.org/fileformat.html#the_rollback_journal
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -54,7 +55,7 @@ def check_journal(path: Path) -> None:
             break
         try:
             marks = newest_mark(journal, _MOST), newest_mark(here, _FIRST_PAGES)
-            empty = marks[0] is None and not _has_a_page(journal)
+            empty = marks[0] is None and not _is_whole(journal)
         except FileNotFoundError:
             # Its transaction has ended meanwhile.
             return
@@ -76,15 +77,10 @@ def check_journal(path: Path) -> None:
     )
 
 
-def _has_a_page(journal: bytes) -> bool:
-    """Whether a journal is complete and holds a page: else nothing is played."""
+def _is_whole(journal: bytes) -> bool:
+    """Whether SQLite would play a journal: until it is on the disk it starts with zeros."""
     with open(journal, "rb") as stream:  # noqa: PTH123
-        head = stream.read(28)
-        size = os.fstat(stream.fileno()).st_size
-    # https://www.sqlite.org/fileformat.html#the_rollback_journal
-    sector, page = int.from_bytes(head[20:24]), int.from_bytes(head[24:28])
-    # Until it is on the disk a journal starts with zeros, and SQLite does not play it.
-    return head.startswith(_MAGIC) and size >= sector + page + 8
+        return stream.read(len(_MAGIC)) == _MAGIC
 
 
 def _fits(left: Mark | None, now: Mark | None) -> bool:
