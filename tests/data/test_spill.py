@@ -9,11 +9,17 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import ibis
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+import shoal
 from shoal.data import spill
-from shoal.data.source import duckdb
+from shoal.data.source import connect, duckdb, engine_name
+from shoal.data.turns import turn
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
 # Sums that need several times the memory they may have.
@@ -100,3 +106,60 @@ def test_a_folder_that_was_swept_is_made_anew(monkeypatch: pytest.MonkeyPatch) -
     first = Path(spill.spill_folder()).parent
     first.rmdir()
     assert Path(spill.spill_folder()).parent.is_dir()
+
+
+TRIPS = pa.table(
+    {"who": ["a", "a", "b"], "speed": [1.0, 2, 3], "place": ["x", "y", "y"], "day": [1, 2, 2]}
+)
+IN_MEMORY = {
+    "table": lambda table: table,
+    "filter": lambda table: table.filter(table.place == "y"),
+    "column": lambda table: table.mutate(fast=table.speed > 1),
+    "join": lambda table: table.join(ibis.memtable(pa.table({"who": ["a", "b"]})), "who"),
+    "union": lambda table: table.union(ibis.memtable(TRIPS)),
+    "compared": lambda table: table.filter(table.speed <= table.speed.max()),
+    "numbers": lambda _: (
+        ibis.range(9)
+        .unnest()
+        .name("who")
+        .as_table()
+        .mutate(speed=1.0, place=ibis.literal("x"), day=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("made", IN_MEMORY.values(), ids=IN_MEMORY)
+def test_tables_of_ibis_in_memory_run_in_our_engine(
+    made: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """G-SPILL: Ibis's own engine would write private sums to the working folder."""
+    monkeypatch.setattr(ibis.options, "default_backend", None)
+    table = made(ibis.memtable(TRIPS))
+    _, backend = connect(table)
+    asked = "select current_setting('temp_directory')"
+    assert (
+        Path(backend.con.execute(asked).fetchone()[0]).parent == Path(spill.spill_folder()).parent
+    )
+    assert engine_name(table) == "duckdb"
+    for cell in ("place", ["place", "day"]):
+        records = shoal.Records(table, user="who", value="speed", bounds=(0, 9), cell=cell)
+        assert records.occupancy().n_users > 0
+    with turn(table):
+        # Whoever needs no engine of Ibis's does not start one.
+        assert ibis.options.default_backend is None
+
+
+def test_tables_of_a_connection_stay_with_it(tmp_path: Path) -> None:
+    """G-ENGINES: what any table of a connection is part of runs there."""
+    parquet.write_table(TRIPS, tmp_path / "trips.parquet")
+    theirs = ibis.duckdb.connect()
+    table = theirs.read_parquet(tmp_path / "trips.parquet")
+    memory = ibis.memtable(TRIPS)
+    for each in (
+        table,
+        table.filter(table.speed > 1),
+        table.union(memory),
+        memory.semi_join(table, "who"),
+    ):
+        assert connect(each)[1] is theirs

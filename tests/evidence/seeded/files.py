@@ -77,6 +77,14 @@ FAULTS = (
         _SPILL,
     ),
     Fault(
+        "a table of Ibis in memory runs in an engine that writes to the working folder",
+        "G-SPILL",
+        "data/source.py",
+        "return source, duckdb() if runs_here(source) else source.get_backend()",
+        "return source, duckdb() if in_memory(source) else source.get_backend()",
+        _SPILL,
+    ),
+    Fault(
         "others can open what an engine could not hold in memory",
         "G-SPILL",
         "data/spill.py",
