@@ -129,8 +129,8 @@ FAULTS = (
         "a table made from ours is ours",
         "G-OUTPUTS",
         "files/own.py",
-        "    return mark == shape_mark(",
-        "    return mark is not None or mark == shape_mark(",
+        "return mark is not None and mark == contents_mark(stream)",
+        "return mark is not None",
         _FILES,
     ),
     Fault(
