@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.release.carry_out import carry_out
 from shoal.release.manifest import CONFIDENCE
+from shoal.trials.document import TrialPlan
 from shoal.trials.effects import key_text
-from shoal.trials.plan import TrialPlan
 from shoal.trials.result import PrivateTrial, read_released
 
 if TYPE_CHECKING:

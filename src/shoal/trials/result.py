@@ -16,7 +16,7 @@ from shoal.privacy.displayed_loss import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
 from shoal.trials.aggregate_release import AggregateRelease
-from shoal.trials.plan import KIND, TrialPlan
+from shoal.trials.document import KIND, TrialPlan
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease
 
