@@ -58,10 +58,12 @@ ORPHAN = """
 import time
 from shoal.data.spill import spill_folder
 mine, (read, write) = os.path.dirname(spill_folder()), os.pipe()
-if not os.fork():
+if os.fork():
     os.close(write)
+    assert os.read(read, 1)
+else:
     assert os.path.dirname(spill_folder()) != mine
-    os.read(read, 1)
+    os.write(write, b"x")
     while os.path.exists(mine):
         time.sleep(0.01)
     os.mkdir(mine)
