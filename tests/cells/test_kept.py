@@ -13,7 +13,7 @@ import shoal
 from shoal import documents
 from shoal.cells import document as plan_document
 from shoal.cells.planner import _solve
-from shoal.errors import DocumentError, ShoalError
+from shoal.errors import DocumentError, InputError, ShoalError
 from tests.support import flights
 
 if TYPE_CHECKING:
@@ -134,3 +134,11 @@ def test_nothing_is_charged_for_a_plan_that_breaks_its_request(tmp_path: Path) -
         with pytest.raises(ShoalError, match="changed by hand"):
             replace(made, request=request).release(flights.records(), ledger=ledger)
     assert ledger.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("method", ["balanced", "uniform", "equalised", "optimal"])
+def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
+    """G-READABLE: a loss beyond the largest epsilon would not verify, so no error is worth it."""
+    counts = flights.plan().occupancy
+    with pytest.raises(InputError):
+        shoal.plan(counts, bounds=flights.BOUNDS, error=5e-5, method=method, worthless="keep")

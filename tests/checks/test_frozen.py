@@ -306,6 +306,16 @@ def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
         dataclasses.replace(plan, **part)
 
 
+@pytest.mark.parametrize("name", ["balanced", "optimal"])
+@pytest.mark.parametrize("prices", [None, 0.0])
+def test_a_plan_keeps_the_prices_that_prove_it(name: str, prices: float | None) -> None:
+    """G-READABLE: without prices, or with none above 0, its release would not verify."""
+    plan = methods.plan(TABLE, methods.METHODS[name])
+    assert plan.prices is not None
+    with pytest.raises(InputError):
+        dataclasses.replace(plan, prices=prices if prices is None else plan.prices * prices)
+
+
 @pytest.mark.parametrize("part", ["request", "estimator", "source"])
 def test_parts_of_another_mean_are_refused(part: str) -> None:
     """G-REFUSE: a request and an estimator that do not belong together make no plan."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import shoal
 from shoal import files, trials
 from shoal.errors import DocumentError
 from shoal.files import tables
-from shoal.files.own import is_own
+from shoal.files.own import MARK, is_own
 from tests.support import flights
 
 if TYPE_CHECKING:
@@ -100,3 +101,45 @@ def test_a_link_that_leads_nowhere_is_kept(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="shoal did not make"):
         files.write_bytes(link, b"new", overwrite=True)
     assert link.is_symlink()
+
+
+def _changed(table: pa.Table) -> dict[str, pa.Table]:
+    """What somebody may make of a table with the same columns and as many rows."""
+    first = table.schema.names[0]
+    numbers = next(name for name in table.schema.names if pa.types.is_floating(table[name].type))
+    at = table.schema.names.index(numbers)
+    return {
+        "number": table.set_column(at, numbers, pa.array([1e6] * len(table))),
+        "order": table.take(np.arange(len(table))[::-1]),
+        "null": table.set_column(at, numbers, pa.nulls(len(table), pa.float64())),
+        "type": table.set_column(at, numbers, table[numbers].cast(pa.float32(), safe=False)),
+        "name": table.rename_columns(["note", *table.schema.names[1:]]),
+        "key": table.set_column(0, first, table[first].take(np.zeros(len(table), dtype=int))),
+    }
+
+
+def test_a_table_changed_within_its_shape_is_kept(tmp_path: Path) -> None:
+    """G-OUTPUTS: readers hand the mark on, so that it tells of the contents, not of the shape."""
+    path, theirs = tmp_path / "out.parquet", tmp_path / "mine.parquet"
+    for table in _released(tmp_path).values():
+        tables.write(table, path, overwrite=True)
+        ours = parquet.read_table(path)
+        assert MARK in ours.schema.metadata
+        for made in _changed(ours).values():
+            parquet.write_table(made.replace_schema_metadata(ours.schema.metadata), theirs)
+            before = theirs.read_bytes()
+            with pytest.raises(DocumentError, match="shoal did not make"):
+                tables.write(table, theirs, overwrite=True)
+            assert theirs.read_bytes() == before
+
+
+def test_no_footer_of_another_length_is_ours(tmp_path: Path) -> None:
+    """G-OUTPUTS: a file that was cut or spoiled is nobody's output, and gives no traceback."""
+    path = tmp_path / "out.parquet"
+    tables.write(pa.table({"a": [1.0, 2.0]}), path)
+    whole = path.read_bytes()
+    for length in (0, 1, len(whole), 2**31, 2**32 - 1):
+        path.write_bytes(whole[:-8] + length.to_bytes(4, "little") + whole[-4:])
+        assert not is_own(path)
+    path.write_bytes(whole)
+    assert is_own(path)

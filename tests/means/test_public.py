@@ -107,8 +107,9 @@ def test_changed_plans_are_refused(method: str) -> None:
             lie = json.loads(text)
             # A larger budget for the bias is kept all the same: a smaller one is a lie.
             if isinstance(value, str):
-                # Half as much is asked for, or the words of a chance are other ones.
-                lie[part][name] = str(Fraction(value) / 3) if part != "parameters" else "7"
+                # Less is asked for, or what the method does not take; a chance has other words.
+                less = "1/7" if value == "0" else str(Fraction(value) / 3)
+                lie[part][name] = "7" if part == "parameters" else less
             else:
                 lie[part][name] = value / 4 if name == "bias" else value * 2 + 1
             with pytest.raises(DocumentError):

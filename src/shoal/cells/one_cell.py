@@ -25,6 +25,7 @@ from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.checks import check_confidence
 from shoal.checks.keywords import check_keywords
+from shoal.checks.numpy_errors import quietly
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated, source_of
 
@@ -231,6 +232,7 @@ def worst_case_optimal(
     return one_estimate("worst_case_optimal", {}, values, users, bounds, epsilon, options)
 
 
+@quietly
 def one_estimate(
     method: str,
     settings: Mapping[str, str | int | float],

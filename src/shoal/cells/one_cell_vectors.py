@@ -13,6 +13,7 @@ from shoal.cells.mechanisms.vectors import BallMean, ticks
 from shoal.cells.one_cell import worst_case_optimal
 from shoal.cells.one_cell_values import numbers_of
 from shoal.checks import check_confidence
+from shoal.checks.numpy_errors import quietly
 from shoal.checks.roles import check_arrays
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice
@@ -74,6 +75,7 @@ class VectorEstimate:
     simulated: bool
 
 
+@quietly
 def vector(
     values: ArrayLike,
     users: Sequence[Any] | NDArray[Any] | pa.Array[Any],

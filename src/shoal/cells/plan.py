@@ -303,7 +303,7 @@ def plan(
     if not keeps(facts):
         raise InputError(
             "a wish that the plan for it would not keep",
-            "an epsilon or an error that numbers of so many places can meet",
+            "an epsilon or an error that numbers of so many places meet, at an epsilon up to 1e6",
             "ask for a larger error, or give more tick_bits",
         )
     kept = [each.name for each in fields(facts) if each.name != "built"]

@@ -125,12 +125,12 @@ def in_form(facts: Facts) -> dict[str, Any]:
         found[name] for name in ("relative_scale", "selection_scale", "targets") if name in found
     ]
     small = all(bool(((each > 0) & (each <= MOST_SCALE)).all()) for each in scales)
-    prices = found.get("prices", np.zeros(1))
+    prices = found.get("prices", np.ones(1))
     whole = all(
         int(each.min(initial=0)) >= 0 and int(each.max(initial=0)) < _MOST_PARAMETER
         for each in found["parameters"].values()
     )
-    if not small or not whole or not 0 <= prices.min() <= prices.max() <= _MOST_PRICE:
+    if not small or not whole or not prices.min() >= 0 or not 0 < prices.max() <= _MOST_PRICE:
         raise _unlike("scales, prices or parameters")
     return found
 
@@ -184,7 +184,7 @@ def _check_kinds(facts: Facts) -> None:
 
 def _proved(request: Request) -> bool:
     """Whether prices prove the noise."""
-    return request.method == "balanced" or request.settings.get("noise") == "balanced"
+    return request.method in ("balanced", "optimal") or request.settings.get("noise") == "balanced"
 
 
 def _unlike(what: str) -> InputError:

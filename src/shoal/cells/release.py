@@ -20,6 +20,7 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.results import from_results, to_results
 from shoal.cells.rules import keeps
 from shoal.checks.frozen import thaw
+from shoal.checks.numpy_errors import quietly
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import outputs, tables
@@ -86,6 +87,7 @@ class Release(release.Release[PlanFacts, Numbers]):
         """The released numbers with their error bars, as arrays in the order of released cells."""
         return self.released
 
+    @quietly
     def table(self, confidence: float = CONFIDENCE) -> pa.Table:
         """One row a cell: keys, status, counts, value, interval, noise scale and errors.
 
@@ -100,6 +102,7 @@ class Release(release.Release[PlanFacts, Numbers]):
         """
         return table.make_table(self.numbers, confidence)
 
+    @quietly
     def borrow(
         self,
         confidence: float = CONFIDENCE,
@@ -180,6 +183,7 @@ class Release(release.Release[PlanFacts, Numbers]):
         tables.write(self.table(confidence), path, overwrite=overwrite)
 
 
+@quietly
 def release_cells(
     plan: PlanFacts,
     records: Records,

@@ -9,6 +9,7 @@ import numpy as np
 from shoal.cells.noise_allocation import GUESS
 from shoal.cells.plan_facts import weights_of
 from shoal.errors import InputError
+from shoal.privacy.budget import MOST_EPSILON
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,6 +69,7 @@ def keeps(facts: PlanFacts) -> bool:
         len(facts.released) > 0
         and _rules_hold(facts)
         and (request.epsilon is None or facts.exact_epsilon <= request.epsilon)
+        and facts.exact_epsilon <= MOST_EPSILON
         and (request.error is None or float(facts.worst_case_error.max()) <= request.error)
         and (request.worthless == "keep" or bool((facts.cell_error < GUESS + _CLOSE).all()))
         and _targets_hold(facts)

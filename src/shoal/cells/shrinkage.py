@@ -7,6 +7,7 @@ never takes the place of the plain estimate, and is in no manifest (docs/theory/
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,9 @@ def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
         )
     first = plan.statistics.index(Mean()) * len(plan.released)
     means = slice(first, first + len(plan.released))
-    estimate, scale, deviation = numbers.unshrunk()
+    # Weights of squares of values near either end of what numbers reach would be no numbers.
+    unit = 2.0 ** math.frexp(plan.bounds.width)[1]
+    estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
     if len(estimate) < _FEWEST:
         raise InputError(
             f"{len(estimate)} released cells", f"at least {_FEWEST}", "there is nothing to borrow"
@@ -87,7 +90,8 @@ def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
         found = _posterior(estimate[inside], whole[inside], prior, confidence, whole[sources])
         value[inside], low[inside], high[inside] = found
     least, most = (ends[means] for ends in numbers.range)
-    bounds, value = plan.bounds, np.clip(value, least, most)
+    bounds, value = plan.bounds, np.clip(value * unit, least, most)
+    low, high = low * unit, high * unit
     low, high = np.clip(low, bounds.lo, bounds.hi), np.clip(high, bounds.lo, bounds.hi)
     plain = numbers.value[means]
     return Borrowed(plain, value, np.minimum(low, value), np.maximum(high, value))

@@ -86,7 +86,7 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         import ibis
 
         if isinstance(source, ibis.Table):
-            return source, source.get_backend()
+            return source, duckdb() if runs_here(source) else source.get_backend()
         if _is_frame(source):
             return ibis.memtable(source), duckdb()
         if module == "pyspark":
@@ -151,6 +151,22 @@ def in_memory(table: EngineTable) -> bool:
     return isinstance(table.op(), ops.InMemoryTable)
 
 
+def runs_here(table: EngineTable) -> bool:
+    """Whether a table of Ibis is computed from tables in memory alone, and so by our own engine.
+
+    Ibis would run it in an engine of its own, which writes what does not fit into memory to the
+    working folder.
+    """
+    import ibis.expr.operations as ops
+
+    known = ops.InMemoryTable, ops.DummyTable
+    return all(
+        isinstance(leaf, known)
+        for leaf in table.op().find(ops.Relation)
+        if not any(isinstance(each, ops.Relation) for each in leaf.__children__)
+    )
+
+
 def held(source: Any) -> Any:  # noqa: ANN401
     """The table in memory behind a table of Ibis, if it is one and nothing else."""
     if type(source).__module__.split(".")[0] != "ibis" or not in_memory(source):
@@ -160,7 +176,7 @@ def held(source: Any) -> Any:  # noqa: ANN401
 
 def engine_name(table: EngineTable) -> str:
     """Name of the engine that runs a table; tables in memory run in the embedded DuckDB."""
-    return "duckdb" if in_memory(table) else str(table.get_backend().name)
+    return "duckdb" if runs_here(table) else str(table.get_backend().name)
 
 
 def engine_call(name: str, argument: EngineColumn, kind: str = "int64") -> EngineColumn:

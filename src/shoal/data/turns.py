@@ -7,7 +7,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from shoal.data.source import engine_errors
+from shoal.data.source import engine_errors, runs_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ _guard = Lock()
 def turn(source: object) -> Iterator[None]:
     """Wait until no other thread of shoal's uses the connection of a table, and hold it.
 
-    Files and frames are read over connections of their own.
+    Files and tables in memory are read over connections of their own.
 
     Raises:
         DataError: A table that belongs to no engine.
@@ -51,5 +51,7 @@ def _connection(source: Any) -> object:  # noqa: ANN401
     if module != "ibis":
         return None
     with engine_errors(source):
+        if runs_here(source):
+            return None
         backend = source.get_backend()
         return getattr(backend, "con", backend)

@@ -1,8 +1,9 @@
 """Whether a file is an output of shoal: nothing else is ever replaced, forced or not.
 
 Each kind of file says so in its own place: a document by the schema at its top, a table in CSV or
-JSON by its columns, all of them in their order, Parquet by a mark of its columns and rows, which no
-table made from it has, and a picture or a page by a mark where its format has such things.
+JSON by its columns, all of them in their order, Parquet by a mark of its contents, which readers
+hand on to tables that have others, and a picture or a page by a mark where its format has such
+things.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 from typing import TYPE_CHECKING
 
 from shoal.documents.opened import opened
 from shoal.documents.strict_json import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
     from typing import BinaryIO
 
@@ -37,7 +38,7 @@ _TRIALS = {
 }
 _PNG, _PDF, _PARQUET = b"\x89PNG\r\n", b"%PDF-", b"PAR1"
 _SVG = (b"<?xml", b"<svg")
-_START = 2**16
+_START, _PART, _TAIL = 2**16, 2**20, 8
 
 
 def is_own(path: Path) -> bool:
@@ -64,14 +65,37 @@ def is_own(path: Path) -> bool:
         return False
 
 
-def shape_mark(names: Iterable[str], rows: int) -> bytes:
-    """The mark of a Parquet file: of its columns and its number of rows.
+def contents_mark(stream: BinaryIO) -> bytes:
+    """The mark of a Parquet file: of columns, types, and all bytes before the footer, which has it.
+
+    Args:
+        stream: The file, with or without the mark.
+
+    Raises:
+        ArrowException: It is no Parquet file.
 
     Example:
-        >>> shape_mark(["a"], 3) == shape_mark(["a"], 4)
+        >>> import io, pyarrow as pa
+        >>> from pyarrow import parquet
+        >>> files = io.BytesIO(), io.BytesIO()
+        >>> for number, file in enumerate(files):
+        ...     parquet.write_table(pa.table({"a": [number]}), file)
+        >>> contents_mark(files[0]) == contents_mark(files[1])
         False
     """
-    return hashlib.sha256(json.dumps([list(names), rows]).encode()).hexdigest().encode()
+    from pyarrow import parquet
+
+    schema = parquet.read_metadata(stream).schema.to_arrow_schema()
+    columns = [[field.name, str(field.type)] for field in schema]
+    found = hashlib.sha256(json.dumps(columns).encode())
+    # The last bytes are the footer's length and the mark of the format.
+    end = stream.seek(-_TAIL, os.SEEK_END)
+    left = end - int.from_bytes(stream.read(4), "little")
+    stream.seek(0)
+    while left > 0 and (part := stream.read(min(left, _PART))):
+        found.update(part)
+        left -= len(part)
+    return found.hexdigest().encode()
 
 
 def _is_own(stream: BinaryIO) -> bool:
@@ -98,11 +122,10 @@ def _marked_parquet(stream: BinaryIO) -> bool:
     from pyarrow import parquet
 
     try:
-        found = parquet.read_metadata(stream)
+        mark = (parquet.read_metadata(stream).metadata or {}).get(MARK)
+        return mark is not None and mark == contents_mark(stream)
     except (pa.ArrowException, OSError):
         return False
-    mark = (found.metadata or {}).get(MARK)
-    return mark == shape_mark(found.schema.to_arrow_schema().names, found.num_rows)
 
 
 def _is_json(text: bytes) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
-from shoal.files.own import MARK, shape_mark
+from shoal.files.own import MARK, contents_mark
 
 if TYPE_CHECKING:
     import os
@@ -100,10 +100,12 @@ def _csv(table: pa.Table) -> bytes:
 def _parquet(table: pa.Table) -> bytes:
     from pyarrow import parquet
 
-    stream, known = io.BytesIO(), table.schema.metadata or {}
-    mark = shape_mark(table.schema.names, table.num_rows)
-    parquet.write_table(table.replace_schema_metadata({**known, MARK: mark}), stream)
-    return stream.getvalue()
+    plain, marked = io.BytesIO(), io.BytesIO()
+    parquet.write_table(table, plain)
+    # What the schema says of itself is in the footer, so that the contents stay the same bytes.
+    known = {**(table.schema.metadata or {}), MARK: contents_mark(plain)}
+    parquet.write_table(table.replace_schema_metadata(known), marked)
+    return marked.getvalue()
 
 
 def _json(table: pa.Table) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from shoal.checks.keywords import check_keywords
+from shoal.checks.numpy_errors import quietly
 from shoal.means.one_value_per_user import People
 from shoal.means.plan import plan
 
@@ -263,6 +264,7 @@ def symmetric_mean(
     )
 
 
+@quietly
 def _one(
     method: str,
     values: ArrayLike,

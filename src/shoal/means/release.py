@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks import check_confidence
+from shoal.checks.numpy_errors import quietly
 from shoal.errors import DataError, InputError
 from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _MOST_HALF = 2.0**900
 
 
+@quietly
 def release_mean(
     plan: UnbiasedFacts,
     values: ArrayLike,

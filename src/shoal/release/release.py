@@ -6,10 +6,9 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-import numpy as np
-
 from shoal import documents
 from shoal.checks.frozen import cached_property
+from shoal.checks.numpy_errors import quietly
 from shoal.errors import DocumentError, raise_alone
 from shoal.files import outputs
 from shoal.privacy.budget import from_text
@@ -139,8 +138,7 @@ class Release(Generic[PlanT, Drawn]):
         """
         outputs.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
 
-    # A caller may have told NumPy to raise where a number is too small to tell from 0.
-    @np.errstate(under="ignore")
+    @quietly
     def _part(self, read: Callable[[documents.Document], Found]) -> Found:
         """Something read from the manifest; one whose parts cannot be read is damaged.
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-import numpy as np
-
 from shoal.checks.keywords import check_keywords
+from shoal.checks.numpy_errors import quietly
 from shoal.privacy.budget import Budget
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.booking import check_text
@@ -156,8 +155,7 @@ class Mechanism:
         return _privatize(self, outcomes, treatment, cluster, space, options)
 
 
-# A caller may have told NumPy to raise where a number is too small to tell from 0.
-@np.errstate(under="ignore")
+@quietly
 def _privatize(
     mechanism: Mechanism,
     outcomes: Any,  # noqa: ANN401

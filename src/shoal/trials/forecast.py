@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
+from shoal.checks.numpy_errors import quietly
 from shoal.data.outcome_space import check_space
 from shoal.errors import InputError
 from shoal.trials import student
@@ -127,14 +128,13 @@ class TrialPlan(ForecastFacts):
         """Head, one row a mechanism, and what is recommended."""
         return describe(self)
 
-    @np.errstate(under="ignore")
+    @quietly
     def _with(self, sizes: NDArray[np.int64], charge: Budget) -> TrialPlan:
         found = outlooks_of(sizes, self.space, charge, self.expected)
         return replace(self, sizes=sizes, charge=charge, outlooks=found)
 
 
-# A caller may have told NumPy to raise where a number is too small to tell from 0.
-@np.errstate(under="ignore")
+@quietly
 def plan(
     sizes: ArrayLike | int,
     space: Space,
