@@ -219,7 +219,7 @@ IN_MEMORY = {
     "union": lambda table: table.union(ibis.memtable(TRIPS)),
     "compared": lambda table: table.filter(table.speed <= table.speed.max()),
     "numbers": lambda _: (
-        ibis.range(9)
+        ibis.range(0, 9, 1)
         .unnest()
         .name("who")
         .as_table()

@@ -90,7 +90,13 @@ def test_borrowed_estimates_have_the_unit_of_the_values(scale: float) -> None:
     speeds = np.resize([0.1, 0.2, 0.4, 0.9], 600)
     found = []
     for unit in (1.0, scale):
-        table = pa.table({"who": _USERS, "speed": speeds * unit, "place": _USERS % 5})
+        table = pa.table(
+            {
+                "who": pa.array(_USERS),
+                "speed": pa.array(speeds * unit),
+                "place": pa.array(_USERS % 5),
+            }
+        )
         records = shoal.Records(table, user="who", value="speed", bounds=(0, unit), cell="place")
         plan = shoal.plan(records.occupancy(), bounds=(0, unit), epsilon=40)
         made = plan.release(records, noise=shoal.Simulated(1)).borrow().to_pandas()
