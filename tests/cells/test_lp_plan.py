@@ -80,7 +80,7 @@ def test_an_error_is_kept_at_less_loss_than_equalised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "first"), [(1e-2, 1.0), (1e-3, 1.0), (2e-5, 1.0), (0.9, 1e6), (1.0, 1e4), (9e-2, 1e6)]
+    ("error", "first"), [(1e-2, 1.0), (1e-3, 1.0), (2e-5, 1.0), (0.9, 1e5), (1.0, 1e4), (9e-2, 1e4)]
 )
 def test_small_errors_are_met(tmp_path: Path, error: float, first: float) -> None:
     """G-ERROR: weights are whole numbers of parts, and what that leaves out is no larger error."""
