@@ -116,7 +116,7 @@ def test_no_plan_is_made_that_could_not_be_released(monkeypatch: pytest.MonkeyPa
     worse = plan(0, epsilon=None, error=1.5)
     broken = replace(worse.request, error=1.4)
     monkeypatch.setattr(public, "decide", lambda *_: replace(worse, request=broken))
-    with pytest.raises(InputError, match="would not keep"):
+    with pytest.raises(InputError, match="would not meet"):
         plan(0, epsilon=None, error=1.4)
 
 

@@ -302,7 +302,7 @@ def plan(
     facts = replace(decide(occupancy, lattice, request), source=about)
     if not keeps(facts):
         raise InputError(
-            "a wish that the plan for it would not keep",
+            "a request that its plan would not meet",
             "an epsilon or an error that numbers of so many places meet, at an epsilon up to 1e6",
             "ask for a larger error, or give more tick_bits",
         )

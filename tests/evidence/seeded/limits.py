@@ -32,6 +32,22 @@ FAULTS = (
         _READABLE,
     ),
     Fault(
+        "a release is loaded by the class of another kind",
+        "G-READABLE",
+        "release/release.py",
+        'if found["kind"] != cls.kind:',
+        'if found["kind"] == cls.kind + cls.kind:',
+        ("tests/release/test_one_way.py",),
+    ),
+    Fault(
+        "results that were drawn are not those that are written",
+        "G-READABLE",
+        "cells/release.py",
+        "return to_results(drawn)",
+        "return to_results(self.blank())",
+        ("tests/release/test_one_way.py",),
+    ),
+    Fault(
         "a rehearsal does not ask the schema",
         "G-READABLE",
         "release/rehearsal.py",
