@@ -24,7 +24,7 @@ KINDS: dict[str, Any] = {
 def said(found: Any) -> list[object]:  # noqa: ANN401
     """All that a release tells its reader, besides where it is booked."""
     if isinstance(found, shoal.Release):
-        own: list[object] = found.table().to_pylist()
+        own: list[object] = [found.table().to_pylist()]
     elif isinstance(found, trials.PrivateTrial):
         own = [found.table().to_pylist(), str(found.effects())]
     else:
