@@ -305,6 +305,12 @@ LIES: dict[str, tuple[str, Change, str]] = {
         ),
         "mechanism",
     ),
+    "an impossible delta asked for": (
+        "units", _put("plan/mechanism/asked/delta", "1"), "within what was asked for"
+    ),
+    "an endless epsilon asked for": (
+        "units", _put("plan/mechanism/asked/epsilon", "1000001"), "within what was asked for"
+    ),
     "a sure failure": ("units", _both("delta", "1"), "guarantee in words"),
     "dearer clusters": ("charged", _put("plan/clustering_epsilon", "1/2"), "privacy loss"),
     "cheaper clusters": ("charged", _put("plan/clustering_epsilon", "0"), "privacy loss"),

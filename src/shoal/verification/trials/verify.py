@@ -6,6 +6,7 @@ mechanisms or from other rooms: a fault there is not repeated here.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal.verification.envelope import (
@@ -53,6 +54,9 @@ _UNIT_MECHANISM = {"name", "pooled", "asked", "parameters", "reason"}
 _AGGREGATE_MECHANISM = {"name", "asked", "aggregate", "reason"}
 _ASKED = {"name", "pooled", "asked"}
 _MOST_CLUSTERS = 2**53
+# What a mechanism may be asked for.
+_LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
+_LEAST_DELTA = Fraction(1, 10**100)
 
 
 def verify(manifest: documents.Document) -> Verdict:
@@ -162,7 +166,9 @@ def _asked(plan: documents.Document) -> documents.Document:
 def _within(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
     asked = plan["mechanism"]["asked"]
     most, delta = rational(asked["epsilon"]), rational(asked["delta"])
-    return facts.loss <= most and facts.delta <= delta, f"epsilon {float(most):.6g}"
+    possible = _LEAST_EPSILON <= most <= _MOST_EPSILON and (delta == 0 or _LEAST_DELTA <= delta < 1)
+    holds = possible and facts.loss <= most and facts.delta <= delta
+    return holds, f"epsilon {float(most):.6g}"
 
 
 def _space(space: documents.Document) -> tuple[bool, str]:
