@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     Change = Callable[[dict[str, Any]], object]
 
 
-def plan(**wishes: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(**request: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that leaves something out."""
-    wishes = {"bounds": (-5, 50), "epsilon": "3", **wishes}
+    request = {"bounds": (-5, 50), "epsilon": "3", **request}
     occupancy = occupancies.sparse(5)
-    return shoal.plan(occupancy, min_users=int(occupancy.users_per_cell.min()) + 1, **wishes)
+    return shoal.plan(occupancy, min_users=int(occupancy.users_per_cell.min()) + 1, **request)
 
 
-@pytest.mark.parametrize("wishes", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
-def test_saved_and_loaded_plans_are_equal(tmp_path: Path, wishes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("request", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
+def test_saved_and_loaded_plans_are_equal(tmp_path: Path, request: dict[str, Any]) -> None:
     """Every field survives, and so does the text."""
-    one = plan(**wishes)
+    one = plan(**request)
     one.save(tmp_path / "plan.json")
     other = shoal.Plan.load(tmp_path / "plan.json")
     assert other.to_document() == one.to_document()
@@ -72,7 +72,7 @@ def _claim(name: str, factor: float) -> Change:
         lambda d: d["occupancy"].update(fingerprint="0" * 64),
         lambda d: d["occupancy"]["count"].update(data="AAAA"),
         lambda d: d["occupancy"]["cells"].update(columns=[]),
-        lambda d: d["prices"].update(price=[1]),
+        lambda d: d["duals"].update(dual=[1]),
         lambda d: d.update(schema="shoal.plan/9"),
         lambda d: d.update(extra="thing"),
         lambda d: d["request"].update(epsilon="1e99999999"),
@@ -117,9 +117,9 @@ def test_the_text_of_a_plan_says_what_matters() -> None:
 
 
 def test_prices_of_nothing_prove_nothing(tmp_path: Path) -> None:
-    """G-TAMPER: a balanced plan whose prices were set to 0 is refused in one line."""
+    """G-TAMPER: a balanced plan whose dual variables were set to 0 is refused in one line."""
     document = plan().to_document()
-    document["prices"]["price"] = [0.0] * len(document["prices"]["price"])
+    document["duals"]["dual"] = [0.0] * len(document["duals"]["dual"])
     (tmp_path / "plan.json").write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError, match="damaged"):
         shoal.Plan.load(tmp_path / "plan.json")
@@ -142,7 +142,7 @@ def test_parameters_of_another_request_are_refused(
     """G-TAMPER: a changed radius, rank, cap or threshold is not carried out."""
     path = tmp_path / "plan.json"
     made = shoal.plan(
-        occupancies.sparse(5), bounds=(-5, 50), epsilon=30, method=method, worthless="keep"
+        occupancies.sparse(5), bounds=(-5, 50), epsilon=30, method=method, uninformative="keep"
     )
     made.save(path)
     assert shoal.Plan.load(path).epsilon == made.epsilon

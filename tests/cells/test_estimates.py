@@ -64,7 +64,7 @@ def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
         epsilon=epsilon,
         method=method,
         settings=settings,
-        worthless="keep",
+        uninformative="keep",
     )
 
 

@@ -35,7 +35,7 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
     records, truth = _records(heavy)
     plan = shoal.plan(
         records.occupancy(), bounds=(0, 120), epsilon=2, method="optimal",
-        settings={"range": "selected"}, worthless="keep",
+        settings={"range": "selected"}, uninformative="keep",
     )  # fmt: skip
     inside, off = 0, []
     for seed in range(_RUNS):

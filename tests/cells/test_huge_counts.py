@@ -24,7 +24,7 @@ _TABLES = (
     (_MOST // 8,) * 8,
     (2**25, 420_663, 1_382_501, 1),
 )
-_PLAIN = {name: wishes for name, wishes in METHODS.items() if "statistics" not in wishes}
+_PLAIN = {name: request for name, request in METHODS.items() if "statistics" not in request}
 
 
 def test_more_records_than_fit_are_refused() -> None:
@@ -45,7 +45,7 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
         occupancy = shoal.Occupancy.from_counts(users, users * 0, np.array(counts))
         with suppress(ShoalError):
             plan = shoal.plan(
-                occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, worthless="keep",
+                occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",
                 **_PLAIN[name],
             )  # fmt: skip
             for changed in range(len(users)):

@@ -37,12 +37,12 @@ def refused(document: dict[str, Any], folder: Path) -> None:
 @pytest.mark.parametrize("method", ["balanced", "optimal", "levy"])
 def test_public_rules_are_kept(rule: dict[str, int], method: str, tmp_path: Path) -> None:
     """G-TAMPER: a file that asks for more users or records than its cells have is refused."""
-    document = flights.plan(method=method, worthless="keep").to_document()
+    document = flights.plan(method=method, uninformative="keep").to_document()
     document["request"].update(rule)
     refused(consistent(document), tmp_path)
 
 
-@pytest.mark.parametrize("word", ["worthless", "too few users", "too few records"])
+@pytest.mark.parametrize("word", ["uninformative", "too few users", "too few records"])
 @pytest.mark.parametrize("method", ["balanced", "uniform", "optimal"])
 def test_a_good_cell_is_not_left_out(word: str, method: str, tmp_path: Path) -> None:
     """G-TAMPER: a plan without a cell that its request would release is refused."""
@@ -59,7 +59,11 @@ def test_a_good_cell_is_not_left_out(word: str, method: str, tmp_path: Path) -> 
                 if name not in ("source", "built")
             }
         )
-        if word == "worthless" and method == "optimal" and made.released.tolist() == _kept(whole):
+        if (
+            word == "uninformative"
+            and method == "optimal"
+            and made.released.tolist() == _kept(whole)
+        ):
             continue
         refused(made.to_document(), tmp_path)
 
@@ -74,12 +78,12 @@ def _kept(plan: shoal.Plan) -> list[int]:
 
 
 @pytest.mark.parametrize("factor", [3, 1.01, 0.99, 1 / 30])
-@pytest.mark.parametrize("wish", [{"epsilon": None, "error": 60}, {"epsilon": 100}])
+@pytest.mark.parametrize("wanted", [{"epsilon": None, "error": 60}, {"epsilon": 100}])
 def test_noise_of_optimal_plans_is_derived_again(
-    wish: dict[str, Any], factor: float, tmp_path: Path
+    wanted: dict[str, Any], factor: float, tmp_path: Path
 ) -> None:
     """G-TAMPER: noise that errs by more than was asked for, or costs more than it need, is not."""
-    made = flights.plan(method="optimal", worthless="keep", **wish)
+    made = flights.plan(method="optimal", uninformative="keep", **wanted)
     made.save(tmp_path / "true.json")
     assert shoal.Plan.load(tmp_path / "true.json").epsilon == made.epsilon
     document = made.to_document()
@@ -91,7 +95,7 @@ def test_noise_of_optimal_plans_is_derived_again(
 @pytest.mark.parametrize("settings", [{}, {"targets": "balanced"}])
 def test_targets_are_derived_again(settings: dict[str, str], tmp_path: Path) -> None:
     """G-TAMPER: targets are those of the request's weights and setting."""
-    made = flights.plan(method="optimal", worthless="keep", settings=settings)
+    made = flights.plan(method="optimal", uninformative="keep", settings=settings)
     made.save(tmp_path / "true.json")
     assert shoal.Plan.load(tmp_path / "true.json").epsilon == made.epsilon
     document = made.to_document()
@@ -99,27 +103,27 @@ def test_targets_are_derived_again(settings: dict[str, str], tmp_path: Path) -> 
     refused(consistent(document), tmp_path)
 
 
-@pytest.mark.parametrize("wish", ["refuse", "drop"])
+@pytest.mark.parametrize("wanted", ["refuse", "drop"])
 @pytest.mark.parametrize("method", ["balanced", "optimal"])
-def test_worthless_cells_are_not_released(wish: str, method: str, tmp_path: Path) -> None:
-    """G-WORTHLESS: a file that says so and releases worthless cells is refused."""
-    document = flights.plan(method=method, epsilon="0.05", worthless="keep").to_document()
-    document["request"]["worthless"] = wish
+def test_uninformative_cells_are_not_released(wanted: str, method: str, tmp_path: Path) -> None:
+    """G-UNINFORMATIVE: a file that says so and releases uninformative cells is refused."""
+    document = flights.plan(method=method, epsilon="0.05", uninformative="keep").to_document()
+    document["request"]["uninformative"] = wanted
     refused(consistent(document), tmp_path)
 
 
 @pytest.mark.parametrize("user", [40, 2**62])
 def test_prices_of_users_that_are_not_there_are_refused(user: int, tmp_path: Path) -> None:
-    """G-TAMPER: a price of a user beyond the counts is damage, not a crash."""
+    """G-TAMPER: a dual variable of a user beyond the counts is damage, not a crash."""
     document = flights.plan().to_document()
-    document["prices"] = {"user": documents.pack_integers(np.array([user])), "price": [1.0]}
+    document["duals"] = {"user": documents.pack_integers(np.array([user])), "dual": [1.0]}
     refused(document, tmp_path)
 
 
 def test_a_plan_without_its_proof_is_refused(tmp_path: Path) -> None:
-    """G-TAMPER: prices belong to a balanced plan; no manifest without them would be verified."""
+    """G-TAMPER: a balanced plan has duals; no manifest without them would be verified."""
     document = flights.plan().to_document()
-    document["prices"] = document["claims"]["gap"] = None
+    document["duals"] = document["claims"]["gap"] = None
     refused(document, tmp_path)
 
 
@@ -141,4 +145,4 @@ def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
     """G-READABLE: a loss beyond the largest epsilon would not verify, so no error is worth it."""
     counts = flights.plan().occupancy
     with pytest.raises(InputError):
-        shoal.plan(counts, bounds=flights.BOUNDS, error=5e-5, method=method, worthless="keep")
+        shoal.plan(counts, bounds=flights.BOUNDS, error=5e-5, method=method, uninformative="keep")

@@ -1,4 +1,4 @@
-"""Optimal plans, from the wish to the certificate, and noise of either kind."""
+"""Optimal plans, from the request to the certificate, and noise of either kind."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
 
 
-def plan(seed: int, statistics: Sequence[str] = ("mean",), **wishes: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(seed: int, statistics: Sequence[str] = ("mean",), **request: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that keeps all cells of a sparse occupancy."""
-    wishes = {"epsilon": 6, "method": "optimal", "worthless": "keep", **wishes}
-    return shoal.plan(occupancies.sparse(seed), bounds=(0, 9), statistics=statistics, **wishes)
+    request = {"epsilon": 6, "method": "optimal", "uninformative": "keep", **request}
+    return shoal.plan(occupancies.sparse(seed), bounds=(0, 9), statistics=statistics, **request)
 
 
 def errors(made: shoal.Plan) -> np.ndarray:
     """Sum over the statistics of the relative error, of each cell."""
-    return np.asarray(made.bundle.per_statistic(made.relative_error).sum(axis=0))
+    return np.asarray(made.queries.per_statistic(made.relative_error).sum(axis=0))
 
 
 @pytest.mark.parametrize("statistics", STATISTICS, ids="+".join)
@@ -65,7 +65,7 @@ def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
     """G-OPTIMAL: a single cell has the least error of all ways of bounding users."""
     counts = np.array([90, 20, 20, 7, 5, 1])
     one = Occupancy.from_counts(range(6), ["all"] * 6, counts)
-    made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", worthless="keep")
+    made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", uninformative="keep")
     assert made.relative_error[0] == pytest.approx(worst_case.error(counts, 1.5), rel=1e-4)
 
 
@@ -84,7 +84,7 @@ def test_an_error_is_kept_at_less_loss_than_equalised() -> None:
 )
 def test_small_errors_are_met(tmp_path: Path, error: float, first: float) -> None:
     """G-ERROR: weights are whole numbers of parts, and what that leaves out is no larger error."""
-    made = plan(0, epsilon=None, error=error, weights={"0": first}, worthless="drop")
+    made = plan(0, epsilon=None, error=error, weights={"0": first}, uninformative="drop")
     assert (made.worst_case_error <= error).all()
     assert made.worst_case_error[0] <= error / first * (1 + 1e-3) + 9 * 2.0**-20
     made.save(tmp_path / "plan.json")
@@ -130,14 +130,14 @@ def test_balanced_targets_improve_every_cell_alike() -> None:
     assert np.ptp(ratio[errors(made) < 0.499]) < 1e-3
 
 
-def test_worthless_cells_are_left_out_first() -> None:
-    """G-WORTHLESS: an optimal plan leaves out fewer cells than an equalised one, none worthless."""
-    made = plan(2, epsilon=0.4, worthless="drop")
-    quick = plan(2, epsilon=0.4, worthless="drop", method="equalised")
+def test_uninformative_cells_are_left_out_first() -> None:
+    """G-UNINFORMATIVE: optimal plans leave out fewer cells than equalised ones."""
+    made = plan(2, epsilon=0.4, uninformative="drop")
+    quick = plan(2, epsilon=0.4, uninformative="drop", method="equalised")
     assert len(quick.released) < len(made.released) < len(made.status)
     assert (made.cell_error < 1 / 2).all()
     with pytest.raises(InputError, match="without a single cell"):
-        plan(2, epsilon=0.01, worthless="drop")
+        plan(2, epsilon=0.01, uninformative="drop")
 
 
 def test_plans_by_clip_user_stay_within_the_papers_account() -> None:
@@ -185,18 +185,18 @@ def test_selected_ranges_and_optimal_weights_go_together() -> None:
 
 def test_noise_is_gaussian_where_that_errs_less() -> None:
     """Users in many cells: Gaussian noise at a delta; users in one cell: Laplace noise still."""
-    wishes: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "worthless": "keep"}
+    request: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "uninformative": "keep"}
     crowd = occupancies.crowded()
-    pure = shoal.plan(crowd, **wishes)
+    pure = shoal.plan(crowd, **request)
     for statistics in (["mean"], ["mean", "variance"]):
-        pure = shoal.plan(crowd, statistics=statistics, **wishes)
-        made = shoal.plan(crowd, statistics=statistics, delta="1e-6", **wishes)
+        pure = shoal.plan(crowd, statistics=statistics, **request)
+        made = shoal.plan(crowd, statistics=statistics, delta="1e-6", **request)
         assert made.gaussian
         assert made.exact_delta == Fraction("1e-6")
         assert 0.999 < made.epsilon <= 1
         assert (made.worst_case_error < pure.worst_case_error).all()
     alone = Occupancy.from_counts(range(40), [1, 2] * 20, [1] * 40)
-    made = shoal.plan(alone, delta="1e-6", **wishes)
+    made = shoal.plan(alone, delta="1e-6", **request)
     assert not made.gaussian
     assert made.exact_delta == 0
 
@@ -204,4 +204,4 @@ def test_noise_is_gaussian_where_that_errs_less() -> None:
 def _factor(plan: shoal.Plan) -> float:
     """The largest error of a plan over its target."""
     assert plan.targets is not None
-    return factor(Weighed(plan.bundle, plan.parameters, plan.targets), plan.relative_scale)
+    return factor(Weighed(plan.queries, plan.parameters, plan.targets), plan.relative_scale)

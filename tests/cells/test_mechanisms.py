@@ -70,7 +70,7 @@ def test_the_stated_loss_is_the_loss(
         epsilon=epsilon,
         method=method,
         settings=options,
-        worthless="keep",
+        uninformative="keep",
     )
     exact = by_hand(plan)
     assert exact <= plan.exact_epsilon <= Fraction(epsilon)
@@ -82,7 +82,7 @@ def test_the_stated_loss_is_the_loss(
 @pytest.mark.parametrize(("method", "options"), OPTIONS)
 def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Path) -> None:
     """The same numbers, the same bytes, the same draw."""
-    plan = flights.plan(method=method, settings=options, worthless="keep")
+    plan = flights.plan(method=method, settings=options, uninformative="keep")
     plan.save(tmp_path / "plan.json")
     loaded = shoal.Plan.load(tmp_path / "plan.json")
     assert loaded.to_document() == plan.to_document()
@@ -94,7 +94,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
 @pytest.mark.parametrize("method", EVERY)
 def test_a_changed_parameter_is_refused(method: str, tmp_path: Path) -> None:
     """G-TAMPER: whatever number of the mechanism is changed, the plan is not loaded."""
-    plan = flights.plan(method=method, worthless="keep")
+    plan = flights.plan(method=method, uninformative="keep")
     original = plan.to_document()
     places = [
         (name, at)
@@ -133,7 +133,7 @@ def _refused(document: dict[str, Any], folder: Path) -> None:
 )
 def test_what_costs_nothing_is_derived_again(method: str, name: str, tmp_path: Path) -> None:
     """G-TAMPER: ranks and rewards of a file are those that request and counts lead to."""
-    plan = flights.plan(method=method, epsilon="40", worthless="keep")
+    plan = flights.plan(method=method, epsilon="40", uninformative="keep")
     plan.save(tmp_path / "true.json")
     assert shoal.Plan.load(tmp_path / "true.json").to_document() == plan.to_document()
     document = json.loads(json.dumps(plan.to_document()))
@@ -155,7 +155,7 @@ def test_plans_depend_on_counts_alone() -> None:
     )
     for method in EVERY:
         one, two = (
-            shoal.plan(each, bounds=(0, 1), epsilon=1, method=method, worthless="keep")
+            shoal.plan(each, bounds=(0, 1), epsilon=1, method=method, uninformative="keep")
             for each in (base, other)
         )
         assert one.to_document() == two.to_document()
@@ -209,7 +209,7 @@ def test_auto_for_the_worst_case_has_the_least_certificate(
             epsilon=epsilon,
             method=method,
             settings=options,
-            worthless="keep",
+            uninformative="keep",
         )
         return float(plan.worst_case_error[0])
 
@@ -248,7 +248,7 @@ def test_auto_on_real_flights(
     found = {}
     for method in (reference, "auto"):
         plan = shoal.plan(
-            occupancy, bounds=(0, 700), epsilon=1, method=method, worthless="keep", **rule
+            occupancy, bounds=(0, 700), epsilon=1, method=method, uninformative="keep", **rule
         )
         found[method] = mean_errors(plan, aggregate)
     ratio = math.exp(float(np.log(found[reference] / found["auto"]).mean()))
@@ -295,7 +295,7 @@ def test_bad_seeds_are_refused(seed: Any) -> None:  # noqa: ANN401
 
 def test_important_cells_get_less_noise_with_any_mechanism() -> None:
     """Weights reach the balanced losses of mechanisms."""
-    plain = flights.plan(method="levy", worthless="keep")
-    heavy = flights.plan(method="levy", worthless="keep", weights={"EWR": 100})
+    plain = flights.plan(method="levy", uninformative="keep")
+    heavy = flights.plan(method="levy", uninformative="keep", weights={"EWR": 100})
     at = plain.occupancy.labels.index("EWR")
     assert heavy.relative_scale[at] < plain.relative_scale[at]

@@ -240,8 +240,8 @@ def test_counts_beyond_64_bits_are_refused() -> None:
     occupancy = shoal.Occupancy.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
     for name in [*NAMES, "balanced", "equalised"]:
         with pytest.raises(InputError, match="records of one user in one cell"):
-            shoal.plan(occupancy, bounds=(0, 1), epsilon=1, method=name, worthless="keep")
-    few = shoal.plan(occupancy, bounds=(0, 1), epsilon=1, tick_bits=8, worthless="keep")
+            shoal.plan(occupancy, bounds=(0, 1), epsilon=1, method=name, uninformative="keep")
+    few = shoal.plan(occupancy, bounds=(0, 1), epsilon=1, tick_bits=8, uninformative="keep")
     assert few.epsilon <= 1
 
 
@@ -255,7 +255,7 @@ def test_absurd_epsilons_for_vectors_are_refused(epsilon: object) -> None:
 
 
 def test_the_threshold_of_sums_counts_as_noise() -> None:
-    """G-WORTHLESS: akmv's noise may be as wide as the bounds; such a cell is left out."""
+    """G-UNINFORMATIVE: akmv's noise may be as wide as the bounds; such a cell is left out."""
     occupancy = shoal.Occupancy.from_counts([0, 1], ["a", "a"], [100, 100])
     with pytest.raises(InputError, match="without a single cell"):
         shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv")

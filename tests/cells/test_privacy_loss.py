@@ -19,7 +19,7 @@ def gaussian() -> shoal.Plan:
     """Users in many cells, three statistics, a delta."""
     found = shoal.plan(
         occupancies.crowded(), bounds=(0, 9), epsilon=1, delta="1/1000", statistics=_STATISTICS,
-        worthless="keep",
+        uninformative="keep",
     )  # fmt: skip
     assert found.gaussian
     return found
@@ -30,7 +30,7 @@ def test_sums_of_squares_are_never_too_small(gaussian: shoal.Plan) -> None:
     below = 0
     # Lattices so fine that squares of steps have more digits than floating point.
     for fine in (34, 40, 44, 50):
-        terms = gaussian.bundle.member_steps(gaussian.relative_scale, fine)
+        terms = gaussian.queries.member_steps(gaussian.relative_scale, fine)
         exact = [0] * gaussian.occupancy.n_users
         for term in terms:
             for who, steps in zip(gaussian.design.user.tolist(), term.tolist(), strict=True):
@@ -55,7 +55,7 @@ def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:
     assert gaussian.exact_delta == Fraction(1, 1000)
     assert gaussian.delta >= 1e-3
     plain = shoal.plan(
-        occupancies.crowded(), bounds=(0, 9), epsilon=1, statistics=("mean",), worthless="keep"
+        occupancies.crowded(), bounds=(0, 9), epsilon=1, statistics=("mean",), uninformative="keep"
     )
     assert not plain.gaussian
     assert plain.exact_delta == 0

@@ -21,7 +21,7 @@ import shoal
 from shoal.cells.mechanisms.catalogue import make_mechanism
 from shoal.cells.mechanisms.draw import Drawing
 from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Bundle
+from shoal.cells.queries import Queries
 from shoal.cells.statistics.catalogue import statistics
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
@@ -91,15 +91,15 @@ class Case:
         parameters = {name: np.array(each) for name, each in self.parameters.items()}
         return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), parameters)
 
-    def bundle(self, *, gaussian: bool = False) -> Bundle:
+    def queries(self, *, gaussian: bool = False) -> Queries:
         """What is accounted for."""
-        return Bundle(self.design, statistics(self.names), joint=self.joint, gaussian=gaussian)
+        return Queries(self.design, statistics(self.names), joint=self.joint, gaussian=gaussian)
 
     def losses(self, *, gaussian: bool = False) -> NDArray[np.float64]:
         """What users are charged: steps, or squares of steps."""
-        bundle = self.bundle(gaussian=gaussian)
+        queries = self.queries(gaussian=gaussian)
         mechanism = make_mechanism(self.method, LATTICE, {})
-        losses = Losses(mechanism, bundle, np.zeros(0), self.bits)
+        losses = Losses(mechanism, queries, np.zeros(0), self.bits)
         found = losses.of_users(np.array(self.scales))
         return found * (2 * 4.0**self.bits if gaussian else 2.0**self.bits)
 
@@ -189,7 +189,7 @@ def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
     """G-BIAS: every statistic of every data set against the number that noise is added to."""
     design, scale = case.design, np.array(case.scales)
     size, cell = design.n_numbers, case.occupancy.cell
-    bound, worst = case.bundle().bias, np.zeros(len(scale))
+    bound, worst = case.queries().bias, np.zeros(len(scale))
     for sums in itertools.product(*case.memberships()):
         centred, squares, above = (
             np.bincount(cell, part, minlength=size) / case.occupancy.totals
@@ -294,7 +294,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
     design = mechanism.design(occupancy, np.array([0]), parameters)
     names = ("mean", "variance") if joint else ("variance",)
     scale = np.array([0.5, 0.4] if joint else [0.5])
-    bundle = Bundle(design, statistics(names), joint=joint)
+    queries = Queries(design, statistics(names), joint=joint)
     heavy, half = int(occupancy.count.argmax()), 2 ** (bits - 1)
     lights = np.full(151, -half)
     lights[np.flatnonzero(np.arange(151) != heavy)[:up]] = half
@@ -304,13 +304,13 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
             centred, squares = lights.copy(), lights**2
             centred[heavy], squares[heavy] = (101 - zeros) * other, (101 - zeros) * other**2
             drawing = Drawing(
-                mechanism, design, parameters, np.zeros(0), scale, steps, bundle.statistics, joint
+                mechanism, design, parameters, np.zeros(0), scale, steps, queries.statistics, joint
             )
             aggregate = Aggregate(occupancy, lattice, centred, squares)
             found.append(drawing.draw(aggregate, Quiet(steps)).steps)
     table = np.array(found)
     moved = np.abs(table[:, None] - table).sum(axis=2).max()
-    losses = Losses(mechanism, bundle, np.zeros(0), steps).of_users(scale) * 2.0**steps
+    losses = Losses(mechanism, queries, np.zeros(0), steps).of_users(scale) * 2.0**steps
     return float(moved), float(losses[design.user[heavy]])
 
 
@@ -353,24 +353,24 @@ def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> Non
 def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> None:
     """G-REFUSE: a variance of capped users needs 20 tick bits; where all counts in full, none."""
     occupancy = occupancies.sparse(3)
-    wishes: dict[str, Any] = {"bounds": (0, 1), "epsilon": 8, "worthless": "keep"}
+    request: dict[str, Any] = {"bounds": (0, 1), "epsilon": 8, "uninformative": "keep"}
     for method in ("clip_user", "optimal"):
         with pytest.raises(InputError, match="tick bits"):
-            shoal.plan(occupancy, statistics=names, method=method, tick_bits=19, **wishes)
-    assert shoal.plan(occupancy, statistics=names, tick_bits=8, **wishes).epsilon <= 8
+            shoal.plan(occupancy, statistics=names, method=method, tick_bits=19, **request)
+    assert shoal.plan(occupancy, statistics=names, tick_bits=8, **request).epsilon <= 8
 
 
-def plan(names: list[str], **wishes: Any) -> shoal.Plan:  # noqa: ANN401
-    """A plan of the made-up flights, worthless cells included."""
-    return flights.plan(statistics=names, **{"worthless": "keep", **wishes})
+def plan(names: list[str], **request: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan of the made-up flights, uninformative cells included."""
+    return flights.plan(statistics=names, **{"uninformative": "keep", **request})
 
 
 @pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])
 def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -> None:
     """G-ERROR: over U^2/4, four times the second moment's and the mean's noise, and its square."""
     made = replace(plan(["mean", "variance"]), joint=True, gaussian=gaussian)
-    first, second = made.bundle.per_statistic(made.relative_scale)
-    _, variance = made.bundle.per_statistic(made.mean_noise)
+    first, second = made.queries.per_statistic(made.relative_scale)
+    _, variance = made.queries.per_statistic(made.mean_noise)
     if gaussian:
         part = math.sqrt(2 / math.pi)
         square = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
@@ -389,7 +389,7 @@ def test_the_way_that_errs_least_is_taken(method: str) -> None:
     request = chosen.request
     tried = [
         sharing._plan(
-            Bundle(chosen.design, chosen.statistics, joint=joint), chosen.lattice, request,
+            Queries(chosen.design, chosen.statistics, joint=joint), chosen.lattice, request,
             chosen.status,
         )
         for joint in (False, True)
@@ -406,7 +406,7 @@ def test_the_split_beats_equal_parts(method: str, names: list[str]) -> None:
     """Sum (equalised) or product (balanced) of the errors against an equal part of epsilon each."""
     together = plan(names, method=method)
     parts = [plan([name], method=method, epsilon=Fraction(1, len(names))) for name in names]
-    split = together.bundle.per_statistic(together.relative_error)
+    split = together.queries.per_statistic(together.relative_error)
     apart = np.stack([each.relative_error for each in parts])
     if method == "equalised":
         assert split.sum(axis=0).max() <= apart.sum(axis=0).max() * 0.99
@@ -423,7 +423,7 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
     occupancy = Occupancy.from_counts(range(40), [0] * 40, [1] * 40)
     made = shoal.plan(
         occupancy, bounds=(0, 700), epsilon=1, statistics=["mean", "variance", "share_above(400)"],
-        worthless="keep",
+        uninformative="keep",
     )  # fmt: skip
     assert made.joint
     w = 1 / 40
@@ -444,8 +444,10 @@ def test_epsilon_is_kept(names: list[str], method: str) -> None:
 
 @pytest.mark.parametrize("names", [["mean", "variance"], ["mean", "share_above(10)"]])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
-def test_equalised_plans_leave_out_the_dearest_cells(names: list[str], delta: int | str) -> None:
-    """G-WORTHLESS: errors are alike, so what a cell costs decides: here, two users each."""
+def test_equalised_plans_leave_out_the_largest_loss_cells(
+    names: list[str], delta: int | str
+) -> None:
+    """G-UNINFORMATIVE: errors are alike, so what a cell costs decides: here, two users each."""
     large = [(user, cell) for user in range(200) for cell in range(8)]
     small = [(200 + 2 * (cell - 8) + at, cell) for cell in range(8, 12) for at in (0, 1)]
     users, cells = zip(*large, *small, strict=True)
@@ -481,10 +483,10 @@ def test_plans_come_back_from_disk(tmp_path: Any, names: list[str], method: str)
 def test_cells_do_not_depend_on_the_names_of_others() -> None:
     """A sparse occupancy with three statistics: numbers stand statistic by statistic."""
     made = shoal.plan(
-        occupancies.sparse(3), bounds=(-5, 50), epsilon=8, worthless="keep",
+        occupancies.sparse(3), bounds=(-5, 50), epsilon=8, uninformative="keep",
         statistics=["share_above(10)", "variance", "mean"],
     )  # fmt: skip
-    rows = made.bundle.per_statistic(made.extent)
+    rows = made.queries.per_statistic(made.extent)
     assert rows[:, 0].tolist() == [1.0, 55**2 / 4, 55.0]
     assert (rows == rows[:, :1]).all()
     again = made.to_document()["numbers"]

@@ -140,7 +140,9 @@ def test_estimates_are_clamped_but_the_manifest_keeps_the_unclamped(tmp_path: Pa
     """A cell alone with its noise may fall far outside; the value stays in the bounds."""
     table = pa.table({"aircraft": ["a", "b"], "place": ["x", "y"], "speed": [0.0, 700.0]})
     records = flights.records(table)
-    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon="0.001", worthless="keep")
+    plan = shoal.plan(
+        records.occupancy(), bounds=flights.BOUNDS, epsilon="0.001", uninformative="keep"
+    )
     results = plan.release(records, ledger=flights.ledger(tmp_path)).manifest["results"]
     assert all(0 <= result["value"] <= 700 for result in results)
     assert any(result["value"] != result["unclamped"] for result in results)
@@ -166,7 +168,9 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     value = pa.array(np.full(len(user), 0.25))
     table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
     records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="where")
-    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, delta="1e-6", worthless="keep")
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 1), epsilon=1, delta="1e-6", uninformative="keep"
+    )
     assert plan.gaussian
     poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7")
     with pytest.raises(BudgetError):

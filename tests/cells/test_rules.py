@@ -1,4 +1,4 @@
-"""Which cells are left out, and what wishes are refused."""
+"""Which cells are left out, and what parts of a request are refused."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LONELY = shoal.Occupancy.from_counts(
 )
 
 
-def plan(occupancy: shoal.Occupancy = LONELY, **wishes: Any) -> shoal.Plan:  # noqa: ANN401
-    """A plan with plain wishes."""
-    return shoal.plan(occupancy, **{"bounds": (0, 10), "epsilon": 1, **wishes})
+def plan(occupancy: shoal.Occupancy = LONELY, **request: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan with plain parts of a request."""
+    return shoal.plan(occupancy, **{"bounds": (0, 10), "epsilon": 1, **request})
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
-def test_worthless_cells_are_left_out_and_the_others_gain(method: str) -> None:
-    """G-WORTHLESS: no released cell errs by half the width, and what they leave is used."""
-    kept, dropped = plan(method=method, worthless="keep"), plan(method=method)
+def test_uninformative_cells_are_left_out_and_the_others_gain(method: str) -> None:
+    """G-UNINFORMATIVE: no released cell errs by half the width, and what they leave is used."""
+    kept, dropped = plan(method=method, uninformative="keep"), plan(method=method)
     assert (kept.relative_error >= 0.5).any()
-    assert dropped.status[dropped.occupancy.labels.index("alone")] == "worthless"
+    assert dropped.status[dropped.occupancy.labels.index("alone")] == "uninformative"
     assert (dropped.relative_error < 0.5).all()
     better = {dropped.occupancy.labels[g]: e for g, e in zip(
         dropped.released, dropped.worst_case_error, strict=True)}  # fmt: skip
@@ -38,13 +38,13 @@ def test_worthless_cells_are_left_out_and_the_others_gain(method: str) -> None:
 
 def test_one_lonely_cell_does_not_take_the_others_with_it() -> None:
     """Equalised shares the worst error; only the cell that causes it goes."""
-    assert plan(method="equalised").status.count("worthless") == 1
+    assert plan(method="equalised").status.count("uninformative") == 1
 
 
-def test_refuse_names_a_worthless_cell() -> None:
+def test_refuse_names_a_uninformative_cell() -> None:
     """The error says how many and which."""
-    with pytest.raises(InputError, match="1 worthless cells, such as 'alone'"):
-        plan(worthless="refuse")
+    with pytest.raises(InputError, match="1 uninformative cells, such as 'alone'"):
+        plan(uninformative="refuse")
 
 
 def test_public_rules_leave_cells_out() -> None:
@@ -63,7 +63,7 @@ def test_nothing_left_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("request", "message"),
     [
         ({"epsilon": 0}, "epsilon is 0; allowed: a finite number above 0"),
         ({"epsilon": -1.0}, "epsilon is -1.0"),
@@ -79,7 +79,7 @@ def test_nothing_left_is_an_error() -> None:
         ({"epsilon": None, "error": 5.0}, "below half the range"),
         ({"epsilon": None, "error": 1e-9}, "above a tick"),
         ({"method": "magic"}, "method is 'magic'; allowed: one of balanced, equalised, uniform"),
-        ({"worthless": "hide"}, "worthless is 'hide'; allowed: one of drop, keep, refuse"),
+        ({"uninformative": "hide"}, "uninformative is 'hide'; allowed: one of drop, keep, refuse"),
         ({"statistics": ["median"]}, "a statistic 'median'"),
         ({"bounds": (10, 0)}, "bounds are \\(10, 0\\)"),
         ({"bounds": (0, float("inf"))}, "the upper bound is inf"),
@@ -95,10 +95,10 @@ def test_nothing_left_is_an_error() -> None:
         ({"bounds": (1e15, 1e15 + 1)}, "tick bits for bounds"),
     ],
 )
-def test_bad_wishes_are_refused_in_one_line(wishes: dict[str, Any], message: str) -> None:
+def test_bad_wishes_are_refused_in_one_line(request: dict[str, Any], message: str) -> None:
     """Each says what was got, what is allowed and what to do."""
     with pytest.raises(InputError, match=message) as caught:
-        plan(**wishes)
+        plan(**request)
     assert "\n" not in str(caught.value)
 
 
@@ -123,7 +123,7 @@ def test_plans_are_pure() -> None:
 
 def test_losses_never_wrap() -> None:
     """G-ACCOUNTING: noise far too small is refused, not accounted as nothing."""
-    plain = plan(worthless="keep")
+    plain = plan(uninformative="keep")
     fields = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
     for scale in (1e-300, 1e-12):
         fields["relative_scale"] = np.full(len(plain.released), scale)
@@ -136,7 +136,7 @@ def test_losses_never_wrap() -> None:
 @pytest.mark.parametrize("method", ["quantile", "levy", "adaptive", "baseline"])
 def test_noise_over_a_selected_range_has_room_on_the_lattice(method: str) -> None:
     """G-ACCOUNTING: a narrow range means many steps; what might not fit is refused beforehand."""
-    made = plan(method=method, worthless="keep")
+    made = plan(method=method, uninformative="keep")
     spans = made.mechanism.most_spans(made.parameters)
     assert (spans == 1) is (method == "baseline")
     # Twice the least scale at which numbers over the whole range fit.

@@ -78,14 +78,14 @@ WISHES: list[dict[str, Any]] = [
 ]
 
 
-def plan_of(table: pa.Table, wishes: dict[str, Any]) -> shoal.Plan:
+def plan_of(table: pa.Table, request: dict[str, Any]) -> shoal.Plan:
     """At a large epsilon, with every cell."""
-    return flights.plan(table, **{"epsilon": 5, "worthless": "keep", **wishes})
+    return flights.plan(table, **{"epsilon": 5, "uninformative": "keep", **request})
 
 
 @pytest.mark.parametrize("data", [flights.table, extreme], ids=["speeds", "extreme"])
-@pytest.mark.parametrize("wishes", WISHES, ids=str)
-def test_errors_intervals_and_ranges(wishes: dict[str, Any], data: Any) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("request", WISHES, ids=str)
+def test_errors_intervals_and_ranges(request: dict[str, Any], data: Any) -> None:  # noqa: ANN401
     """G-ERROR: mean absolute errors stay below what the plan states; intervals cover as stated.
 
     With 800 simulated releases the average of each number's error may pass its expectation by
@@ -93,7 +93,7 @@ def test_errors_intervals_and_ranges(wishes: dict[str, Any], data: Any) -> None:
     so once in 1e9. Seeds are fixed.
     """
     table = data()
-    plan = plan_of(table, wishes)
+    plan = plan_of(table, request)
     found, true = estimates(plan, table), exact(plan, table)
     unclamped = np.array([each.unclamped for each in found])
     for drawn in (unclamped, np.array([each.value for each in found])):
@@ -114,9 +114,9 @@ def test_errors_intervals_and_ranges(wishes: dict[str, Any], data: Any) -> None:
     assert np.all(inside)
 
 
-def joint_plan(table: pa.Table, **wishes: Any) -> shoal.Plan:  # noqa: ANN401
+def joint_plan(table: pa.Table, **request: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that releases first and second moments together."""
-    made = plan_of(table, {"statistics": ["mean", "variance"], **wishes})
+    made = plan_of(table, {"statistics": ["mean", "variance"], **request})
     assert made.joint
     return made
 
@@ -132,7 +132,7 @@ def test_joint_estimates_are_unbiased_and_their_noise_is_not_half_as_large() -> 
     plan = joint_plan(low, epsilon=Fraction(1, 5))
     found = np.array([each.unclamped for each in estimates(plan, low)])
     rows = slice(len(plan.released), None)
-    scale = plan.bundle.per_statistic(plan.relative_scale)[0]
+    scale = plan.queries.per_statistic(plan.relative_scale)[0]
     correction = 8 * scale**2 * 700**2 / 4
     noise = SIGMAS * found[:, rows].std(axis=0) / math.sqrt(ROUNDS)
     centre = found[:, rows].mean(axis=0)
@@ -202,7 +202,7 @@ def test_thresholds_that_look_alike_are_charged_apart(tmp_path: Path) -> None:
     """G-LEDGER: another threshold is another release, however close."""
     book, records = flights.ledger(tmp_path), flights.records()
     near = ["share_above(400.0000001)", "share_above(400.0000002)"]
-    one, other = (flights.plan(statistics=[name], worthless="keep") for name in near)
+    one, other = (flights.plan(statistics=[name], uninformative="keep") for name in near)
     first, second = (each.release(records, ledger=book) for each in (one, other))
     assert not second.from_ledger
     assert first.document != second.document

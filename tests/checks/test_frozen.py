@@ -114,7 +114,7 @@ def test_nothing_public_can_be_written_into(name: str) -> None:
     for each in made if isinstance(made, tuple) else (made,):
         if isinstance(each, shoal.Plan):
             _look(each.design)
-            _look(each.bundle)
+            _look(each.queries)
             _look(each.occupancy)
         _look(each)
         str(each)
@@ -195,9 +195,9 @@ def test_what_callers_keep_is_not_the_plans() -> None:
     sizes[:] = 1
     assert trial.n == 39
     settings = {"gamma": 0.1}
-    wish = dataclasses.replace(methods.plan(TABLE, {"method": "levy"}).request, settings=settings)
+    wanted = dataclasses.replace(methods.plan(TABLE, {"method": "levy"}).request, settings=settings)
     settings["gamma"] = 0.5
-    assert wish.settings == {"gamma": 0.1}
+    assert wanted.settings == {"gamma": 0.1}
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i4", ">i8", "i8"])
@@ -267,7 +267,7 @@ CHANGES: list[Callable[[np.ndarray[Any, Any]], Any]] = [
 def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
     """G-REFUSE: whatever a part of a plan is replaced by, it is refused in words."""
     plan, spoil = methods.plan(TABLE, methods.METHODS[name]), CHANGES[change]
-    for each in ("relative_scale", "selection_scale", "prices", "targets"):
+    for each in ("relative_scale", "selection_scale", "duals", "targets"):
         found = getattr(plan, each)
         if found is not None and found.size:
             with pytest.raises(InputError):
@@ -296,7 +296,7 @@ def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
         {"request": None},
         {"lattice": None},
         {"source": 3},
-        {"prices": None},
+        {"duals": None},
     ],
 )
 def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
@@ -307,13 +307,13 @@ def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["balanced", "optimal"])
-@pytest.mark.parametrize("prices", [None, 0.0])
-def test_a_plan_keeps_the_prices_that_prove_it(name: str, prices: float | None) -> None:
-    """G-READABLE: without prices, or with none above 0, its release would not verify."""
+@pytest.mark.parametrize("duals", [None, 0.0])
+def test_a_plan_keeps_the_prices_that_prove_it(name: str, duals: float | None) -> None:
+    """G-READABLE: without dual variables, or with none above 0, its release would not verify."""
     plan = methods.plan(TABLE, methods.METHODS[name])
-    assert plan.prices is not None
+    assert plan.duals is not None
     with pytest.raises(InputError):
-        dataclasses.replace(plan, prices=prices if prices is None else plan.prices * prices)
+        dataclasses.replace(plan, duals=duals if duals is None else plan.duals * duals)
 
 
 @pytest.mark.parametrize("part", ["request", "estimator", "source"])

@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.cli.trial import Mechanism
-from shoal.trials import mechanism_forecasts as outlooks
+from shoal.trials import mechanism_forecasts as forecasts
 from tests.cli.conftest import Shell
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_every_mechanism_and_kind_of_outcome(trial: Shell, mechanism: str) -> No
 
 def test_a_mechanism_is_called_as_plans_and_manifests_call_it() -> None:
     """One spelling on the command line, in Python and in files."""
-    assert {str(each) for each in Mechanism} == {*outlooks.NAMES} - {"no_privacy"}
+    assert {str(each) for each in Mechanism} == {*forecasts.NAMES} - {"no_privacy"}
 
 
 def test_floor_and_noise_of_ones_own(trial: Shell) -> None:

@@ -68,14 +68,14 @@ class Shell:
 def visits() -> pa.Table:
     """Three records for half of 1000 people, one for the others; a mean of 40."""
     draw = np.random.default_rng(3)
-    people = np.concatenate([np.arange(1000), np.repeat(np.arange(500), 2)])
-    minutes = draw.normal(40, 10, len(people))
+    user_values = np.concatenate([np.arange(1000), np.repeat(np.arange(500), 2)])
+    minutes = draw.normal(40, 10, len(user_values))
     minutes[7] = CANARY
     return pa.table(
         {
-            "person": [f"p{p}" for p in people],
+            "person": [f"p{p}" for p in user_values],
             "minutes": minutes.tolist(),
-            "day": (people % 7).tolist(),
+            "day": (user_values % 7).tolist(),
         }
     )
 
@@ -137,7 +137,7 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
     rows = shell.good(*by_row, "--privacy-unit", "person", "--json")
     assert json.loads(rows)["plan"]["counts"]["length"] == 2000
     weighed = shell.good(*CLIPPED, "--weights", "counts", "--cap", 2, "--json")
-    assert json.loads(weighed)["plan"]["wishes"]["cap"] == 2
+    assert json.loads(weighed)["plan"]["request"]["cap"] == 2
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 3
 
 
@@ -154,29 +154,29 @@ def test_rows_are_units_only_where_somebody_says_so(shell: Shell) -> None:
 
 def test_plans_compare_and_are_saved(shell: Shell) -> None:
     """All estimators, in text and JSON; the recommended plan is saved; no value is read."""
-    wish = ("unbiased", "plan", "--users", 2000, *WISHES, *INTERVAL)
-    text = shell.good(*wish, "--output", "best.json")
+    wanted = ("unbiased", "plan", "--users", 2000, *WISHES, *INTERVAL)
+    text = shell.good(*wanted, "--output", "best.json")
     assert "clipped_mean has the least certified error, " in text
     assert UnbiasedPlan.load("best.json").method == "clipped_mean"
-    found = json.loads(shell.good(*wish, "--releases", 10**6, "--json"))
+    found = json.loads(shell.good(*wanted, "--releases", 10**6, "--json"))
     assert found["recommended"] == "symmetric_mean"
     assert found["options"][0]["method"] == "symmetric_mean"
     assert shell.good("unbiased", "plan", "--users", 2000, "--epsilon", 1, "--size", 1).endswith(
         "No estimator can be had: allow some bias with an interval, or some delta.\n"
     )
-    shell.good(*wish, "--method", "sampled_mean", "--publish-values", "--output", "s.json")
+    shell.good(*wanted, "--method", "sampled_mean", "--publish-values", "--output", "s.json")
     assert UnbiasedPlan.load("s.json").method == "sampled_mean"
 
 
 def test_bounds(shell: Shell) -> None:
     """The trilemma for the user's numbers."""
-    wish = ("unbiased", "bound", "--users", 10_000, "--epsilon", "0.1", "--size", 1)
-    out = shell.good(*wish, "--bias", "0.01")
+    wanted = ("unbiased", "bound", "--users", 10_000, "--epsilon", "0.1", "--size", 1)
+    out = shell.good(*wanted, "--bias", "0.01")
     assert out.startswith("no RMSE below 0.04")
-    found = json.loads(shell.good(*wish, "--bias", "0.01", *INTERVAL, "--json"))
+    found = json.loads(shell.good(*wanted, "--bias", "0.01", *INTERVAL, "--json"))
     assert 0.04 < found["rmse"] < 0.06
     assert found["regime"] == "clipped_mean"
-    assert json.loads(shell.good(*wish, "--json"))["rmse"] is None
+    assert json.loads(shell.good(*wanted, "--json"))["rmse"] is None
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
     minutes = [None, float("nan"), *visits().column("minutes").to_pylist()[2:]]
     pq.write_table(visits().set_column(1, "minutes", pa.array(minutes)), "visits.parquet")
     columns = ("--value", "minutes", "--user", "person", "--missing", "public")
-    wish = ("visits.parquet", *columns, *WISHES, *INTERVAL, "--output", "other.json")
-    shell.good("unbiased", "plan", *wish)
+    wanted = ("visits.parquet", *columns, *WISHES, *INTERVAL, "--output", "other.json")
+    shell.good("unbiased", "plan", *wanted)
     release = ("unbiased", "release", "visits.parquet", *columns, "--plan", "other.json")
     found = json.loads(shell.good(*release, "--ledger", "visits.ledger", "--json"))
     assert found["plan"]["counts"]["length"] == 1000
@@ -272,8 +272,8 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
 
 def test_a_null_user_costs_nothing(shell: Shell) -> None:
     """G-REFUSE: nobody's record is refused."""
-    people = [None, *visits().column("person").to_pylist()[1:]]
-    pq.write_table(visits().set_column(0, "person", pa.array(people)), "visits.parquet")
+    user_values = [None, *visits().column("person").to_pylist()[1:]]
+    pq.write_table(visits().set_column(0, "person", pa.array(user_values)), "visits.parquet")
     line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
     assert "null in the user column" in line
     assert shoal.Ledger.open("visits.ledger").entries() == []

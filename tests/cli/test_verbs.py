@@ -91,7 +91,7 @@ def test_plan_options_reach_the_plan(shell: Shell) -> None:
     assert plan.method == "equalised"
     assert plan.lattice.bits == 16
     assert plan.worst_case_error.max() <= 150
-    shell.good(*base, "--epsilon", "0.1", "--worthless", "keep", "--min-records", "500")
+    shell.good(*base, "--epsilon", "0.1", "--uninformative", "keep", "--min-records", "500")
     plan = shoal.Plan.load("p.json")
     assert "too few records" in plan.status
     assert "no such cell" not in shell.good(*base, "--epsilon", "1", "--rows", "2")

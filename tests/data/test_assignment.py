@@ -18,24 +18,24 @@ PEOPLE = st.lists(
 
 
 @given(PEOPLE, st.randoms(use_true_random=False))
-def test_groups_are_those_of_a_plain_count(people: list[tuple[str, int]], random: Any) -> None:  # noqa: ANN401
+def test_groups_are_those_of_a_plain_count(user_values: list[tuple[str, int]], random: Any) -> None:  # noqa: ANN401
     """Sizes, rows and names agree with a dictionary; shuffling named rows changes nothing."""
-    present = sorted({arm for _, arm in people})
-    whole = [c for c in "abcd" if {arm for home, arm in people if home == c} == set(present)]
-    names = [f"unit {at:03}" for at in range(len(people))]
-    homes, arms = [home for home, _ in people], [arm for _, arm in people]
+    present = sorted({arm for _, arm in user_values})
+    whole = [c for c in "abcd" if {arm for home, arm in user_values if home == c} == set(present)]
+    names = [f"unit {at:03}" for at in range(len(user_values))]
+    homes, arms = [home for home, _ in user_values], [arm for _, arm in user_values]
     if not whole or len(present) < 2:
         with pytest.raises(DataError):
             enrol(arms, homes, unit=names, single_arm="drop")
         return
     found = enrol(arms, homes, unit=names, single_arm="drop")
-    expected = [[sum(p == (c, arm) for p in people) for arm in present] for c in whole]
+    expected = [[sum(p == (c, arm) for p in user_values) for arm in present] for c in whole]
     assert found.assignment.sizes.tolist() == expected
     assert found.assignment.clusters.to_pylist() == whole
     assert found.left_out == len(set(homes)) - len(whole)
     group = [whole.index(homes[r]) * len(present) + present.index(arms[r]) for r in found.rows]
     assert group == found.assignment.group.tolist() == sorted(group)
-    order = list(range(len(people)))
+    order = list(range(len(user_values)))
     random.shuffle(order)
     again = enrol(
         [arms[at] for at in order],

@@ -175,7 +175,7 @@ def test_cells_may_have_any_name_but_those_of_results(
         return
     plan = shoal.plan(
         records.occupancy(), bounds=(0, 9), epsilon=1, statistics=("mean", "share_above(4)"),
-        worthless="keep",
+        uninformative="keep",
     )  # fmt: skip
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)
     found = plan.release(records, ledger=book).table()

@@ -113,11 +113,11 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
     good: Any = [1, 2]
     moment = unbiased.Moment(2, 1)
     space = trials.Space.counts(0, 9)
-    wish: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
+    wanted: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
     mine: dict[str, Any] = {"interval": (0, 9), "bias": 1, "moment": moment, "epsilon": 1}
     calls: list[Callable[[], object]] = [
-        lambda: mean.auto(values, good, **wish),
-        lambda: mean.vector(values, good, **wish),
+        lambda: mean.auto(values, good, **wanted),
+        lambda: mean.vector(values, good, **wanted),
         lambda: unbiased.clipped_mean(values, good, **mine),
         lambda: unbiased.clipped_mean(values, **mine),
         lambda: trials.ClusterDP(1).privatize(values, good, space=space),

@@ -79,10 +79,10 @@ WHOLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("wish", WHOLE)
-def test_whole_numbers_are_written_as_any_number(wish: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wanted", WHOLE)
+def test_whole_numbers_are_written_as_any_number(wanted: str, tmp_path: Path) -> None:
     """G-CANONICAL: what a caller gives as 200 is written as 200.0, and is read again."""
-    plan = flights.plan(**WHOLE[wish])
+    plan = flights.plan(**WHOLE[wanted])
     plan.save(tmp_path / "plan.json")
     loaded = shoal.Plan.load(tmp_path / "plan.json")
     assert documents.canonical_bytes(loaded.to_document()) == (tmp_path / "plan.json").read_bytes()

@@ -140,8 +140,8 @@ def _occupancy(rng: np.random.Generator) -> shoal.Occupancy:
 
 def _moves(plan: shoal.Plan) -> list[list[tuple[int, float]]]:
     """Of each user: what it moves every noisy number by, over the scale of its noise."""
-    design, bundle = plan.design, plan.bundle
-    rows = bundle.per_statistic(plan.relative_scale)
+    design, queries = plan.design, plan.queries
+    rows = queries.per_statistic(plan.relative_scale)
     moved: list[list[tuple[int, float]]] = [[] for _ in range(plan.occupancy.n_users)]
     for at, statistic in enumerate(plan.statistics):
         if plan.joint and statistic in (Mean(), Variance()):
@@ -149,12 +149,12 @@ def _moves(plan: shoal.Plan) -> list[list[tuple[int, float]]]:
         part = design.reach / design.total[design.number]
         if statistic == Variance():
             # No closed form of two lines: the theory's own tests enumerate it.
-            part = bundle.sensitivity[at]
+            part = queries.sensitivity[at]
         for user, number, move in zip(design.user, design.number, part, strict=True):
             if move > 0:
                 moved[user].append((int(number), float(move / rows[at][number])))
     if plan.joint:
-        first, second = bundle.pair
+        first, second = queries.pair
         part = design.reach / design.total[design.number]
         for user, number, move in zip(design.user, design.number, part, strict=True):
             for each in _pair(rows[first][number], rows[second][number] / 4, plan.gaussian):
@@ -195,7 +195,7 @@ def _cells(rng: np.random.Generator, oracle: Oracle) -> tuple[float, float, floa
     statistics = STATISTICS[int(rng.integers(len(STATISTICS)))] if bounding else ["mean"]
     plan = shoal.plan(
         _occupancy(rng), bounds=(0, 9), epsilon=_epsilon(rng), method=method,
-        statistics=statistics, worthless="keep",
+        statistics=statistics, uninformative="keep",
     )  # fmt: skip
     moves, selections = _moves(plan), _selections(plan)
     user = int(plan.user_losses.argmax())
@@ -216,7 +216,7 @@ def _gaussian_cells(rng: np.random.Generator, oracle: Oracle) -> tuple[float, fl
     delta = float(rng.choice([1e-9, 1e-6, 1e-3]))
     plan = shoal.plan(
         shoal.Occupancy.from_counts(user, cell, count), bounds=(0, 9), epsilon=_epsilon(rng),
-        method=method, statistics=statistics, worthless="keep", delta=delta,
+        method=method, statistics=statistics, uninformative="keep", delta=delta,
     )  # fmt: skip
     if not plan.gaussian:
         raise InputError("Laplace noise", "Gaussian noise", "try another plan")

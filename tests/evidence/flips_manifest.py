@@ -2,7 +2,8 @@
 
 Reading must refuse the file with an error of shoal, or a claim must fail. A flip after which every
 claim holds must be in a field that the verdict itself lists as one that a manifest alone cannot
-prove, or in the last digits of a number, or in the prices of a proof that holds with them, too.
+prove, or in the last digits of a number, or in the dual variables of a proof that holds with them,
+too.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
 
 
 def _harmless(path: str) -> bool:
-    """Any prices prove the gap that they prove; last digits are those of another machine."""
-    return path.startswith("plan.prices.price") or path.endswith(specimens.ROUNDING)
+    """Any duals prove the gap that they prove; last digits are another machine's."""
+    return path.startswith("plan.dual variables.dual variable") or path.endswith(specimens.ROUNDING)
 
 
 def _judge(whole: bytes, flipped: bytes, folder: Path) -> str:

@@ -2,8 +2,8 @@
 
 Loading must refuse the file with an error of shoal. What is loaded nevertheless must be harmless,
 by the field that was hit: a plan of other records, which refuses the true ones and charges nothing;
-or a plan with the same loss whose claims all hold, for another question, with other prices, or with
-numbers that differ in their last digits.
+or a plan with the same loss whose claims all hold, for another question, with other dual variables,
+or with numbers that differ in their last digits.
 """
 
 from __future__ import annotations
@@ -93,12 +93,13 @@ def _packed_anew(before: Any, after: Any, path: str) -> bool:  # noqa: ANN401
 def _harmless(path: str) -> bool:
     """Whether a field changes neither loss nor noise, and every claim still holds.
 
-    What was asked for is another question then, which the same plan answers; any prices prove the
-    gap that they prove; what follows by floating-point arithmetic may differ in its last digits.
+    What was asked for is another question then, which the same plan answers; any dual variables
+    prove the gap that they prove; what follows by floating-point arithmetic may differ in its last
+    digits.
     """
-    asked = path.startswith(("request.", "wishes.")) or path == "tick_bits"
+    asked = path.startswith(("request.", "parts of a request.")) or path == "tick_bits"
     # Errors and loss are computed from the chance of sampling: it is a parameter like others.
-    chosen = path.startswith("prices.price") or path == "parameters.sampling_words"
+    chosen = path.startswith("dual variables.dual variable") or path == "parameters.sampling_words"
     return asked or chosen or path.endswith(specimens.ROUNDING)
 
 

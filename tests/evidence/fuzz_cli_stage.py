@@ -36,7 +36,7 @@ _TRIAL = ("--outcome", PRIVATE, "--treatment", "arm", "--cluster", "place", "--u
 _SPACE = ("--space", "bins:0:10000:4", "--epsilon", "4")
 _MOMENT = ("--epsilon", "2", "--delta", "1e-6", "--order", "4", "--size", "900")
 _MADE = (
-    ("plan", "a.parquet", *RECORDS, "--cell", "place", "--epsilon", "4", "--worthless", "keep",
+    ("plan", "a.parquet", *RECORDS, "--cell", "place", "--epsilon", "4", "--uninformative", "keep",
      "--output", "plan.json"),
     ("unbiased", "plan", "a.csv", "--user", "user", *_MOMENT, "--interval", "0", "9000", "--method",
      "clipped_mean", "--output", "mean-plan.json"),

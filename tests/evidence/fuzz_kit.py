@@ -57,7 +57,7 @@ class Kit:
     @cached_property
     def plan(self) -> shoal.Plan:
         """A plan that can be carried out on them."""
-        return shoal.plan(self.occupancy, bounds=(0, 10), epsilon=4, worthless="keep")
+        return shoal.plan(self.occupancy, bounds=(0, 10), epsilon=4, uninformative="keep")
 
     @cached_property
     def release(self) -> shoal.Release:

@@ -146,7 +146,7 @@ def _plan_options(kit: Kit) -> dict[str, Any]:
     return {
         "statistics": ["mean"],
         "method": "balanced",
-        "worthless": "keep",
+        "uninformative": "keep",
         "min_users": 1,
         "min_records": 1,
         "weights": {kit.occupancy.labels[0]: 2.0},
@@ -174,7 +174,7 @@ def _functions() -> Iterator[Target]:
             f"shoal.plan/{method}",
             lambda _: shoal.plan,
             _planned_by(method),
-            lambda _: {"worthless": "keep", "statistics": ["mean"]},
+            lambda _: {"uninformative": "keep", "statistics": ["mean"]},
         )
     yield Target(
         "shoal.compare",
@@ -637,8 +637,8 @@ def _methods() -> Iterator[Target]:
         lambda _: {"confidence": 0.9},
     )
     yield Target(
-        "Release.borrow",
-        lambda kit: kit.release.borrow,
+        "Release.shrink",
+        lambda kit: kit.release.shrink,
         lambda _: {},
         lambda _: {"confidence": 0.9, "within": ["a", "a", "a"]},
     )

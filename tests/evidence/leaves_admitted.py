@@ -18,7 +18,7 @@ _ASKED = "that the request, its bounds and its name are those that were asked fo
 _VERSIONS = "the versions of shoal, OpenDP and Python"
 _PARAMETERS = "parameters that depend on the loss of a cell"
 _COMPARED = "the errors with which an optimal plan with balanced targets is compared"
-_LEFT_OUT = "that cells left out as worthless are so"
+_LEFT_OUT = "that cells left out as uninformative are so"
 _LEVELS = "that outcomes were moved to the levels in the way stated"
 _UNITS = "which unit gave which response"
 _PREDICTED = "parameters that were chosen by predicted variance"
@@ -49,7 +49,7 @@ SAID: dict[str, dict[str, str]] = {
         "plan.request.delta": _ASKED,
         "plan.request.min_users": _ASKED,
         "plan.request.min_records": _ASKED,
-        "plan.request.worthless": _ASKED,
+        "plan.request.uninformative": _ASKED,
         "plan.request.settings": _ASKED,
         "plan.request.method": _ASKED,
         "plan.status": _LEFT_OUT,
@@ -97,15 +97,15 @@ SAID: dict[str, dict[str, str]] = {
         "guarantee.unit.name": _RECORDS,
         "plan.source": _RECORDS,
         "plan.counts": _RECORDS,
-        "plan.wishes.epsilon": _ASKED,
-        "plan.wishes.delta": _ASKED,
-        "plan.wishes.bias": _ASKED,
-        "plan.wishes.interval": _MOMENTS,
-        "plan.wishes.moments": _MOMENTS,
-        "plan.wishes.reuse": _ASKED,
-        "plan.wishes.farthest": _ASKED,
-        "plan.wishes.weights": _ASKED,
-        "plan.wishes.cap": _ASKED,
+        "plan.parts of a request.epsilon": _ASKED,
+        "plan.parts of a request.delta": _ASKED,
+        "plan.parts of a request.bias": _ASKED,
+        "plan.parts of a request.interval": _MOMENTS,
+        "plan.parts of a request.moments": _MOMENTS,
+        "plan.parts of a request.reuse": _ASKED,
+        "plan.parts of a request.farthest": _ASKED,
+        "plan.parts of a request.weights": _ASKED,
+        "plan.parts of a request.cap": _ASKED,
         "plan.parameters": _OTHERS,
         "results.exact": _DRAWN,
         "results.coarse_failed": _DRAWN,
@@ -113,8 +113,8 @@ SAID: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-# Any prices prove the gap that follows from them.
-PROVING = ("plan.prices.price", "plan.prices.user")
+# Any dual variables prove the gap that follows from them.
+PROVING = ("plan.dual variables.dual variable", "plan.dual variables.user")
 # A weaker claim is true, too, if it is larger than the true one: the gap of an optimal plan, the
 # error of a symmetric mean, and a loss by what roundings to the lattice may explain.
 WEAKER = (

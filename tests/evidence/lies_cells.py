@@ -61,7 +61,7 @@ def _phantom_cell(document: Document) -> None:
     """One more cell that nobody is in."""
     plan = document["plan"]
     plan["occupancy"]["cells"]["columns"][0]["values"].append("p9")
-    plan["status"].append("worthless")
+    plan["status"].append("uninformative")
 
 
 def _equal_keys(document: Document) -> None:
@@ -86,8 +86,8 @@ def _less_noise(factor: float) -> Change:
 
 
 def _unproved(document: Document) -> None:
-    """No prices and no gap: nothing is claimed of the best plan."""
-    document["plan"]["prices"] = document["plan"]["claims"]["gap"] = None
+    """No dual variables and no gap: nothing is claimed of the best plan."""
+    document["plan"]["duals"] = document["plan"]["claims"]["gap"] = None
 
 
 def _renamed(method: str, other: str) -> Change:
@@ -159,10 +159,10 @@ PLAN: Lies = {
     "a rule of more records than there are": put("plan.request.min_records", to=10**6),
     "a rule of no users": put("plan.request.min_users", to=0),
     "a rule by a truth value": put("plan.request.min_users", to=True),
-    "another rule of worthless cells": put("plan.request.worthless", to="refuse them"),
+    "another rule of uninformative cells": put("plan.request.uninformative", to="refuse them"),
     "weights of cells": put("plan.request.weights", to={"p0": 3.0}),
     "an unknown setting": add("plan.request.settings", "magic", 1),
-    "an unknown wish": add("plan.request", "confidence", 0.99),
+    "an unknown request": add("plan.request", "confidence", 0.99),
     "no method asked for": drop("plan.request.method"),
     "another mechanism": put(
         "plan.mechanism.name", to=lambda x: "baseline" if x != "baseline" else "levy"
@@ -184,14 +184,20 @@ PLAN: Lies = {
     ),
     "other rewards": put("plan.mechanism.parameters.reward", to=lambda x: [y + 7 for y in x]),
     "other ranks": put("plan.mechanism.parameters.low", to=lambda x: [y + 1 for y in x]),
-    "prices of nothing": each("plan.prices.price", lambda _: 0.0),
-    "prices beyond all bounds": each("plan.prices.price", lambda _: 1e308),
-    "one price beyond all bounds": one("plan.prices.price", lambda _: 1e308),
-    "negative prices": each("plan.prices.price", lambda x: -x),
-    "no prices": put("plan.prices", to=lambda x: None if x is not None else _nothing()),
-    "fewer prices than users": put("plan.prices.price", to=lambda x: x[1:]),
-    "prices of the same user": packed("plan.prices.user", lambda x: x * 0),
-    "prices of users who are not there": packed("plan.prices.user", lambda x: x + 100),
+    "dual variables of nothing": each("plan.dual variables.dual variable", lambda _: 0.0),
+    "dual variables beyond all bounds": each("plan.dual variables.dual variable", lambda _: 1e308),
+    "one dual variable beyond all bounds": one(
+        "plan.dual variables.dual variable", lambda _: 1e308
+    ),
+    "negative dual variables": each("plan.dual variables.dual variable", lambda x: -x),
+    "no dual variables": put(
+        "plan.dual variables", to=lambda x: None if x is not None else _nothing()
+    ),
+    "fewer dual variables than users": put("plan.dual variables.dual variable", to=lambda x: x[1:]),
+    "dual variables of the same user": packed("plan.dual variables.user", lambda x: x * 0),
+    "dual variables of users who are not there": packed(
+        "plan.dual variables.user", lambda x: x + 100
+    ),
     "smaller targets": put("plan.targets", to=lambda x: [y * 0.5 for y in x[:1]] + x[1:]),
     "targets three times as large": put("plan.targets", to=lambda x: [3 * y for y in x]),
     "no targets": put("plan.targets", to=lambda x: None if x is not None else _nothing()),
@@ -227,7 +233,7 @@ COUNTS: Lies = {
     "another length": put(f"{_OCCUPANCY}.count.length", to=plus(1)),
     "packed data with a tail": put(f"{_OCCUPANCY}.count.data", to=lambda x: x + "AAAA"),
     "packed data that is none": put(f"{_OCCUPANCY}.count.data", to="eJw="),
-    "a cell that was left out": put("plan.status.0", to="worthless"),
+    "a cell that was left out": put("plan.status.0", to="uninformative"),
     "a cell that is neither": put("plan.status.0", to="maybe"),
     "one status less": put("plan.status", to=lambda x: x[:-1]),
     "records of another user": put("records.user", to="household"),

@@ -1,4 +1,4 @@
-"""Lies about unbiased means: parameters, claims, wishes, counts and the result."""
+"""Lies about unbiased means: parameters, claims, parts of a request, counts and the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.evidence.lies_kit import add, drop, packed, plus, put, times
 if TYPE_CHECKING:
     from tests.evidence.lies_kit import Change, Document, Lies
 
-_PARAMETERS, _CLAIMS, _WISHES = "plan.parameters", "plan.claims", "plan.wishes"
+_PARAMETERS, _CLAIMS, _WANTED = "plan.parameters", "plan.claims", "plan.parts of a request"
 
 
 def _moved(document: Document) -> None:
@@ -67,20 +67,20 @@ LIES: Lies = {
     "a smaller root mean squared error": put(f"{_CLAIMS}.rmse_bound", to=times(0.8)),
     "a smaller noise scale": put(f"{_CLAIMS}.noise_scale", to=times(0.5)),
     "a larger noise scale": put(f"{_CLAIMS}.noise_scale", to=times(2.0)),
-    "smaller moments": put(f"{_WISHES}.moments", to=[[2.0, 2.5]]),
-    "no moments": put(f"{_WISHES}.moments", to=[]),
-    "moments twice": put(f"{_WISHES}.moments", to=lambda x: [*x, *x]),
-    "a wider interval of means": put(f"{_WISHES}.interval", to=lambda x: [x[0] - 5.0, x[1] + 5.0]),
+    "smaller moments": put(f"{_WANTED}.moments", to=[[2.0, 2.5]]),
+    "no moments": put(f"{_WANTED}.moments", to=[]),
+    "moments twice": put(f"{_WANTED}.moments", to=lambda x: [*x, *x]),
+    "a wider interval of means": put(f"{_WANTED}.interval", to=lambda x: [x[0] - 5.0, x[1] + 5.0]),
     "another way to weigh users": put(
-        f"{_WISHES}.weights", to=lambda x: "counts" if x == "equal" else "equal"
+        f"{_WANTED}.weights", to=lambda x: "counts" if x == "equal" else "equal"
     ),
-    "a cap of weights": put(f"{_WISHES}.cap", to=1),
-    "a smaller bias asked for": put(f"{_WISHES}.bias", to=times(0.1)),
-    "a smaller epsilon asked for": put(f"{_WISHES}.epsilon", to="1/100"),
-    "a smaller delta asked for": put(f"{_WISHES}.delta", to="1/90000000"),
-    "another reuse asked for": put(f"{_WISHES}.reuse", to=lambda x: not x),
-    "a mean that may be farther": put(f"{_WISHES}.farthest", to=2.0**299),
-    "an unknown wish": add(_WISHES, "note", "epsilon is 0.01"),
+    "a cap of weights": put(f"{_WANTED}.cap", to=1),
+    "a smaller bias asked for": put(f"{_WANTED}.bias", to=times(0.1)),
+    "a smaller epsilon asked for": put(f"{_WANTED}.epsilon", to="1/100"),
+    "a smaller delta asked for": put(f"{_WANTED}.delta", to="1/90000000"),
+    "another reuse asked for": put(f"{_WANTED}.reuse", to=lambda x: not x),
+    "a mean that may be farther": put(f"{_WANTED}.farthest", to=2.0**299),
+    "an unknown request": add(_WANTED, "note", "epsilon is 0.01"),
     "other counts": packed("plan.counts", lambda x: x[9:]),
     "larger counts": packed("plan.counts", lambda x: x * 2),
     "counts in another order": packed("plan.counts", lambda x: x[::-1]),

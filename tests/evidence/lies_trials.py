@@ -99,7 +99,7 @@ LIES: Lies = {
     "less epsilon asked for": put(f"{_MECHANISM}.asked.epsilon", to="1/100"),
     "less delta asked for": put(f"{_MECHANISM}.asked.delta", to="1/10000000"),
     "other levels asked for": put(f"{_MECHANISM}.asked.levels", to=97),
-    "an unknown wish": add(f"{_MECHANISM}.asked", "note", "epsilon is 0.01"),
+    "an unknown request": add(f"{_MECHANISM}.asked", "note", "epsilon is 0.01"),
     "a lower floor": put(f"{_PARAMETERS}.floor", to=lambda x: x // 2),
     "a higher floor": put(f"{_PARAMETERS}.floor", to=lambda x: x + 2**20),
     "fewer outcomes replaced": put(f"{_PARAMETERS}.replaced", to=lambda x: x - 2**24),

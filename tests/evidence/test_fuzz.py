@@ -120,8 +120,8 @@ def test_optimal_plans_of_few_users_in_a_selected_range(
     tmp_path: Path, users: int, targets: str, epsilon: str | int
 ) -> None:
     """G-FUZZ: where nobody counts no range is found, and the plan is carried out all the same."""
-    wish = {
-        "method": "optimal", "epsilon": epsilon, "worthless": "keep",
+    wanted = {
+        "method": "optimal", "epsilon": epsilon, "uninformative": "keep",
         "settings": {"range": "selected", "targets": targets},
     }  # fmt: skip
-    assert tiny.attempt(((1, 2),) * users, wish, tmp_path) == ""
+    assert tiny.attempt(((1, 2),) * users, wanted, tmp_path) == ""

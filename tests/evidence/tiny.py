@@ -51,11 +51,11 @@ _TOGETHER = ("balanced", "equalised", "uniform", "optimal", "clip_user")
 
 
 @cache
-def wishes() -> tuple[dict[str, Any], ...]:
+def request() -> tuple[dict[str, Any], ...]:
     """Every method with its settings, statistics, loss and rule."""
     found = []
     for method, loss, rule in itertools.product(METHODS, _LOSSES, _RULES):
-        base = {"method": method, "epsilon": loss, "worthless": rule}
+        base = {"method": method, "epsilon": loss, "uninformative": rule}
         found += [base | {"settings": each} for each in _SETTINGS.get(method, ({},))]
         if method in _TOGETHER:
             found += [base | {"statistics": each} for each in _MANY]
@@ -80,35 +80,35 @@ def occupancies() -> tuple[tuple[tuple[int, ...], ...], ...]:
 
 
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
-    """That many pairs of an occupancy and a wish, planned, released, simulated and verified."""
+    """That many pairs of an occupancy and a request, planned, released, simulated and verified."""
     dice = random.Random(seed)  # noqa: S311
     failures = []
     for _ in range(size):
-        counts, wish = dice.choice(occupancies()), dice.choice(wishes())
-        wrong = attempt(counts, wish, folder)
+        counts, wanted = dice.choice(occupancies()), dice.choice(request())
+        wrong = attempt(counts, wanted, folder)
         if wrong:
-            failures.append(f"{counts} {wish}: {wrong}")
+            failures.append(f"{counts} {wanted}: {wrong}")
         progress(1)
     return Outcome(size, tuple(failures))
 
 
-def attempt(counts: tuple[tuple[int, ...], ...], wish: dict[str, Any], folder: Path) -> str:
+def attempt(counts: tuple[tuple[int, ...], ...], wanted: dict[str, Any], folder: Path) -> str:
     """What went wrong with one of them, or nothing; only a plan may be refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
             records = shoal.Records(_table(counts), user="u", value="v", bounds=(0, 8), cell="c")
             try:
-                plan = shoal.plan(records.occupancy(), bounds=(0, 8), **wish)
+                plan = shoal.plan(records.occupancy(), bounds=(0, 8), **wanted)
             except shoal.ShoalError:
                 return ""
-            return _carried_out(plan, records, folder, wish)
+            return _carried_out(plan, records, folder, wanted)
         except Exception as error:  # noqa: BLE001
             return type(error).__name__
 
 
 def _carried_out(
-    plan: shoal.Plan, records: shoal.Records, folder: Path, wish: dict[str, Any]
+    plan: shoal.Plan, records: shoal.Records, folder: Path, wanted: dict[str, Any]
 ) -> str:
     if not np.isfinite(plan.worst_case_error).all() or plan.exact_epsilon < 0:
         return "an error that is no number"
@@ -116,7 +116,7 @@ def _carried_out(
     if not place.exists():
         shoal.Ledger.create(place, epsilon=10**9, delta="1/2")
     plan.release(records, noise=shoal.Simulated(1)).table()
-    done = plan.release(records, ledger=place, name=f"{len(list(folder.iterdir()))}{wish}"[:150])
+    done = plan.release(records, ledger=place, name=f"{len(list(folder.iterdir()))}{wanted}"[:150])
     str(plan)
     done.table()
     done.write_manifest(folder / "tiny.json", overwrite=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DRAWN = "the drawn numbers themselves"
 _RECORDS = "counts, groups and names of columns"
-_WISHES = "that the request, its bounds and its name"
+_WANTED = "that the request, its bounds and its name"
 _CHOSEN = "parameters that were chosen by predicted variance"
 _UNITS = "which unit gave which response"
 # Words that a verdict must say for a field to be one that it does not prove.
@@ -28,20 +28,21 @@ _SAID = {
     "plan.assignment": _RECORDS,
     "plan.assignment.units": _UNITS,
     "plan.mechanism.aggregate.sizes": _RECORDS,
-    "name": _WISHES,
-    "plan.request": _WISHES,
-    "plan.wishes": _WISHES,
-    "plan.bounds": _WISHES,
-    "plan.mechanism.asked": _WISHES,
+    "name": _WANTED,
+    "plan.request": _WANTED,
+    "plan.parts of a request": _WANTED,
+    "plan.bounds": _WANTED,
+    "plan.mechanism.asked": _WANTED,
     "plan.space.rounding": "that outcomes were moved to the levels in the way stated",
     "plan.targets": "the errors with which an optimal plan with balanced targets is compared",
-    "plan.status": "that cells left out as worthless are so",
+    "plan.status": "that cells left out as uninformative are so",
     "plan.mechanism.parameters": "parameters that",
     "plan.mechanism.reason": _CHOSEN,
     "plan.parameters": "that no other parameters of this loss",
 }
-# They follow from others: the digest of the question, and a proof that holds with any prices.
-_FOLLOW = ("request", "plan.prices")
+# They follow from others: the digest of the question, and a proof that holds with any dual
+# variables.
+_FOLLOW = ("request", "plan.dual variables")
 
 
 def opinion(path: Path) -> Verdict | str:

@@ -39,8 +39,8 @@ def _writers(folder: Path) -> dict[str, Callable[..., None]]:
     trial = shoal.trials.UniformPrior(1).privatize(
         table.column("speed"), table.column("place"), space=shoal.trials.Space.bins(0, 700)
     )
-    wish: dict[str, Any] = {"epsilon": 1, "interval": (0, 700), "bias": 9}
-    mean = shoal.unbiased.plan("clipped_mean", 9, moment=shoal.unbiased.Moment(2, 90), **wish)
+    wanted: dict[str, Any] = {"epsilon": 1, "interval": (0, 700), "bias": 9}
+    mean = shoal.unbiased.plan("clipped_mean", 9, moment=shoal.unbiased.Moment(2, 90), **wanted)
     shoal.Ledger.create(folder / "own.ledger", epsilon=9)
     release = flights.plan().release(flights.records(), ledger=folder / "own.ledger", name="a")
     return {

@@ -62,8 +62,10 @@ def runs() -> Runs:
 
 def scale_between(added: np.ndarray) -> tuple[float, float]:
     """Bounds on a Laplace scale: the absolute values are exponential, their sum is Gamma(runs)."""
-    total, law = float(np.abs(added).sum()), stats.gamma(len(added))
-    return total / float(law.isf(FALSE_ALARM / 2)), total / float(law.ppf(FALSE_ALARM / 2))
+    total, distribution = float(np.abs(added).sum()), stats.gamma(len(added))
+    return total / float(distribution.isf(FALSE_ALARM / 2)), total / float(
+        distribution.ppf(FALSE_ALARM / 2)
+    )
 
 
 def test_what_privacy_adds_is_the_planned_noise(runs: Runs) -> None:

@@ -15,16 +15,16 @@ import shoal
 from shoal import documents, unbiased
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.means.estimators.coarse import Coarse, Places
-from shoal.means.one_value_per_user import People
+from shoal.means.one_value_per_user import UserValues
 from shoal.unbiased import Moment, UnbiasedPlan
 
 MOMENTS = (Moment(2, 1), Moment(8, 1.8))
 
 
-def split(n: int = 3000, **wishes: Any) -> UnbiasedPlan:  # noqa: ANN401
+def split(n: int = 3000, **request: Any) -> UnbiasedPlan:  # noqa: ANN401
     """A symmetric mean whose users are in one of two parts."""
     return unbiased.plan(
-        "symmetric_mean", n, moment=MOMENTS, epsilon=1, delta="1e-6", reuse=False, **wishes
+        "symmetric_mean", n, moment=MOMENTS, epsilon=1, delta="1e-6", reuse=False, **request
     )
 
 
@@ -70,7 +70,7 @@ def test_one_users_values_move_no_other_users_mean() -> None:
     who = rng.integers(0, 40, 2000)
     values = np.exp(rng.normal(0, 20, 2000))
     other = np.where(who == 7, -1e300, values)
-    one, two = People.of(values, who), People.of(other, who)
+    one, two = UserValues.of(values, who), UserValues.of(other, who)
     assert np.array_equal(one.count, two.count)
     assert int((one.value != two.value).sum()) == 1
 
@@ -79,8 +79,8 @@ def test_masked_values_are_missing_values() -> None:
     """What is behind a mask is not read; a mask that hides nothing is none."""
     hidden = np.ma.masked_array([1.0, 1e6], mask=[False, True])
     with pytest.raises(DataError, match="missing"):
-        People.of(hidden)
-    assert People.of(np.ma.masked_array([1.0, 2.0])).value.tolist() == [1.0, 2.0]
+        UserValues.of(hidden)
+    assert UserValues.of(np.ma.masked_array([1.0, 2.0])).value.tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("farthest", [2.0**60, 2.0**300])
@@ -98,7 +98,7 @@ def test_the_certificate_holds_at_the_farthest_mean() -> None:
         found = plan.release(np.full(plan.n, sign * far), noise=shoal.Simulated(1))
         assert abs(found.value - sign * far) <= 20 * plan.rmse_bound
     stated = json.loads(documents.canonical_bytes(plan.to_document()))
-    stated["wishes"]["farthest"] = 2.0**200
+    stated["request"]["farthest"] = 2.0**200
     with pytest.raises(DocumentError):
         UnbiasedPlan.from_document(stated)
 
@@ -133,7 +133,7 @@ def test_claims_that_are_no_object_are_damage(claims: object) -> None:
 def test_a_plan_is_what_was_wished_for() -> None:
     """A split that says all users are in both parts is damage."""
     stated = split().to_document()
-    stated["wishes"]["reuse"] = True
+    stated["request"]["reuse"] = True
     with pytest.raises(DocumentError):
         UnbiasedPlan.from_document(stated)
 
@@ -153,8 +153,8 @@ def test_the_same_question_has_the_same_bytes() -> None:
 def test_a_slip_is_never_rounded_to_0(windows: int) -> None:
     """A threshold far above leaves a chance that no float holds: it is given upwards."""
     coarse = Coarse(10, 0, 1, 0, 900, windows)
-    assert 1e-300 > coarse.slip > 0
-    assert coarse.loss >= Fraction(2) + (windows - 1) * Fraction(coarse.slip)
+    assert 1e-300 > coarse.delta > 0
+    assert coarse.loss >= Fraction(2) + (windows - 1) * Fraction(coarse.delta)
 
 
 def test_places_are_not_shown() -> None:

@@ -20,9 +20,9 @@ METHODS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("method", METHODS)
 def test_losses_beyond_reason_are_refused(method: str, epsilon: Any) -> None:  # noqa: ANN401
     """G-FUZZ: no overflow, and no release that protects nobody."""
-    wish = METHODS[method]
+    wanted = METHODS[method]
     with pytest.raises(InputError, match="epsilon is"):
-        unbiased.plan(method, 2000, moment=unbiased.Moment(2, 1), epsilon=epsilon, **wish)
+        unbiased.plan(method, 2000, moment=unbiased.Moment(2, 1), epsilon=epsilon, **wanted)
 
 
 @pytest.mark.parametrize("epsilon", ["1e309", 1e7])

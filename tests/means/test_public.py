@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal import documents, unbiased
 from shoal.errors import BudgetError, DataError, DocumentError, InputError
-from shoal.means.one_value_per_user import People
+from shoal.means.one_value_per_user import UserValues
 from shoal.privacy.charge_rounding import booked
 from shoal.unbiased import Moment, UnbiasedPlan
 
@@ -100,7 +100,7 @@ def test_changed_plans_are_refused(method: str) -> None:
     """G-TAMPER: every number of a plan is either checked or changes the claims."""
     document = planned(method).to_document()
     text = documents.canonical_bytes(document)
-    for part in ("parameters", "claims", "wishes"):
+    for part in ("parameters", "claims", "request"):
         for name, value in document[part].items():
             if value is None or isinstance(value, bool | list) or name == "weights":
                 continue
@@ -238,12 +238,12 @@ def test_simulations_are_marked_and_repeat() -> None:
 def test_people_are_means_and_counts_without_names() -> None:
     """One value a user; the order and the names of users leave no trace in plan or manifest."""
     users = ["b", "a", "b", "c", "c", "c"]
-    people = People.of([1, 10, 3, 4, 5, 9], users)
-    assert people.count.tolist() == [1, 2, 3]
-    assert people.value.tolist() == [10, 2, 6]
-    assert "value" not in repr(people)
-    renamed = People.of([1, 10, 3, 4, 5, 9], [7, 8, 7, 1, 1, 1])
-    assert renamed.value.tolist() == people.value.tolist()
+    user_values = UserValues.of([1, 10, 3, 4, 5, 9], users)
+    assert user_values.count.tolist() == [1, 2, 3]
+    assert user_values.value.tolist() == [10, 2, 6]
+    assert "value" not in repr(user_values)
+    renamed = UserValues.of([1, 10, 3, 4, 5, 9], [7, 8, 7, 1, 1, 1])
+    assert renamed.value.tolist() == user_values.value.tolist()
 
 
 @pytest.mark.parametrize("method", WISHES)

@@ -22,7 +22,7 @@ WISH: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "moment": MOMENTS, "inter
 
 
 def advice(**changes: Any) -> Recommendation:  # noqa: ANN401
-    """For the usual wish with changes."""
+    """For the usual request with changes."""
     return recommend(**{"n": N, **WISH, **changes})
 
 
@@ -86,8 +86,8 @@ def test_the_best_bias_beats_every_other(releases: int, most: float | None) -> N
 
 def test_publishing_is_shown_but_not_recommended_without_consent() -> None:
     """Certificates are there; plans only with consent."""
-    wish = {"moment": Moment(8, 1.5), "delta": "0.1", "releases": 10**6, "bias": 0.0}
-    without, given = (advice(**wish, publish_values=consent) for consent in (False, True))
+    wanted = {"moment": Moment(8, 1.5), "delta": "0.1", "releases": 10**6, "bias": 0.0}
+    without, given = (advice(**wanted, publish_values=consent) for consent in (False, True))
     for method in ("sampled_mean", "clipped_plus_residual"):
         assert without[method].plan is None
         assert "publish_values" in without[method].why_not

@@ -47,7 +47,7 @@ def test_noise_has_its_scale_and_a_wrong_scale_is_rejected(source: Noise) -> Non
 
 @pytest.mark.parametrize("source", [OperatingSystem(), Simulated(8)], ids=["system", "simulated"])
 def test_noise_has_the_discrete_laplace_shape(source: Noise) -> None:
-    """At scale 2 every probability within 6.11 standard errors; a shifted law is rejected."""
+    """At scale 2 every probability within 6.11 standard errors; a shifted one is rejected."""
     noise = np.array(source.add_laplace([0] * SIZE, 1))
     q = math.exp(-0.5)
     for z in range(-4, 5):

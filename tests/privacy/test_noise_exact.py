@@ -113,11 +113,11 @@ PLANS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("wishes", PLANS, ids=str)
-def test_every_number_has_a_draw_of_its_own(wishes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("request", PLANS, ids=str)
+def test_every_number_has_a_draw_of_its_own(request: dict[str, Any]) -> None:
     """G-ACCOUNTING: one draw of the planned kind and scale; nothing is changed or used twice."""
     records = flights.records()
-    plan = flights.plan(worthless="keep", **wishes)
+    plan = flights.plan(uninformative="keep", **request)
     source, others = Labelled(), [each.measure for each in plan.statistics if each.measure]
     drawn = drawing_of(plan).draw(records.aggregate(others), source)
     ((kind, steps, bits),) = source.asked
@@ -130,7 +130,7 @@ def test_every_number_has_a_draw_of_its_own(wishes: dict[str, Any]) -> None:
 def test_gaussian_plans_draw_gaussian_noise() -> None:
     """G-ACCOUNTING: many cells of one user are planned and drawn with Gaussian noise."""
     occupancy = occupancies.crowded()
-    plan = shoal.plan(occupancy, bounds=(0, 1), epsilon=1, delta=1e-6, worthless="keep")
+    plan = shoal.plan(occupancy, bounds=(0, 1), epsilon=1, delta=1e-6, uninformative="keep")
     assert plan.gaussian
     assert drawing_of(plan).gaussian
     users, cells = occupancy.user.repeat(occupancy.count), occupancy.cell.repeat(occupancy.count)
@@ -148,7 +148,7 @@ def _aggregate(table: dict[str, NDArray[Any]]) -> Any:  # noqa: ANN401
 
 
 def test_only_a_marked_simulation_is_not_the_operating_systems_noise() -> None:
-    """G-SIMULATION: without a wish noise is real; a simulation says so and is never recorded."""
+    """G-SIMULATION: without a request noise is real; a simulation says so and is never recorded."""
     assert isinstance(source_of(None), OperatingSystem)
     assert isinstance(source_of(None, recorded=True), OperatingSystem)
     assert source_of(Simulated(0)) == Simulated(0)

@@ -15,7 +15,7 @@ from tests.support import occupancies
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:
-    """G-ACCOUNTING: PLD composition at a tiny delta agrees for the dearest user, from below.
+    """G-ACCOUNTING: PLD composition at a tiny delta agrees for the largest loss, from below.
 
     The pure loss is the essential supremum of the loss distribution: at delta = 1e-12 a few cells'
     composition comes within 1% of it, and noise of half the scale would double it.
@@ -25,7 +25,7 @@ def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:
         events: Any = import_module("dp_accounting")
         pld: Any = import_module("dp_accounting.pld")
     occupancy = occupancies.sparse(seed, users=12, cells=4)
-    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=1, worthless="keep")
+    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=1, uninformative="keep")
     user = int(plan.user_losses.argmax())
     mine = occupancy.user == user
     cells = occupancy.cell[mine]

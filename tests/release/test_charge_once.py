@@ -61,7 +61,7 @@ def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
 
 
 def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> None:
-    """G-LEDGER: next month's question is not this month's: a name, or the wish to have it again."""
+    """G-LEDGER: next month's question is not this month's: a name, or a request to repeat it."""
     book = book_of(tmp_path)
     deliver(book, booking(), drawing(b"3.1"))
     with pytest.raises(InputError, match="name"):
@@ -197,5 +197,5 @@ def test_sums_of_charges_are_never_understated(
         assert max(rounded.epsilon.denominator, rounded.delta.denominator) <= LONGEST_CHARGE
         spent, exact = added(spent, rounded), exact + charge
     assert exact.within(spent)
-    room = Fraction(len(parts) + 1, 10**38)
-    assert spent.within(exact + Budget(room, room))
+    capacity = Fraction(len(parts) + 1, 10**38)
+    assert spent.within(exact + Budget(capacity, capacity))

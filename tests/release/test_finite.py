@@ -80,9 +80,9 @@ def test_every_number_that_can_be_drawn_can_be_written(
 ) -> None:
     """G-LEDGER: a draw whose document cannot be made would be free; there is none."""
     table = methods.tied(3, 14, 3)
-    wishes = {**methods.METHODS[name], "bounds": bounds}
+    request = {**methods.METHODS[name], "bounds": bounds}
     try:
-        plan = methods.plan(table, wishes, epsilon)
+        plan = methods.plan(table, request, epsilon)
     except InputError:
         return
     users = shoal.Records(table, user="who", value="value", bounds=bounds, cell="place")
@@ -101,7 +101,7 @@ def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
     wide = dataclasses.replace(plan, relative_scale=np.full_like(plan.relative_scale, scale))
     about = methods.records(methods.tied(3, 14, 3)).describe()
     for place in ENDS:
-        numbers = Numbers(wide, [place] * wide.bundle.n_numbers, None)
+        numbers = Numbers(wide, [place] * wide.queries.n_numbers, None)
         with np.errstate(all="raise", under="ignore"):
             question = question_of(wide, about, Whose(PrivacyUnit("who"), said=True), "x")
             made = make_manifest(question, to_results(numbers), simulated=True)
@@ -166,10 +166,10 @@ def test_unbiased_means_are_numbers(size: float, place: int) -> None:
 @pytest.mark.parametrize("farthest", [2.0**301, 1e300])
 def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
     """G-VERIFY: what the second opinion would refuse is not planned."""
-    wish: dict[str, Any] = {"moment": unbiased.Moment(2, 2.0**299), "epsilon": 1, "delta": "1e-6"}
+    wanted: dict[str, Any] = {"moment": unbiased.Moment(2, 2.0**299), "epsilon": 1, "delta": "1e-6"}
     with pytest.raises(InputError, match="farthest"):
-        unbiased.plan("symmetric_mean", 3000, farthest=farthest, **wish)
-    plan = unbiased.plan("symmetric_mean", 3000, farthest=2.0**300, **wish)
+        unbiased.plan("symmetric_mean", 3000, farthest=farthest, **wanted)
+    plan = unbiased.plan("symmetric_mean", 3000, farthest=2.0**300, **wanted)
     found = plan.release(np.zeros(3000), noise=Simulated(1), name="x", values_name="h")
     failed = {
         each.claim for each in shoal.verify(json.loads(found.document)).checks if not each.holds

@@ -145,7 +145,7 @@ def errors(axes: Axes, bias: Floats, scale: Floats, plain: Floats, least: Floats
     )  # fmt: skip
     axes.axvline(WIDTH / 2, color=INK, ls="--", lw=1)
     axes.text(
-        WIDTH / 2 + 0.5, -0.62, "from here on, guessing\n30 is as good: worthless", va="top",
+        WIDTH / 2 + 0.5, -0.62, "from here on, guessing\n30 is as good: uninformative", va="top",
         fontsize=8.5,
     )  # fmt: skip
     for cell in range(len(CELLS)):
@@ -171,9 +171,9 @@ def errors(axes: Axes, bias: Floats, scale: Floats, plain: Floats, least: Floats
 
 def draw(path: Path) -> None:
     """The whole picture."""
-    people = occupancy()
-    plan = shoal.plan(people, bounds=(0, WIDTH), epsilon=1, method="optimal")
-    full = shoal.plan(people, bounds=(0, WIDTH), epsilon=1, worthless="keep")
+    user_values = occupancy()
+    plan = shoal.plan(user_values, bounds=(0, WIDTH), epsilon=1, method="optimal")
+    full = shoal.plan(user_values, bounds=(0, WIDTH), epsilon=1, uninformative="keep")
     kept = plan.design.part
     scale = plan.noise_scale
     style: Any = {
@@ -192,7 +192,7 @@ def draw(path: Path) -> None:
             "How fast is traffic in three places? Speeds from 0 to 60 km/h, ε = 1, method optimal",
             fontsize=11, color=FAINT,
         )  # fmt: skip
-        counts(figure.add_subplot(top[0]), people.totals)
+        counts(figure.add_subplot(top[0]), user_values.totals)
         weights(figure.add_subplot(top[1]), by_kind(plan, plan.design.share), by_kind(plan, kept))
         lost = kept / plan.relative_scale[plan.design.number]
         losses(figure.add_subplot(top[2]), by_kind(plan, lost))

@@ -125,7 +125,7 @@ def test_every_part_is_looked_for(text: str, gap: str, monkeypatch: pytest.Monke
 def test_order_and_dialect_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors before results; a word of our own, unless it is code."""
     text = whole.__doc__ or ""
-    monkeypatch.setattr(whole, "__doc__", text.replace("Something", "It errs, `law`"))
+    monkeypatch.setattr(whole, "__doc__", text.replace("Something", "It errs, `distribution`"))
     assert _found(whole) == {"whole word: errs"}
     moved = text.replace("    Returns:\n        One row a number.\n\n", "")
     example = "    Example:"

@@ -69,9 +69,9 @@ def test_means_and_variances_at_equal_error(gamma: float, epsilon: float) -> Non
     assert 5 * found[EQUALISED] < found[CLIP]
     assert 5 * found[OPTIMAL] < found[CLIP] <= found[PRINTED] <= found[PAPER]
     assert found[BOUND] <= found[OPTIMAL] <= found[EQUALISED]
-    worthless = error >= UNITS[BOTH].guess
-    assert (found[OPTIMAL] == 0) == worthless
-    assert (found[BOUND] > 0) == (not worthless)
+    uninformative = error >= UNITS[BOTH].guess
+    assert (found[OPTIMAL] == 0) == uninformative
+    assert (found[BOUND] > 0) == (not uninformative)
 
 
 @pytest.mark.parametrize("statistics", [MEANS, BOTH])
@@ -148,8 +148,8 @@ def test_no_weights_cost_less_than_the_bound(statistics: str) -> None:
     least = np.inf
     for _ in range(3000):
         share = cells.share * rng.random(len(cells.share)) ** rng.choice([0.1, 0.5, 1])
-        prices = rng.random(SMALL.n_users)
-        least = min(least, Weighed(cells, share, prices).loss(error))
+        duals = rng.random(SMALL.n_users)
+        least = min(least, Weighed(cells, share, duals).loss(error))
     assert best.lower_bound <= least
     assert best.value <= least * 1.001
 

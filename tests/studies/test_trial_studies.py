@@ -14,7 +14,7 @@ from shoal_studies import trial_lines as lines
 from shoal_studies.benchmarks.trials import run as bench
 from shoal_studies.measure import QUICK, Effort
 from shoal_studies.trial_bounds import FIGURE_5
-from shoal_studies.trial_laws import FIGURE_4
+from shoal_studies.trial_distributions import FIGURE_4
 from shoal_studies.trial_measure import DELTA, Point, agreement, measure
 from shoal_studies.trial_setting import Communities, Mixture, Population, features
 from shoal_studies.trial_simulation import (

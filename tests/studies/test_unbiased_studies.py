@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from shoal_studies import unbiased_printed
 from shoal_studies.benchmarks import unbiased as bench
+from shoal_studies.known_distributions import Normal, Points, mirrored, two_points
 from shoal_studies.measure import QUICK, Effort
-from shoal_studies.unbiased_distributions import LAWS
+from shoal_studies.unbiased_distributions import KNOWN_DISTRIBUTIONS
 from shoal_studies.unbiased_exact import exact, worst
-from shoal_studies.unbiased_laws import Normal, Points, mirrored, two_points
 from shoal_studies.unbiased_measure import Job, simulate
 from shoal_studies.unbiased_parts import Asked
 from shoal_studies.unbiased_printed import Facts
@@ -27,7 +27,7 @@ from shoal_studies.unbiased_trade_off import cases
 from shoal.theory.clipping import Moment
 
 if TYPE_CHECKING:
-    from shoal_studies.unbiased_laws import Known
+    from shoal_studies.known_distributions import Known
 
     from shoal.means.estimators.clipped import Clipped
     from shoal.means.estimators.sampled import Sampled
@@ -40,16 +40,16 @@ OFTEN = Asked(40, UNIT, 1.0, 0.25)
 ORDERS = st.sampled_from([2.0, 3.0, 4.0, 8.0])
 
 
-@pytest.mark.parametrize("law", [SKEWED, Normal()], ids=["two points", "Gaussian"])
+@pytest.mark.parametrize("distribution", [SKEWED, Normal()], ids=["two points", "Gaussian"])
 @pytest.mark.parametrize(
     "part",
     [OFTEN.clipped(0.3), OFTEN.sampled(), OFTEN.combined()],
     ids=["clipped", "sampled", "combined"],
 )
-def test_exact_errors_are_the_mechanisms(part: Clipped | Sampled, law: Known) -> None:
+def test_exact_errors_are_the_mechanisms(part: Clipped | Sampled, distribution: Known) -> None:
     """Bias and mean squared error of 20,000 releases fit; a quarter more of either does not."""
-    known = exact(part, law, 1.0)
-    [found] = simulate([Job(part, law, 1.0, 20_000)], Effort(seed=3))
+    known = exact(part, distribution, 1.0)
+    [found] = simulate([Job(part, distribution, 1.0, 20_000)], Effort(seed=3))
     assert abs(found.bias - known.bias) <= FAR * found.bias_error
     squares = found.error**2
     slack = FAR * float(squares.std()) / len(squares) ** 0.5
@@ -66,11 +66,11 @@ def test_exact_errors_are_the_mechanisms(part: Clipped | Sampled, law: Known) ->
 @given(st.floats(-4, 3), st.floats(0.1, 5))
 def test_clipped_gaussians_by_quadrature(low: float, width: float) -> None:
     """E Y, E Y^2 and E (X - Y)^2 of a clipped normal value."""
-    high, law = low + width, Normal()
+    high, distribution = low + width, Normal()
     for found, power, rest in (
-        (law.clipped(low, high)[0], 1, False),
-        (law.clipped(low, high)[1], 2, False),
-        (law.beyond(low, high), 2, True),
+        (distribution.clipped(low, high)[0], 1, False),
+        (distribution.clipped(low, high)[1], 2, False),
+        (distribution.beyond(low, high), 2, True),
     ):
 
         def integrand(x: float, power: int = power, *, rest: bool = rest) -> float:
@@ -87,14 +87,14 @@ def test_two_points_attain_a_moment_and_keep_the_others(
 ) -> None:
     """Mean 0, every moment kept, and a larger probability keeps them no more (unless it is 1/2)."""
     moments = (Moment(one, 1.0), Moment(other, 1.3))
-    [law] = two_points(moments, np.array([far]))
-    values, chances = np.array(law.values), np.array(law.chances)
+    [distribution] = two_points(moments, np.array([far]))
+    values, chances = np.array(distribution.values), np.array(distribution.chances)
     assert float(values @ chances) == pytest.approx(0, abs=1e-9)
     shares = [
         float(np.abs(values) ** each.order @ chances) / each.size**each.order for each in moments
     ]
     assert max(shares) <= 1 + 1e-9
-    assert max(shares) >= 1 - 1e-6 or law.chances[0] >= 0.5 - 1e-9
+    assert max(shares) >= 1 - 1e-6 or distribution.chances[0] >= 0.5 - 1e-9
 
 
 @settings(max_examples=10, deadline=None)
@@ -102,7 +102,7 @@ def test_two_points_attain_a_moment_and_keep_the_others(
 def test_worst_two_points_stay_within_certificates(
     order: float, n: int, epsilon: float, bias: float
 ) -> None:
-    """G-ERROR: exact errors on many laws are below the certificates, and the worst comes close."""
+    """G-ERROR: exact errors on many distributions are below certificates; the worst comes close."""
     asked = Asked(n, (Moment(order, 1.0),), epsilon, 1e-3)
     parts = asked.clipped(bias), asked.sampled(), asked.combined()
     for part in parts:
@@ -119,18 +119,18 @@ def power_of(order: float, x: float) -> float:
 
 @pytest.mark.parametrize("at", range(4))
 def test_laws_have_the_moments_that_the_study_claims(at: int) -> None:
-    """By SciPy: of the order claimed, to six digits; the lognormal law only claims a variance."""
+    """By SciPy: of the order claimed, to six digits; the lognormal one only claims a variance."""
     scipy = (
         stats.norm(),
         stats.laplace(scale=0.5**0.5),
         stats.uniform(-(3**0.5), 2 * 3**0.5),
         stats.t(4, scale=0.5**0.5),
     )[at]
-    law, moments = LAWS[at]
+    distribution, moments = KNOWN_DISTRIBUTIONS[at]
     for each in moments:
         expected = scipy.expect(partial(power_of, each.order))
         assert each.size**each.order == pytest.approx(expected, rel=1e-6)
-    drawn = law.draw(np.random.default_rng(4), (1, 50_000))[0]
+    drawn = distribution.draw(np.random.default_rng(4), (1, 50_000))[0]
     distance = stats.kstest(drawn, scipy.cdf).statistic
     # P[D > d] <= 2 exp(-2 n d^2) (Massart).
     slack = math.sqrt(math.log(2e9) / 2 / len(drawn))
@@ -139,9 +139,9 @@ def test_laws_have_the_moments_that_the_study_claims(at: int) -> None:
 
 
 def test_the_lognormal_law_has_mean_0_and_deviation_1() -> None:
-    """Its logarithm, undone, is normal; and its mean is that of no symmetric law."""
-    law, _ = LAWS[4]
-    drawn = law.draw(np.random.default_rng(5), (1, 50_000))[0]
+    """Its logarithm, undone, is normal; and its mean is that of no symmetric distribution."""
+    distribution, _ = KNOWN_DISTRIBUTIONS[4]
+    drawn = distribution.draw(np.random.default_rng(5), (1, 50_000))[0]
     mean, size = math.exp(1.125), math.exp(1.125) * math.sqrt(math.expm1(2.25))
     normal = np.log(drawn * size + mean) / 1.5
     slack = math.sqrt(math.log(2e9) / 2 / len(normal))
@@ -200,7 +200,9 @@ def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
     part = Asked(500, (Moment(2, 1.0),), 2.0, 1e-4).symmetric()
     far = part.half_width * 3
     skewed, even = two_points(part.moments, np.array([far]))[0], mirrored(part.moments, far)
-    found = simulate([Job(part, law, 0.3, 3000) for law in (skewed, even)], Effort(seed=2))
+    found = simulate(
+        [Job(part, distribution, 0.3, 3000) for distribution in (skewed, even)], Effort(seed=2)
+    )
     biased, free = (abs(each.bias) / each.bias_error for each in found)
     assert biased > FAR
     assert free <= FAR

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import shoal
 from shoal.cells.mechanisms.catalogue import BOUNDINGS, MECHANISMS
 from shoal.cells.release import drawing_of
-from shoal.cells.request import SHARINGS
+from shoal.cells.request import ALLOCATIONS
 from tests.support.tape import Tape
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 # Wishes of `shoal.plan` besides bounds and epsilon, by a name that starts with the method's.
 METHODS: dict[str, dict[str, Any]] = {
-    **{name: {"method": name} for name in (*SHARINGS, *BOUNDINGS, *MECHANISMS, "auto")},
+    **{name: {"method": name} for name in (*ALLOCATIONS, *BOUNDINGS, *MECHANISMS, "auto")},
     **{name: {"method": name.split("-")[0], "settings": own} for name, own in SETTINGS.items()},
-    **{f"{name}-all": {"method": name, "statistics": ALL} for name in (*SHARINGS, *BOUNDINGS)},
+    **{f"{name}-all": {"method": name, "statistics": ALL} for name in (*ALLOCATIONS, *BOUNDINGS)},
     "balanced-joint": {"method": "balanced", "statistics": ("mean", "variance")},
     "balanced-gaussian-all": {"method": "balanced", "delta": "1e-3", "statistics": ALL},
 }
@@ -100,10 +100,12 @@ def records(source: object) -> shoal.Records:
     return shoal.Records(source, user="who", value="value", bounds=BOUNDS, cell="place")
 
 
-def plan(source: object, wishes: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
+def plan(source: object, request: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
     made = records(source).occupancy()
-    return shoal.plan(made, **{"bounds": BOUNDS, "epsilon": epsilon, "worthless": "keep", **wishes})
+    return shoal.plan(
+        made, **{"bounds": BOUNDS, "epsilon": epsilon, "uninformative": "keep", **request}
+    )
 
 
 def aggregate(made: shoal.Plan, source: object) -> Aggregate:

@@ -98,10 +98,10 @@ def exact_bound(problem: TargetProblem, prices: Floats) -> Fraction:
         best = None
         for many in range(1, len(entries) + 1):
             for chosen in combinations(entries, many):
-                room = Fraction(target) - Fraction(1, 2)
-                room += sum((Fraction(problem.share[i]) for i in chosen), Fraction(0)) / 2
-                if room > 0:
-                    cost = sum((paid[i] for i in chosen), Fraction(0)) / room
+                capacity = Fraction(target) - Fraction(1, 2)
+                capacity += sum((Fraction(problem.share[i]) for i in chosen), Fraction(0)) / 2
+                if capacity > 0:
+                    cost = sum((paid[i] for i in chosen), Fraction(0)) / capacity
                     best = cost if best is None else min(best, cost)
         assert best is not None
         total += best

@@ -79,23 +79,23 @@ def test_margins_keep_the_bias_budget_and_are_least(order: float, size: float, b
 
 
 @pytest.mark.parametrize(
-    "law", [stats.norm(), stats.laplace(), stats.t(df=9)], ids=["normal", "Laplace", "t"]
+    "distribution", [stats.norm(), stats.laplace(), stats.t(df=9)], ids=["normal", "Laplace", "t"]
 )
 @pytest.mark.parametrize("half_width", [1.5, 3.0, 6.0])
-def test_bias_of_symmetric_laws_by_quadrature(law: object, half_width: float) -> None:
+def test_bias_of_symmetric_laws_by_quadrature(distribution: object, half_width: float) -> None:
     """G-BIAS: clipping around a guess that is off moves a symmetric mean by less than the bound."""
     moments = tuple(
-        Moment(p, float(law.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))  # type: ignore[attr-defined]
+        Moment(p, float(distribution.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))  # type: ignore[attr-defined]
         for p in (2.0, 4.0, 8.0)
     )
     for off in (0.1, 0.5, 1.2):
-        cut = law.expect(lambda x, e=off: np.clip(x, e - half_width, e + half_width))  # type: ignore[attr-defined]
+        cut = distribution.expect(lambda x, e=off: np.clip(x, e - half_width, e + half_width))  # type: ignore[attr-defined]
         bound = clipping.symmetric_bias(moments, off, half_width)
         assert abs(float(cut)) <= bound + 1e-9
 
 
 def test_kappa_by_quadrature_of_a_pareto_tail() -> None:
-    """E(Y - t)+^2 of a law with its moment close to the limit stays below kappa psi^p t^(2-p)."""
+    """E(Y - t)+^2 with a moment close to the limit stays below kappa psi^p t^(2-p)."""
     p, tail = 4.0, 4.05
     moment = Moment(p, (tail / (tail - p)) ** (1 / p))
     for t in (1.0, 3.0, 9.0):

@@ -26,7 +26,7 @@ EPSILONS = [0.0, 0.1, 0.5, 1.0, 3.0]
 
 
 @cache
-def law(scale: int) -> dict[int, Any]:
+def distribution(scale: int) -> dict[int, Any]:
     """P[Z = z], from the definition, with 60 digits."""
     weight = {
         z: DIGITS.exp(-DIGITS.mpf(z * z) / (2 * scale * scale))
@@ -38,7 +38,7 @@ def law(scale: int) -> dict[int, Any]:
 
 def worst_event(move: tuple[int, ...], scale: int, epsilon: float) -> float:
     """The largest P[S] - e^epsilon P'[S]: the sum of all positive differences."""
-    z = np.array(list(law(scale)), dtype=np.float64)
+    z = np.array(list(distribution(scale)), dtype=np.float64)
 
     def outcomes(moves: tuple[int, ...]) -> np.ndarray:
         joint = np.ones(())
@@ -58,10 +58,10 @@ def test_the_constant_of_the_proof(bits: int) -> None:
     rounded = {
         z: DIGITS.ncdf((z + DIGITS.mpf("0.5")) / scale)
         - DIGITS.ncdf((z - DIGITS.mpf("0.5")) / scale)
-        for z in law(scale)
+        for z in distribution(scale)
     }
-    lost = max(1 - rounded[z] / chance for z, chance in law(scale).items())
-    distance = DIGITS.fsum(abs(rounded[z] - p) for z, p in law(scale).items()) / 2
+    lost = max(1 - rounded[z] / chance for z, chance in distribution(scale).items())
+    distance = DIGITS.fsum(abs(rounded[z] - p) for z, p in distribution(scale).items()) / 2
     stated = 1 / (24 * scale**2)
     assert 0.9 * stated <= lost <= stated
     assert 0.35 * stated <= distance <= 0.5 * stated
@@ -153,12 +153,12 @@ def test_unusable_lattices_are_refused(numbers: int, bits: int) -> None:
 @pytest.mark.parametrize("scale", [1, 2, 3, 8, 50])
 def test_moments_are_never_below_the_sums(scale: int) -> None:
     """E|Z| and E|Z^2 - t^2| against the sums; the excess falls with the square of the scale."""
-    chances = law(scale)
+    chances = distribution(scale)
     absolute = DIGITS.fsum(abs(z) * p for z, p in chances.items())
     quadratic = DIGITS.fsum(abs(z * z - scale * scale) * p for z, p in chances.items())
-    room = 1 + 0.6 / scale**2
-    assert absolute <= gaussian.mean_absolute(scale) <= absolute * room
-    assert quadratic <= gaussian.mean_quadratic(scale) <= quadratic * room
+    capacity = 1 + 0.6 / scale**2
+    assert absolute <= gaussian.mean_absolute(scale) <= absolute * capacity
+    assert quadratic <= gaussian.mean_quadratic(scale) <= quadratic * capacity
 
 
 @given(scale=st.sampled_from([1, 2, 5, 16]), beta=st.floats(-14, -0.01).map(lambda p: 10.0**p))
@@ -167,7 +167,7 @@ def test_tail_quantile_is_the_least_or_one_above(scale: int, beta: float) -> Non
     z = gaussian.tail_quantile(scale, beta)
 
     def tail(at: int) -> Any:  # noqa: ANN401
-        return 1 - DIGITS.fsum(p for k, p in law(scale).items() if abs(k) <= at)
+        return 1 - DIGITS.fsum(p for k, p in distribution(scale).items() if abs(k) <= at)
 
     assert tail(z) <= beta
     assert z < 2 or tail(z - 2) > beta

@@ -1,4 +1,4 @@
-"""Distance of private priors from histograms, and what it adds: exact laws, quadrature, draws."""
+"""Distance of private priors from histograms, and what it adds: exact, by quadrature, by draws."""
 
 from __future__ import annotations
 
@@ -36,18 +36,20 @@ def test_the_distance_of_priors_on_the_lattice(levels: int, part: float, weight:
     y, lam = LEVELS[levels], 0.5
     for n, bits in itertools.product(range(1, 5), (0, 2)):
         parameters = parameters_of(levels, part, weight, bits)
-        law = exact.Law(parameters, n)
-        priors, share = law.priors / ONE, law.histograms / n
+        distribution = exact.Distribution(parameters, n)
+        priors, share = distribution.priors / ONE, distribution.histograms / n
         apart = np.abs(priors[None] - share[:, None]).sum(axis=2) / 2
         sizes, gamma, sigma = np.array([n]), parameters.gamma, parameters.sigma
         stated = response_variance.prior_distance(sizes, levels, gamma, sigma)
-        assert (law.prior_chances * apart).sum(axis=1).max() <= stated[0] * (1 + 1e-12)
+        assert (distribution.prior_chances * apart).sum(axis=1).max() <= stated[0] * (1 + 1e-12)
         spread = share @ y**2 - (share @ y) ** 2
         bound = response_variance.at_most(
             np.full(len(share), n), y, lam=lam, floor=gamma, sigma=sigma, spread=spread
         )
-        units = response_variance.given_prior(law.histograms[:, None], priors[None], y, lam)
-        assert ((law.prior_chances * units).sum(axis=1) <= bound * (1 + 1e-12)).all()
+        units = response_variance.given_prior(
+            distribution.histograms[:, None], priors[None], y, lam
+        )
+        assert ((distribution.prior_chances * units).sum(axis=1) <= bound * (1 + 1e-12)).all()
         public = response_variance.at_most(sizes, y, lam=lam, floor=gamma, sigma=sigma)
         assert (bound <= public * (1 + 1e-12)).all()
 

@@ -32,15 +32,15 @@ USERS = st.integers(1, 10**7)
 
 
 def leaky_response(epsilon: float, delta: float) -> NDArray[np.float64]:
-    """Two laws on four outcomes: openly 0 or 1 with probability delta, else randomised response."""
+    """Two distributions on four outcomes: 0 or 1 with chance delta, else randomised response."""
     e = math.exp(epsilon)
     keep, swap = (1 - delta) * e / (e + 1), (1 - delta) / (e + 1)
     return np.array([[delta, keep, swap, 0.0], [0.0, swap, keep, delta]])
 
 
-def explained(laws: NDArray[np.float64], chance: float) -> float:
+def explained(distributions: NDArray[np.float64], chance: float) -> float:
     """Largest squared correlation of a bit with a function of the outcome."""
-    zero, one = laws
+    zero, one = distributions
     mixed = (1 - chance) * zero + chance * one
     seen = mixed > 0
     return float(chance * (1 - chance) * ((one - zero)[seen] ** 2 / mixed[seen]).sum())
@@ -62,12 +62,14 @@ def test_leaky_randomised_response_attains_the_influence(
     chance=st.floats(1e-4, 0.5),
 )
 def test_no_pair_of_laws_explains_more(weights: list[float], epsilon: float, chance: float) -> None:
-    """G-TRILEMMA: any two laws, with the least delta at which they are close, stay below."""
-    laws = np.array(weights).reshape(2, 5) ** 3 + 1e-9
-    laws /= laws.sum(axis=1, keepdims=True)
-    over = np.maximum(laws - math.exp(epsilon) * laws[::-1], 0).sum(axis=1)
+    """G-TRILEMMA: any two distributions, with their least delta, stay below."""
+    distributions = np.array(weights).reshape(2, 5) ** 3 + 1e-9
+    distributions /= distributions.sum(axis=1, keepdims=True)
+    over = np.maximum(distributions - math.exp(epsilon) * distributions[::-1], 0).sum(axis=1)
     spread = np.array([chance * (1 - chance)])
-    assert explained(laws, chance) <= paths.influence(epsilon, over.max(), spread)[0] + 1e-12
+    assert (
+        explained(distributions, chance) <= paths.influence(epsilon, over.max(), spread)[0] + 1e-12
+    )
 
 
 def test_three_laws_attain_the_triple_distance() -> None:
@@ -75,7 +77,7 @@ def test_three_laws_attain_the_triple_distance() -> None:
     for epsilon in (0.05, 0.5, math.log(2), 1.0, 3.0):
         e = math.exp(epsilon)
         corners = np.array([(e, e), (e, 1), (1, e), (1, 1 / e), (1 / e, 1), (1 / e, 1 / e)])
-        # Laws over the corners with both means 1: a linear program, by its vertices.
+        # Distributions over the corners with both means 1: a linear program, by its vertices.
         best = 0.0
         for three in itertools.combinations(range(6), 3):
             system = np.vstack([np.ones(3), corners[list(three)].T])
@@ -95,17 +97,17 @@ def test_three_laws_attain_the_triple_distance() -> None:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A mechanism on {-1, 0, 1}^n: the law of the outcome for every data set, and estimates."""
+    """A mechanism on {-1, 0, 1}^n: distributions of every data set, and estimates."""
 
     data: NDArray[np.int64]
-    laws: NDArray[np.float64]
+    distributions: NDArray[np.float64]
     estimate: NDArray[np.float64]
 
     def moments(self, chances: NDArray[np.float64]) -> tuple[float, float]:
         """Mean and standard deviation if users draw -1, 0, 1 with these chances."""
-        law = chances[self.data + 1].prod(axis=1) @ self.laws
-        mean = float(law @ self.estimate)
-        return mean, math.sqrt(max(float(law @ self.estimate**2) - mean**2, 0.0))
+        distribution = chances[self.data + 1].prod(axis=1) @ self.distributions
+        mean = float(distribution @ self.estimate)
+        return mean, math.sqrt(max(float(distribution @ self.estimate**2) - mean**2, 0.0))
 
 
 def kernel(seed: int, n: int, epsilon: float, delta: float) -> Kernel:
@@ -117,14 +119,14 @@ def kernel(seed: int, n: int, epsilon: float, delta: float) -> Kernel:
     else:
         # What users add up to, on two sides: a good mechanism.
         utility = np.stack([data.sum(axis=1) / 2, -data.sum(axis=1) / 2], axis=1)
-    laws = np.exp(epsilon / 2 * utility)
-    laws /= laws.sum(axis=1, keepdims=True)
+    distributions = np.exp(epsilon / 2 * utility)
+    distributions /= distributions.sum(axis=1, keepdims=True)
     size = draw.choice([1.0, 10.0, 100.0, 1 / max(delta, 1e-3)])
     estimate = np.concatenate(
-        [draw.normal(size=laws.shape[1]) if seed % 2 else np.array([1.0, -1.0]),
+        [draw.normal(size=distributions.shape[1]) if seed % 2 else np.array([1.0, -1.0]),
          data.sum(axis=1) * size]
     )  # fmt: skip
-    both = np.hstack([(1 - delta) * laws, delta * np.eye(len(data))])
+    both = np.hstack([(1 - delta) * distributions, delta * np.eye(len(data))])
     return Kernel(data, both, estimate)
 
 
@@ -170,14 +172,16 @@ def test_one_user_nearly_attains_the_resistance(epsilon: float) -> None:
     assert reached >= 0.97 * paths.resistance(1, epsilon, 0.0, at)[0]
     if e <= 2:
         a, d = 1 / (2 * (e + 1)), e / (2 * (e + 1))
-        laws = np.array([[a, a * e, d / e, d], [a, a, d, d], [a * e, a, d, d / e]])
+        distributions = np.array([[a, a * e, d / e, d], [a, a, d, d], [a * e, a, d, d / e]])
         gap = np.array([e - 1, 1 - e, 1 - 1 / e, 1 / e - 1])
     else:
         a = 1 / (e + 2)
-        laws = np.array([[a, a * e, 1 / (e + 2)], [a, a, e / (e + 2)], [a * e, a, 1 / (e + 2)]])
+        distributions = np.array(
+            [[a, a * e, 1 / (e + 2)], [a, a, e / (e + 2)], [a * e, a, 1 / (e + 2)]]
+        )
         gap = np.array([1.0, -1.0, 0.0])
-    assert laws.sum(axis=1) == pytest.approx(1)
-    best = Kernel(np.array([[-1], [0], [1]]), laws, gap)
+    assert distributions.sum(axis=1) == pytest.approx(1)
+    best = Kernel(np.array([[-1], [0], [1]]), distributions, gap)
     mean, deviation = zip(
         *(
             best.moments(np.array([at[0] * (1 - s) / 2, 1 - at[0], at[0] * (1 + s) / 2]))

@@ -1,4 +1,4 @@
-"""The exact law of what a unit-level mechanism releases about a small group: priors and responses.
+"""The exact distribution of a unit-level release about a small group: priors and responses.
 
 A count of h weighs `weight` steps and gets noise P[Z = z] = (1 - a)/(1 + a) a^|z| with
 a = exp(-2^-lattice_bits). Below the floor and from a share of 1 on the prior changes no more, so
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class Distribution:
     """A group of n units under given parameters.
 
     `drawn` are the parameters that the noise and the prior really follow; what they cost is for the
@@ -81,7 +81,7 @@ class Law:
         return np.asarray(kept[:, None, :] + lam * (self.priors / ONE)[None])
 
     def neighbours(self, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Laws of prior and own response for all pairs of neighbours, pairs x outcomes of it.
+        """Distributions of prior and own response, pairs of neighbours x outcomes.
 
         Args:
             parameters: Those of the responses: `drawn`, or the same with another `replaced`.
@@ -136,7 +136,7 @@ def below(z: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
 
 
 def loss(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """The largest log ratio of two laws, over all pairs."""
+    """The largest log ratio of two distributions, over all pairs."""
     return float(np.log(one / other).max())
 
 
@@ -152,23 +152,25 @@ def histograms(n: int, levels: int) -> NDArray[np.int64]:
 
 
 def whole(parameters: Parameters, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Laws of the prior and of all n responses for all pairs of neighbouring outcome vectors.
+    """Distributions of prior and all n responses for all neighbouring outcome vectors.
 
-    By enumeration of everything, without the shortcut of `Law.neighbours`.
+    By enumeration of everything, without the shortcut of `Distribution.neighbours`.
     """
-    law, levels = Law(parameters, n), parameters.levels
-    place = {tuple(row): at for at, row in enumerate(law.histograms.tolist())}
-    own = law.responses(parameters)
-    laws: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    distribution, levels = Distribution(parameters, n), parameters.levels
+    place = {tuple(row): at for at, row in enumerate(distribution.histograms.tolist())}
+    own = distribution.responses(parameters)
+    distributions: dict[tuple[int, ...], NDArray[np.float64]] = {}
     for outcomes in itertools.product(range(levels), repeat=n):
         counted = response.tabulate(np.array(outcomes), np.zeros(n, dtype=np.int64), 1, levels)
-        joint = law.prior_chances[place[tuple(counted[0].tolist())]][:, None]
+        joint = distribution.prior_chances[place[tuple(counted[0].tolist())]][:, None]
         for outcome in outcomes:
             joint = (joint[:, :, None] * own[outcome][:, None, :]).reshape(len(joint), -1)
-        laws[outcomes] = joint.ravel()
+        distributions[outcomes] = joint.ravel()
     pairs = [
         (y, x)
-        for y, x in itertools.permutations(laws, 2)
+        for y, x in itertools.permutations(distributions, 2)
         if sum(a != b for a, b in zip(y, x, strict=True)) == 1
     ]
-    return np.array([laws[y] for y, _ in pairs]), np.array([laws[x] for _, x in pairs])
+    return np.array([distributions[y] for y, _ in pairs]), np.array(
+        [distributions[x] for _, x in pairs]
+    )

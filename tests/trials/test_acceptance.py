@@ -290,10 +290,10 @@ def test_the_variance_of_responses_is_as_stated(mechanism: str) -> None:
     own, effects = Tiny().spread()
     more = trial_variance.of_effects(own, SIZES)[0] - sampling
     assert effects.min() > 0
-    room = SIGMAS * found.stated.std() / len(found.tau) ** 0.5
-    assert room < WITHIN * stated
-    assert abs(found.stated.mean() - stated - more) <= room
-    assert abs(found.stated.mean() - stated) > room
+    capacity = SIGMAS * found.stated.std() / len(found.tau) ** 0.5
+    assert capacity < WITHIN * stated
+    assert abs(found.stated.mean() - stated - more) <= capacity
+    assert abs(found.stated.mean() - stated) > capacity
 
 
 def test_the_uniform_prior_has_the_printed_variance() -> None:

@@ -142,10 +142,10 @@ def test_prediction_is_the_variance_of_the_mechanism(
     )
     scene = scene_of(sizes, space, expected, pooled=pooled)
     measured, error = variance_of(Mechanism(sizes, space, parameters, expected, pooled), 7)
-    room = ALARM * error + 0.02 * measured
-    assert abs(variance_in(scene, parameters) - measured) < room
+    capacity = ALARM * error + 0.02 * measured
+    assert abs(variance_in(scene, parameters) - measured) < capacity
     wrong = replace(parameters, replaced=min(ONE - 1, int(parameters.replaced * 1.3)))
-    assert abs(variance_in(scene, wrong) - measured) > room
+    assert abs(variance_in(scene, wrong) - measured) > capacity
 
 
 def test_uniform_prior_is_predicted_exactly() -> None:
@@ -176,8 +176,8 @@ def test_rounding_to_fewer_levels_is_predicted() -> None:
     kinds = expected.kinds(space)
     share = kinds.share @ kinds.levels
     truth = share[1] * 1 * 5 + share[2] * 4 * 2
-    assert scene.law((0, 3)).rounding.tolist() == [pytest.approx(truth, rel=1e-9)]
-    assert scene.law((0, 1, 2, 3)).rounding.tolist() == [0]
+    assert scene.distribution((0, 3)).rounding.tolist() == [pytest.approx(truth, rel=1e-9)]
+    assert scene.distribution((0, 1, 2, 3)).rounding.tolist() == [0]
 
 
 @given(

@@ -1,7 +1,8 @@
 """Loss of Cluster-DP, cluster-free and uniform prior, exactly, on small groups; audits on larger.
 
-For groups of 1 to 4 units and 2 or 3 levels the law of everything that is released is computed,
-`tests/trials/exact.py`, with the mechanism's own priors. Sums of doubles err by less than SLACK.
+For groups of 1 to 4 units and 2 or 3 levels the distribution of everything that is released is
+computed, `tests/trials/exact.py`, with the mechanism's own priors. Sums of doubles err by less than
+SLACK.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ def made(levels: int, part: Fraction, replaced: int, weight: int, bits: int) -> 
     return Parameters(tuple(range(levels)), floor, replaced, weight, bits)
 
 
-def laws(levels: int) -> Iterator[exact.Law]:
+def distributions(levels: int) -> Iterator[exact.Distribution]:
     """Groups and histograms whose cells are few enough to enumerate, and uniform priors."""
     for n in range(1, 5):
-        yield exact.Law(made(levels, Fraction(1), ONE // 2, 0, 3), n)
+        yield exact.Distribution(made(levels, Fraction(1), ONE // 2, 0, 3), n)
         for (bits, weight), part in itertools.product(WEIGHTS, FLOORS):
             if weight * n <= MOST_CELLS[levels]:
-                yield exact.Law(made(levels, part, ONE // 2, weight, bits), n)
+                yield exact.Distribution(made(levels, part, ONE // 2, weight, bits), n)
 
 
-def used(law: exact.Law, parameters: Parameters, delta: Fraction) -> float:
+def used(distribution: exact.Distribution, parameters: Parameters, delta: Fraction) -> float:
     """What a group really loses, as a part of what is stated: epsilon, or delta at that epsilon."""
     stated = float(parameters.epsilon(delta))
-    pair = law.neighbours(parameters)
+    pair = distribution.neighbours(parameters)
     if delta == 0:
         return exact.loss(*pair) / stated
     return exact.hockey_stick(*pair, stated) / float(delta)
@@ -74,10 +75,18 @@ def test_no_group_loses_more_than_stated(levels: int) -> None:
     Epsilon is attained in full: by priors that are all but uniform, which still tell the histogram.
     """
     found: dict[str, list[float]] = {"uniform": [], "histogram": [], "delta": []}
-    for law in laws(levels):
+    for distribution in distributions(levels):
         for replaced, delta in itertools.product(REPLACED, DELTAS):
-            kind = "uniform" if law.drawn.weight == 0 else "delta" if delta > 0 else "histogram"
-            found[kind].append(used(law, replace(law.drawn, replaced=replaced), delta))
+            kind = (
+                "uniform"
+                if distribution.drawn.weight == 0
+                else "delta"
+                if delta > 0
+                else "histogram"
+            )
+            found[kind].append(
+                used(distribution, replace(distribution.drawn, replaced=replaced), delta)
+            )
     closest = {kind: max(parts) for kind, parts in found.items()}
     assert sum(len(parts) for parts in found.values()) >= 500
     assert max(closest.values()) <= 1 + SLACK
@@ -92,8 +101,8 @@ def test_all_responses_say_no_more_than_the_own(levels: int, n: int, weight: int
     The units may be in several clusters, as without clusters in the prior: no matter.
     """
     parameters = made(levels, Fraction(1, 10), ONE // 2, weight, 2)
-    law = exact.Law(parameters, n)
-    everything, own = exact.whole(parameters, n), law.neighbours(parameters)
+    distribution = exact.Distribution(parameters, n)
+    everything, own = exact.whole(parameters, n), distribution.neighbours(parameters)
     assert np.allclose(everything[0].sum(axis=1), 1, rtol=0, atol=1e-12)
     assert math.isclose(exact.loss(*everything), exact.loss(*own), rel_tol=1e-11)
     for epsilon in (0.1, 0.5, 1.0):
@@ -164,20 +173,22 @@ def test_responses_follow_the_law() -> None:
     at the ends of each step are the whole function.
     """
     parameters = made(3, Fraction(1, 10), ONE // 3, 2, 2)
-    law = exact.Law(parameters, 3)
-    ends = np.cumsum(law.priors, axis=1)
-    starts = ends - law.priors
+    distribution = exact.Distribution(parameters, 3)
+    ends = np.cumsum(distribution.priors, axis=1)
+    starts = ends - distribution.priors
     for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
         low = np.concatenate([start, end - 1])
         for high in (0, parameters.replaced - 1, parameters.replaced, ONE - 1):
             words = low.astype(np.uint64) + (np.uint64(high) << np.uint64(32))
             for outcome in range(3):
                 codes = np.full(6, outcome)
-                given = response.respond(codes, np.full(6, row), law.priors, parameters, words)
+                given = response.respond(
+                    codes, np.full(6, row), distribution.priors, parameters, words
+                )
                 drawn = [0, 1, 2, 0, 1, 2] if high < parameters.replaced else [outcome] * 6
                 assert given.tolist() == drawn
     assert (ends[:, -1] == ONE).all()
-    assert (law.priors >= parameters.floor).all()
+    assert (distribution.priors >= parameters.floor).all()
 
 
 def test_erratum_12_the_printed_loss_is_exceeded() -> None:
@@ -189,11 +200,11 @@ def test_erratum_12_the_printed_loss_is_exceeded() -> None:
         parameters = made(2, Fraction(99, 100), replaced, 1, 2)
         stated = float(parameters.epsilon(Fraction(0)))
         printed = stated - 1 / parameters.sigma
-        true = exact.loss(*exact.Law(parameters, n).neighbours(parameters))
+        true = exact.loss(*exact.Distribution(parameters, n).neighbours(parameters))
         assert printed + 0.9 / parameters.sigma < true <= stated * (1 + SLACK)
-    law = exact.Law(made(2, Fraction(1, 2**28), ONE // 2, 3, 2), 2)
-    alone = exact.loss(law.prior_chances[[1]], law.prior_chances[[2]])
-    assert math.isclose(alone, 2 / law.drawn.sigma, rel_tol=1e-9)
+    distribution = exact.Distribution(made(2, Fraction(1, 2**28), ONE // 2, 3, 2), 2)
+    alone = exact.loss(distribution.prior_chances[[1]], distribution.prior_chances[[2]])
+    assert math.isclose(alone, 2 / distribution.drawn.sigma, rel_tol=1e-9)
 
 
 def test_erratum_13_the_released_prior_tells_the_histogram() -> None:
@@ -208,7 +219,7 @@ def test_erratum_13_the_released_prior_tells_the_histogram() -> None:
         assert len(np.unique(found, axis=0)) == len(steps)
     little = Parameters((0, 1), ONE // 2 - 1, ONE // 2, 24, 0)
     claimed = 2 / little.gamma + float(little.epsilon(Fraction(0)) - little.histogram_epsilon)
-    assert exact.loss(*exact.Law(little, 1).neighbours(little)) > 4 * claimed
+    assert exact.loss(*exact.Distribution(little, 1).neighbours(little)) > 4 * claimed
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -216,14 +227,14 @@ def test_another_weight_than_accounted_is_found_out(delta: Fraction) -> None:
     """The check rejects noise of half the scale, and floors and replacements below the stated."""
     part = Fraction(99, 100)
     stated = made(2, part, ONE // 2, 2, 2)
-    more = exact.Law(made(2, part, ONE // 2, 4, 2), 1)
+    more = exact.Distribution(made(2, part, ONE // 2, 4, 2), 1)
     assert used(more, stated, delta) > 1.05
     uniform = made(3, Fraction(1), ONE // 2, 0, 2)
-    law = exact.Law(uniform, 2)
-    pair = law.neighbours(replace(uniform, replaced=ONE * 9 // 20))
+    distribution = exact.Distribution(uniform, 2)
+    pair = distribution.neighbours(replace(uniform, replaced=ONE * 9 // 20))
     epsilon = float(uniform.epsilon(delta))
     assert exact.hockey_stick(*pair, epsilon) > float(delta) + 0.01
-    lower = exact.Law(made(3, Fraction(1, 2), ONE // 2, 1, 2), 2)
+    lower = exact.Distribution(made(3, Fraction(1, 2), ONE // 2, 1, 2), 2)
     higher = replace(lower.drawn, floor=ONE // 3)
     assert exact.loss(*lower.neighbours(higher)) > float(higher.epsilon(Fraction(0))) * 1.05
 

@@ -1,4 +1,4 @@
-"""Plans of trials: powers against simulation, laws of n and epsilon, tables and texts."""
+"""Plans of trials: powers against simulation, distributions of n and epsilon, tables and texts."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_power_is_how_often_the_effect_is_found() -> None:
     found = plan(
         3000, Space.binary(), epsilon=1, expected=Expected.binary(rate), effect=effect
     )  # fmt: skip
-    outlook = found["uniform_prior"]
-    assert outlook.parameters is not None
-    lam, error = outlook.parameters.lam, outlook.standard_error[1]
+    forecast = found["uniform_prior"]
+    assert forecast.parameters is not None
+    lam, error = forecast.parameters.lam, forecast.standard_error[1]
     random = np.random.default_rng(5)
     means = [
         (random.binomial(1500, lam / 2 + (1 - lam) * p, RUNS) / 1500 - lam / 2) / (1 - lam)
@@ -43,11 +43,11 @@ def test_power_is_how_often_the_effect_is_found() -> None:
     power = found.power_of("uniform_prior")
     assert power is not None
     # 1/2 of a hundredth for steps of 1/1500 and for the effect's own part of the variance.
-    room = ALARM * math.sqrt(0.25 / RUNS) + 0.005
-    assert abs(measured - power) < room
+    capacity = ALARM * math.sqrt(0.25 / RUNS) + 0.005
+    assert abs(measured - power) < capacity
     other = plan(3000, Space.binary(), epsilon=1.2, effect=effect).power_of("uniform_prior")
     assert other is not None
-    assert abs(measured - other) > room
+    assert abs(measured - other) > capacity
 
 
 def test_detectable_is_the_effect_with_the_power() -> None:
@@ -163,7 +163,7 @@ def test_aggregates_that_do_not_fit_are_left_out(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(NoisyHorvitzThompson, "plan", refuse)
     found = plan(1000, PAPER, epsilon=1)
     names = [name for name in NAMES if name != "noisy_horvitz_thompson"]
-    assert [each.mechanism for each in found.outlooks] == names
+    assert [each.mechanism for each in found.forecasts] == names
     assert found.table()["mechanism"].to_pylist() == names
     with pytest.raises(InputError, match="one of"):
         found["noisy_horvitz_thompson"]

@@ -13,7 +13,7 @@ from shoal import mean, unbiased
 from shoal.cells.one_cell_values import numbers_of
 from shoal.data.outcome_space import Space
 from shoal.errors import DataError
-from shoal.means.one_value_per_user import People
+from shoal.means.one_value_per_user import UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:  # noqa: 
         assert (found[at], found[1]) == (float(odd), 0.25)  # type: ignore[arg-type]
         if other is not None:
             assert found[2 - at] == float(other)
-            assert People.of(cells).value.tolist() == found.tolist()
+            assert UserValues.of(cells).value.tolist() == found.tolist()
             assert numbers_of([cells, cells]).tolist() == [found.tolist()] * 2
 
 
@@ -104,7 +104,7 @@ def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object
         with pytest.raises(DataError, match="outcomes of another kind"):
             Space.bins(0, 1, 3).numbers(cells)
         with pytest.raises(DataError, match="no column of real numbers"):
-            People.of(cells)  # type: ignore[arg-type]
+            UserValues.of(cells)  # type: ignore[arg-type]
 
 
 def test_lists_that_may_never_end_are_no_outcomes() -> None:

@@ -1,4 +1,4 @@
-"""The order of rows and trials: with names the same draw, without them the same law."""
+"""The order of rows and trials: with names the same draw, without them the same distribution."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def test_without_names_the_law_is_that_of_any_order(
     """G-ROWS: rows that take their fair words along give the same integers in every order.
 
     Words are independent and alike, so dealing them to rows in another order changes no
-    probability: the law of a trial is a function of the outcomes in each group, not of their order.
+    probability: the distribution of a trial is a function of the outcomes in each group, not of
+        their order.
     """
     data = columns()
     # Words are dealt to units in the assignment's order: by group, then by row.

@@ -51,8 +51,8 @@ def test_priors_follow_the_paper(found: tuple[np.ndarray, np.ndarray, Parameters
     share = np.clip(noisy / (parameters.weight * sizes[:, None]), parameters.gamma, 1.0)
     for row, given_prior in zip(share, prior_of(noisy, sizes, parameters) / ONE, strict=True):
         total = row.sum()
-        room = row - parameters.gamma if total > 1 else 1 - row
-        expected = row + (room / room.sum() * (1 - total) if room.sum() > 0 else 0)
+        capacity = row - parameters.gamma if total > 1 else 1 - row
+        expected = row + (capacity / capacity.sum() * (1 - total) if capacity.sum() > 0 else 0)
         assert np.allclose(given_prior, expected, atol=1e-6)
 
 

@@ -71,9 +71,9 @@ class Allocation:
 
     Attributes:
         noise_scale: b over U of each number when the method's loss is 1.
-        prices: What a unit of each user's loss is worth, a proof of near-optimality that anyone can
+        duals: What a unit of each user's loss is worth, a proof of near-optimality that anyone can
             check; None where the method is a closed form.
     """
 
     noise_scale: NDArray[np.float64]
-    prices: NDArray[np.float64] | None = None
+    duals: NDArray[np.float64] | None = None

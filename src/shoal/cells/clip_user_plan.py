@@ -13,7 +13,7 @@ from shoal.cells.bounding.suppression import clip_user
 from shoal.cells.mechanisms.contributions import members
 from shoal.cells.noise_allocation import finish
 from shoal.cells.plan_facts import mechanism_of, weights_of
-from shoal.cells.queries import Bundle
+from shoal.cells.queries import Queries
 from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
@@ -44,17 +44,17 @@ def solve(
     epsilon = float(request.epsilon)
     parameters, most = _Search(occupancy, request, cells).run(epsilon)
     design = mechanism_of(request, lattice).design(occupancy, cells, parameters)
-    bundle, prices = Bundle(design, request.statistics), None
-    scale = bundle.largest * len(request.statistics) * most / epsilon
+    queries, duals = Queries(design, request.statistics), None
+    scale = queries.largest * len(request.statistics) * most / epsilon
     if request.settings.get("noise") == "balanced":
-        shape = bundle.shape(least_sum=False)
+        shape = queries.shape(least_sum=False)
         weight = weights_of(occupancy, cells, request.weights)
-        allocation = balanced.solve(bundle.problem(weight, shape))
-        scale = bundle.per_statistic(shape) * allocation.noise_scale / epsilon
-        prices = allocation.prices
+        allocation = balanced.solve(queries.problem(weight, shape))
+        scale = queries.per_statistic(shape) * allocation.noise_scale / epsilon
+        duals = allocation.duals
     return finish(
-        bundle, lattice, request, status, request.epsilon, scale.ravel(), parameters=parameters,
-        prices=prices,
+        queries, lattice, request, status, request.epsilon, scale.ravel(), parameters=parameters,
+        duals=duals,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from shoal.cells.allocation import balanced
 from shoal.cells.mechanisms.baseline import Baseline
 from shoal.cells.plan_facts import PlanFacts, mechanism_of, weights_of
 from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Bundle
+from shoal.cells.queries import Queries
 from shoal.privacy.noise_lattice import fit, lattice_bits, round_scale
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def solve(
     most_numbers = int(np.bincount(design.user).max())
     bits = lattice_bits(most_numbers, epsilon)
     sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon, bits)
-    bundle = Bundle(design, request.statistics)
-    relative = fit(relative, bits, limit, Losses(mechanism, bundle, sharp, bits))
+    queries = Queries(design, request.statistics)
+    relative = fit(relative, bits, limit, Losses(mechanism, queries, sharp, bits))
     return PlanFacts(
         occupancy=occupancy,
         lattice=lattice,
@@ -71,7 +71,7 @@ def solve(
         lattice_bits=bits,
         parameters=mechanism.tune(design, parameters, epsilon, relative, selecting),
         selection_scale=sharp,
-        built=bundle,
+        built=queries,
     )
 
 
@@ -84,7 +84,7 @@ def _balance(
 ) -> NDArray[np.float64]:
     """Loss of each cell, balanced: each user pays for selections and for its part of the noise."""
     weight = weights_of(design.occupancy, design.cells, request.weights)
-    problem = Bundle(design, request.statistics).problem(weight, np.ones(len(weight)))
+    problem = Queries(design, request.statistics).problem(weight, np.ones(len(weight)))
     part = design.part / design.largest[design.number]
     rate = selecting + (1 - selecting) * part
     return np.asarray(epsilon / balanced.solve(replace(problem, sensitivity=rate)).noise_scale)

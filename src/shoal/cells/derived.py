@@ -28,8 +28,8 @@ _ROUNDED = 1
 def follows(facts: PlanFacts) -> bool:
     """Whether cells, parameters, selections and noise are those that the planner chooses.
 
-    Weights of optimal plans come from linear programs and are proved by prices; all else of such a
-    plan follows from them, but for how many cells are left out as worthless.
+    Weights of optimal plans come from linear programs and are proved by dual variables; all else of
+    such a plan follows from them, but for how many cells are left out as uninformative.
 
     Args:
         facts: As read from a file.
@@ -93,7 +93,7 @@ def _same_noise(own: PlanFacts, facts: PlanFacts, close: float) -> bool:
     return (
         (own.lattice_bits, own.joint, own.gaussian)
         == (facts.lattice_bits, facts.joint, facts.gaussian)
-        and (own.prices is None) == (facts.prices is None)
+        and (own.duals is None) == (facts.duals is None)
         and _close(own.selection_scale, facts.selection_scale, close)
         and _close(own.relative_scale, facts.relative_scale, close)
     )

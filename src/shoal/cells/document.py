@@ -70,7 +70,7 @@ def to_document(plan: PlanFacts) -> documents.Document:
             },
             "selection_scale": plan.selection_scale.tolist(),
         },
-        "prices": None if plan.prices is None else _sparse(plan),
+        "duals": None if plan.duals is None else _sparse(plan),
         "targets": None if plan.targets is None else plan.targets.tolist(),
         "claims": {
             "epsilon": str(plan.exact_epsilon),
@@ -140,7 +140,7 @@ def parts(document: documents.Document) -> dict[str, Any]:
             "status": status,
             "relative_scale": scale,
             "lattice_bits": int(numbers["lattice_bits"]),
-            "prices": _dense(document["prices"], occupancy.n_users),
+            "duals": _dense(document["duals"], occupancy.n_users),
             "targets": _targets(document["targets"], request, len(released)),
             "source": _source(document["source"]),
             "joint": numbers["joint"],
@@ -187,7 +187,7 @@ def question_of(
 ) -> Question:
     """What a release of a plan is asked for; its claims and proofs follow from the rest."""
     document = made_once(plan)
-    asked = {part: each for part, each in document.items() if part not in ("claims", "prices")}
+    asked = {part: each for part, each in document.items() if part not in ("claims", "duals")}
     return Question(
         kind=KIND,
         plan=document,
@@ -217,7 +217,7 @@ def _request_document(request: Request) -> documents.Document:
         "error": request.error,
         "statistics": [each.name for each in request.statistics],
         "delta": str(request.delta),
-        "worthless": request.worthless,
+        "uninformative": request.uninformative,
         "min_users": request.min_users,
         "min_records": request.min_records,
         "weights": dict(request.weights),
@@ -286,18 +286,18 @@ def _source(source: object) -> dict[str, Any] | None:
 
 
 def _sparse(plan: PlanFacts) -> documents.Document:
-    prices = np.zeros(0) if plan.prices is None else plan.prices
-    users = np.flatnonzero(prices)
-    return {"user": documents.pack_integers(users), "price": prices[users].tolist()}
+    duals = np.zeros(0) if plan.duals is None else plan.duals
+    users = np.flatnonzero(duals)
+    return {"user": documents.pack_integers(users), "dual": duals[users].tolist()}
 
 
 def _dense(document: documents.Document | None, n_users: int) -> np.ndarray | None:
     if document is None:
         return None
-    prices, users = np.zeros(n_users), documents.unpack_integers(document["user"], "prices")
-    if int(users.max(initial=0)) >= n_users or len(document["price"]) != len(users):
+    duals, users = np.zeros(n_users), documents.unpack_integers(document["user"], "duals")
+    if int(users.max(initial=0)) >= n_users or len(document["dual"]) != len(users):
         raise damaged()
-    prices[users] = document["price"]
-    if not (np.isfinite(prices).all() and (prices >= 0).all()):
+    duals[users] = document["dual"]
+    if not (np.isfinite(duals).all() and (duals >= 0).all()):
         raise damaged()
-    return prices
+    return duals

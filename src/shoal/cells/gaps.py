@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.mechanisms.base import Parameters
-    from shoal.cells.queries import Bundle
+    from shoal.cells.queries import Queries
     from shoal.cells.statistics.base import Statistic
 
     Floats = NDArray[np.float64]
@@ -44,10 +44,10 @@ def factor(weighed: Weighed, scale: Floats) -> float:
 
 
 def optimal_gap(
-    bundle: Bundle,
+    queries: Queries,
     parameters: Parameters,
     targets: Floats,
-    prices: Floats,
+    duals: Floats,
     scale: Floats,
     loss: float,
 ) -> float:
@@ -57,17 +57,17 @@ def optimal_gap(
     below the plan's over 1.01 in all cells.
 
     Args:
-        bundle: What is released of every cell.
+        queries: What is released of every cell.
         parameters: Weights of users, as whole numbers.
         targets: Relative error of each released cell, up to a common factor.
-        prices: Dual variables, one a user.
+        duals: Dual variables, one a user.
         scale: Of the noise of each number, over its range.
         loss: What of epsilon is for the noise.
     """
-    design, own = bundle.design, factor(Weighed(bundle, parameters, targets), scale)
+    design, own = queries.design, factor(Weighed(queries, parameters, targets), scale)
     problem = TargetProblem(
         design.user, design.number, design.share, design.occupancy.n_users, len(design.cells),
         targets,
     )  # fmt: skip
-    low = family_of(problem, bundle.statistics).least(prices, loss, own)
+    low = family_of(problem, queries.statistics).least(duals, loss, own)
     return own / low - 1 if low > 0 else float("inf")

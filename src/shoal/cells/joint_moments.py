@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def rows(plan: PlanFacts) -> tuple[int, int]:
     """First and last-plus-one place of the variances among the numbers."""
-    cells, (_, second) = len(plan.released), plan.bundle.pair
+    cells, (_, second) = len(plan.released), plan.queries.pair
     return second * cells, (second + 1) * cells
 
 
@@ -70,7 +70,7 @@ def _moments(
     plan: PlanFacts, shares: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Centred first moment over U, second over U^2/4, noise scale of the first over U."""
-    first, second = plan.bundle.pair
-    numbers = plan.bundle.per_statistic(shares)
-    scale = plan.bundle.per_statistic(plan.relative_scale)[first]
+    first, second = plan.queries.pair
+    numbers = plan.queries.per_statistic(shares)
+    scale = plan.queries.per_statistic(plan.relative_scale)[first]
     return numbers[first] - 1 / 2, numbers[second], scale

@@ -1,7 +1,7 @@
 """Optimal plans: weights of all users in all cells by linear programming, with a proof.
 
 Errors of the cells are s e_g with given targets e_g. The weights are the solvers'; noise, loss and
-factor s follow from them by the true formulas, and the proof from the prices
+factor s follow from them by the true formulas, and the proof from the dual variables
 (docs/theory/optimal.md#targets-and-the-factor-s).
 """
 
@@ -22,7 +22,7 @@ from shoal.cells.mechanisms.adaptive import USER
 from shoal.cells.mechanisms.contributions import FINE, members
 from shoal.cells.mechanisms.optimal import PART
 from shoal.cells.plan_facts import mechanism_of, weights_of
-from shoal.cells.queries import Bundle
+from shoal.cells.queries import Queries
 from shoal.cells.weighed_users import Weighed
 from shoal.checks.frozen import cached_property
 from shoal.privacy.noise_lattice import round_scale
@@ -44,7 +44,7 @@ _TOLERANCE, _SECONDS = 0.004, 60.0
 # chords of the bias to start with, and with tangents as long as errors fall.
 _CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
 # Room for lattice steps, and for scales rounded upwards.
-_ROOM = 1 + 2.0**-18
+_CAPACITY = 1 + 2.0**-18
 # Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
 # some dozens of parts are left for noise, whole weights may do better.
 _SMALL = 2.0 ** (6 - PART)
@@ -61,13 +61,13 @@ def solve(
     targets = _targets(occupancy, lattice, request, cells, status)
     search = _search(occupancy, lattice, request, cells, targets)
     epsilon = float(request.epsilon or 0)
-    best, prices = search.run(epsilon * (1 - search.selecting(epsilon)))
+    best, duals = search.run(epsilon * (1 - search.selecting(epsilon)))
     _check_met(best, request, lattice)
-    return _finish(search, best, status, targets, _kept(prices))
+    return _finish(search, best, status, targets, _kept(duals))
 
 
 def again(plan: PlanFacts) -> PlanFacts:
-    """What the planner makes of the weights and prices of a plan: targets, noise and rewards.
+    """What the planner makes of a plan's weights and duals: targets, noise and rewards.
 
     Args:
         plan: Of the method optimal.
@@ -78,13 +78,13 @@ def again(plan: PlanFacts) -> PlanFacts:
     occupancy, lattice, request, cells = plan.occupancy, plan.lattice, plan.request, plan.released
     targets = _targets(occupancy, lattice, request, cells, plan.status)
     search = _search(occupancy, lattice, request, cells, targets)
-    weighed = Weighed(plan.bundle, plan.parameters, targets)
+    weighed = Weighed(plan.queries, plan.parameters, targets)
     if request.epsilon is not None:
         epsilon = float(request.epsilon)
         least = weighed.least(epsilon * (1 - search.selecting(epsilon)))
         weighed = replace(weighed, targets=targets * least)
     _check_met(weighed, request, lattice)
-    return _finish(search, weighed, plan.status, targets, plan.prices)
+    return _finish(search, weighed, plan.status, targets, plan.duals)
 
 
 def _check_met(weighed: Weighed, request: Request, lattice: Lattice) -> None:
@@ -113,14 +113,14 @@ def _finish(
     best: Weighed,
     status: tuple[Status, ...],
     targets: Floats,
-    prices: Floats | None,
+    duals: Floats | None,
 ) -> PlanFacts:
     request = search.request
-    limit = request.epsilon or Fraction(best.loss(1.0) * _ROOM)
+    limit = request.epsilon or Fraction(best.loss(1.0) * _CAPACITY)
     return _select(search, best, sharing.finish(
-        best.bundle, search.lattice, request, status, limit, best.scale.ravel(),
+        best.queries, search.lattice, request, status, limit, best.scale.ravel(),
         selection_scale=search.selection_scale(float(request.epsilon or 0)),
-        parameters=best.parameters, targets=targets, prices=prices,
+        parameters=best.parameters, targets=targets, duals=duals,
     ))  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def _select(search: _Search, best: Weighed, plan: PlanFacts) -> PlanFacts:
     if mechanism.selects == "nothing":
         return plan
     selecting = search.selecting(float(search.request.epsilon or 0))
-    own = (best.bundle.design, best.parameters, plan.epsilon, plan.relative_scale, selecting)
+    own = (best.queries.design, best.parameters, plan.epsilon, plan.relative_scale, selecting)
     return replace(plan, parameters=mechanism.tune(*own))
 
 
@@ -169,44 +169,44 @@ class _Search:
         return round_scale(np.array([2 * USER / (self.selecting(epsilon) * epsilon)]))
 
     def run(self, epsilon: float) -> tuple[Weighed, Floats]:
-        """The best plan, its targets scaled so that it is at factor 1, and prices.
+        """The best plan, its targets scaled so that it is at factor 1, and dual variables.
 
         Args:
             epsilon: Loss of the noise; 0 for the least one at the targets.
         """
-        best, prices = self._chords(epsilon)
+        best, duals = self._chords(epsilon)
         if self.family.variance:
-            best = self._tangents(epsilon, best, prices)
+            best = self._tangents(epsilon, best, duals)
         if epsilon:
             best = replace(best, targets=best.targets * best.least(epsilon))
-        return best, prices
+        return best, duals
 
     def _chords(self, epsilon: float) -> tuple[Weighed, Floats]:
         """Programs that are right about the mass that the one before missed."""
-        missing, prices = np.zeros(len(self.cells)), None
+        missing, duals = np.zeros(len(self.cells)), None
         found: list[tuple[float, Weighed, Floats]] = []
         for _ in range(_CHORDS if self.family.variance else 1):
             problem = self.family.at(missing)
             if epsilon:
                 answer = least_factor(
-                    problem, epsilon, _TOLERANCE, seconds=_SECONDS, start_prices=prices
+                    problem, epsilon, _TOLERANCE, seconds=_SECONDS, start_duals=duals
                 )
-                solution, prices = answer.solution, answer.prices
+                solution, duals = answer.solution, answer.duals
             else:
                 solution = least_loss(problem, _TOLERANCE, seconds=_SECONDS)
-                prices = solution.prices
+                duals = solution.duals
             value, tried = self._best(self._weigh(solution.weight), epsilon)
-            found.append((value, tried, prices))
-            missing = tried.bundle.design.missing
+            found.append((value, tried, duals))
+            missing = tried.queries.design.missing
         _, best, proof = min(found, key=lambda each: each[0])
         return best, proof
 
-    def _tangents(self, epsilon: float, best: Weighed, prices: Floats) -> Weighed:
+    def _tangents(self, epsilon: float, best: Weighed, duals: Floats) -> Weighed:
         """Programs above the true errors that touch them at the best plan so far."""
         value = self._judge(best, epsilon)
         for _ in range(_TANGENTS):
-            problem = self.family.tangent(best.bundle.design.missing, value if epsilon else 1.0)
-            solution = least_loss(problem, _TOLERANCE, seconds=_SECONDS, start_prices=prices)
+            problem = self.family.tangent(best.queries.design.missing, value if epsilon else 1.0)
+            solution = least_loss(problem, _TOLERANCE, seconds=_SECONDS, start_duals=duals)
             found, tried = self._best(self._weigh(solution.weight), epsilon)
             if found > value * (1 - _WORTH):
                 break
@@ -238,7 +238,7 @@ class _Search:
         design = self.mechanism.design(self.occupancy, self.cells, parameters)
         return [
             Weighed(
-                Bundle(design, self.request.statistics, joint=way),
+                Queries(design, self.request.statistics, joint=way),
                 parameters,
                 self.family.problem.target,
             )
@@ -262,16 +262,16 @@ def _targets(
         if not rounded < wanted < sharing.GUESS:
             raise sharing.bad_error(request.error, statistic, lattice)
         # The least important cells may err by it, more important ones by less.
-        return np.asarray((wanted - rounded) * weight.min() / (weight * _ROOM))
+        return np.asarray((wanted - rounded) * weight.min() / (weight * _CAPACITY))
     if request.settings.get("targets") != "balanced":
         return np.asarray(1 / weight)
     likely = replace(request, method="balanced", settings={})
     plan = sharing.solve(occupancy, lattice, likely, cells, status)
-    noise = plan.bundle.per_statistic(plan.mean_noise).sum(axis=0)
+    noise = plan.queries.per_statistic(plan.mean_noise).sum(axis=0)
     return np.asarray(noise / noise.min())
 
 
-def _kept(prices: Floats) -> Floats:
+def _kept(duals: Floats) -> Floats:
     """Single precision is enough for a proof."""
-    scaled = prices / max(float(prices.max(initial=0.0)), 1e-300)
+    scaled = duals / max(float(duals.max(initial=0.0)), 1e-300)
     return np.asarray(scaled.astype(np.float32).astype(np.float64))

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.cells.allocation import balanced, equalised, uniform
 from shoal.cells.plan_facts import PlanFacts, mechanism_of, weights_of
 from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import PAIR, Bundle
+from shoal.cells.queries import PAIR, Queries
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import fit, lattice_bits
 
@@ -42,7 +42,7 @@ def solve(
     """
     design = mechanism_of(request, lattice).design(occupancy, cells, {})
     found = [
-        _plan(Bundle(design, request.statistics, joint=joint, gaussian=gaussian), lattice, request,
+        _plan(Queries(design, request.statistics, joint=joint, gaussian=gaussian), lattice, request,
               status)
         for joint in ways(request)
         for gaussian in ((False, True) if request.delta else (False,))
@@ -57,7 +57,7 @@ def ways(request: Request) -> tuple[bool, ...]:
 
 def judge(plan: PlanFacts) -> float:
     """What a method wants small: the largest error, or the weighted mean of its logarithm."""
-    rows = plan.bundle.per_statistic(plan.relative_error)
+    rows = plan.queries.per_statistic(plan.relative_error)
     if plan.method in {"equalised", "optimal"}:
         return float(rows.sum(axis=0).max())
     weight = weights_of(plan.occupancy, plan.released, plan.request.weights)
@@ -65,23 +65,23 @@ def judge(plan: PlanFacts) -> float:
 
 
 def _plan(
-    bundle: Bundle, lattice: Lattice, request: Request, status: tuple[Status, ...]
+    queries: Queries, lattice: Lattice, request: Request, status: tuple[Status, ...]
 ) -> PlanFacts:
-    design = bundle.design
+    design = queries.design
     weight = weights_of(design.occupancy, design.cells, request.weights)
-    shape = bundle.shape(least_sum=request.method == "equalised")
-    problem = bundle.problem(weight, shape)
+    shape = queries.shape(least_sum=request.method == "equalised")
+    problem = queries.problem(weight, shape)
     allocation = _SOLVE[request.method](problem)
-    epsilon = request.epsilon or _least_epsilon(allocation, bundle, lattice, request)
-    scale = (bundle.per_statistic(shape) * _unit(allocation, bundle)).ravel()
+    epsilon = request.epsilon or _least_epsilon(allocation, queries, lattice, request)
+    scale = (queries.per_statistic(shape) * _unit(allocation, queries)).ravel()
     return finish(
-        bundle, lattice, request, status, epsilon, scale / float(epsilon),
-        prices=allocation.prices,
+        queries, lattice, request, status, epsilon, scale / float(epsilon),
+        duals=allocation.duals,
     )  # fmt: skip
 
 
 def finish(
-    bundle: Bundle,
+    queries: Queries,
     lattice: Lattice,
     request: Request,
     status: tuple[Status, ...],
@@ -94,7 +94,7 @@ def finish(
     """The plan with these noise scales, made to fit the lattice and the loss.
 
     Args:
-        bundle: What is released of every cell.
+        queries: What is released of every cell.
         lattice: Of the values.
         request: What was asked for.
         status: Of every cell.
@@ -103,32 +103,32 @@ def finish(
         selection_scale: Of private selections, if there are any.
         **others: Fields of the plan.
     """
-    design, delta = bundle.design, request.delta if bundle.gaussian else Fraction(0)
+    design, delta = queries.design, request.delta if queries.gaussian else Fraction(0)
     mechanism = mechanism_of(request, lattice)
     sharp = np.zeros(0) if selection_scale is None else selection_scale
-    most = len(bundle.statistics) * int(np.bincount(design.user).max())
+    most = len(queries.statistics) * int(np.bincount(design.user).max())
     bits = lattice_bits(most, float(epsilon), float(delta))
-    losses = Losses(mechanism, bundle, sharp, bits, delta)
-    if bundle.gaussian:
-        squares = np.bincount(design.user, bundle.member_losses(scale))
+    losses = Losses(mechanism, queries, sharp, bits, delta)
+    if queries.gaussian:
+        squares = np.bincount(design.user, queries.member_losses(scale))
         scale = scale * float(squares.max() / (2 * float(losses.limit(epsilon)))) ** 0.5
     return PlanFacts(
         design.occupancy, lattice, request, status,
         relative_scale=fit(scale, bits, epsilon, losses), lattice_bits=bits,
-        selection_scale=sharp, joint=bundle.joint, gaussian=bundle.gaussian, built=bundle,
+        selection_scale=sharp, joint=queries.joint, gaussian=queries.gaussian, built=queries,
         **others,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def _unit(allocation: Allocation, bundle: Bundle) -> NDArray[np.float64]:
+def _unit(allocation: Allocation, queries: Queries) -> NDArray[np.float64]:
     scale = allocation.noise_scale
-    return np.sqrt(scale) if bundle.gaussian else scale
+    return np.sqrt(scale) if queries.gaussian else scale
 
 
 def _least_epsilon(
-    allocation: Allocation, bundle: Bundle, lattice: Lattice, request: Request
+    allocation: Allocation, queries: Queries, lattice: Lattice, request: Request
 ) -> Fraction:
-    statistic = bundle.statistics[0]
+    statistic = queries.statistics[0]
     extent = float(statistic.extent(lattice.bounds)[1])
     wanted = (request.error or 0.0) / extent
     # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dp_accounting.dp_event import DpEvent
 
-    from shoal.cells.frontier.explore import Progress, Wish
+    from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
     from shoal.data.records import Records
     from shoal.privacy.budget import Amount
@@ -49,7 +49,7 @@ class Plan(PlanFacts):
     Example:
         >>> import shoal
         >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
-        >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, worthless="keep")
+        >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, uninformative="keep")
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
         (True, [0.6, 2.5])
     """
@@ -123,14 +123,14 @@ class Plan(PlanFacts):
 
     def compare(
         self,
-        methods: Sequence[str | Wish] | None = None,
+        methods: Sequence[str | Choice] | None = None,
         epsilons: Sequence[Amount] | None = None,
         progress: Progress | None = None,
     ) -> Frontier[Plan]:
         """Error against epsilon for several methods on these counts, before a value is read.
 
         Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps
-        its cells, worthless or not, so that all compare on the same. `print`, `table()`,
+        its cells, uninformative or not, so that all compare on the same. `print`, `table()`,
         `shoal.picture(frontier, path)` and `frontier.plan(method, epsilon)` look at the result.
 
         Args:
@@ -228,7 +228,7 @@ def plan(
     epsilon: Amount | None = None,
     error: float | None = None,
     method: str = "balanced",
-    worthless: str = "drop",
+    uninformative: str = "drop",
     min_users: int = 1,
     min_records: int = 1,
     weights: Mapping[str, float] | None = None,
@@ -257,7 +257,7 @@ def plan(
             programming, with a proof) or `clip_user` (the paper's). Or, for means alone, a mean
             mechanism, whose losses are balanced: `auto`, `adaptive`, `array_averaging`,
             `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
-        worthless: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
+        uninformative: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
         min_users: Leave out cells with fewer users.
         min_records: Leave out cells with fewer records.
         weights: Importance of cells by label, for balanced losses.
@@ -291,7 +291,7 @@ def plan(
         epsilon=epsilon,
         error=error,
         statistics=statistics,
-        worthless=worthless,
+        uninformative=uninformative,
         min_users=min_users,
         min_records=min_records,
         weights=weights,

@@ -13,9 +13,9 @@ from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.gaps import optimal_gap
 from shoal.cells.mechanisms.catalogue import make_mechanism
 from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.plan_form import check_room, in_form
+from shoal.cells.plan_form import check_capacity, in_form
 from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Bundle
+from shoal.cells.queries import Queries
 from shoal.cells.statistics.variance import Variance
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.privacy.displayed_loss import round_up
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Bounds, Lattice
 
-Status = Literal["released", "worthless", "too few users", "too few records"]
+Status = Literal["released", "uninformative", "too few users", "too few records"]
 _NONE = np.zeros(0)
 
 
@@ -56,7 +56,7 @@ class PlanFacts(Frozen):
         relative_scale: b (sigma if Gaussian) as a part of the range of each number, shape
             (numbers,); where a range of the values is selected, as a part of the span of that.
         lattice_bits: j; the noise of a number has the scale of 2^j steps.
-        prices: Proof of near-optimality, a loss each, shape (users,), or None.
+        duals: Proof of near-optimality, a loss each, shape (users,), or None.
         source: Public description of the records (columns and cell rules), if known.
         parameters: Whole numbers of the mean mechanism, such as the cap of each cell.
         selection_scale: Scale of the private selections, no unit: one a released cell, one in all,
@@ -74,14 +74,14 @@ class PlanFacts(Frozen):
     status: tuple[Status, ...]
     relative_scale: NDArray[np.float64]
     lattice_bits: int
-    prices: NDArray[np.float64] | None = None
+    duals: NDArray[np.float64] | None = None
     source: Mapping[str, Any] | None = None
     parameters: Parameters = field(default_factory=dict)
     selection_scale: NDArray[np.float64] = field(default_factory=lambda: _NONE)
     targets: NDArray[np.float64] | None = None
     joint: bool = False
     gaussian: bool = False
-    built: Bundle | None = field(default=None, repr=False)
+    built: Queries | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in in_form(self).items():
@@ -89,7 +89,7 @@ class PlanFacts(Frozen):
         super().__post_init__()
         check_counts(self.occupancy, self.lattice)
         check_weights(self.request, self.occupancy, self.lattice)
-        check_room(self)
+        check_capacity(self)
 
     @property
     def bounds(self) -> Bounds:
@@ -129,17 +129,17 @@ class PlanFacts(Frozen):
         return self.request.statistics
 
     @cached_property
-    def bundle(self) -> Bundle:
+    def queries(self) -> Queries:
         """The numbers to release: every statistic of every released cell."""
         if self.built is not None:
             return self.built
-        return Bundle(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
+        return Queries(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
 
     @cached_property
     def losses(self) -> Losses:
         """The privacy losses of every user, by selection and by number."""
         return Losses(
-            self.mechanism, self.bundle, self.selection_scale, self.lattice_bits, self.exact_delta
+            self.mechanism, self.queries, self.selection_scale, self.lattice_bits, self.exact_delta
         )
 
     @cached_property
@@ -183,11 +183,11 @@ class PlanFacts(Frozen):
         Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
         """
-        lost = self.bundle.member_losses(self.relative_scale)
-        dearest = np.zeros(self.design.n_numbers)
-        np.maximum.at(dearest, self.design.number, lost)
+        lost = self.queries.member_losses(self.relative_scale)
+        largest_loss = np.zeros(self.design.n_numbers)
+        np.maximum.at(largest_loss, self.design.number, lost)
         inside = self.design.weight > 0
-        charged = np.where(inside, dearest[self.design.number], 0.0)
+        charged = np.where(inside, largest_loss[self.design.number], 0.0)
         whole = float(np.bincount(self.design.user, charged).max())
         return whole / 2 if self.gaussian else whole
 
@@ -232,7 +232,7 @@ class PlanFacts(Frozen):
         """
         if not self.certified:
             return np.full(len(self.released), self.width)
-        return (self.rounding + self.bundle.bias) * self.extent
+        return (self.rounding + self.queries.bias) * self.extent
 
     @property
     def rounding(self) -> NDArray[np.float64]:
@@ -245,7 +245,7 @@ class PlanFacts(Frozen):
         longest = self.mechanism.longest_span(self.parameters)
         steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)
         if self.joint:
-            rows, (first, second) = self.bundle.per_statistic(steps), self.bundle.pair
+            rows, (first, second) = self.queries.per_statistic(steps), self.queries.pair
             # The square of the first moment moves by less than its lattice step.
             rows[second] += 4 * rows[first] * (1 + rows[first])
         return np.repeat(ticks, len(self.released)) + steps
@@ -266,8 +266,8 @@ class PlanFacts(Frozen):
         """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
         noise = self.relative_scale * self._mean_noise
         if self.joint:
-            rows, (first, second) = self.bundle.per_statistic(noise), self.bundle.pair
-            b1 = self.bundle.per_statistic(self.relative_scale)[first]
+            rows, (first, second) = self.queries.per_statistic(noise), self.queries.pair
+            b1 = self.queries.per_statistic(self.relative_scale)[first]
             square = gaussian.SQUARE_NOISE if self.gaussian else joint.SQUARE_NOISE
             # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
             rows[second] += 4 * rows[first] + 4 * square * b1**2
@@ -294,7 +294,7 @@ class PlanFacts(Frozen):
     @property
     def cell_error(self) -> NDArray[np.float64]:
         """The largest relative error of a cell: shape (released cells,), a part of the range."""
-        return np.asarray(self.bundle.per_statistic(self.relative_error).max(axis=0))
+        return np.asarray(self.queries.per_statistic(self.relative_error).max(axis=0))
 
     @cached_property
     def lower_bound(self) -> NDArray[np.float64]:
@@ -305,9 +305,9 @@ class PlanFacts(Frozen):
         Not a number where none is known: with Gaussian noise.
         """
         if self.gaussian:
-            return np.full(self.bundle.n_numbers, np.nan)
+            return np.full(self.queries.n_numbers, np.nan)
         counts = self.occupancy.cell, self.occupancy.count, self.occupancy.n_cells
-        own = self.bundle.per_statistic(self.worst_case_error / self.extent)
+        own = self.queries.per_statistic(self.worst_case_error / self.extent)
         least = []
         for each, error in zip(self.statistics, own, strict=True):
             if isinstance(each, Variance):
@@ -327,24 +327,24 @@ class PlanFacts(Frozen):
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
         all errors below this one's over 1 + gap (`cells.gaps.optimal_gap`).
         """
-        if self.prices is None:
+        if self.duals is None:
             return None
         if self.targets is not None:
             left = self.epsilon - float(self.losses.selecting)
             return optimal_gap(
-                self.bundle, self.parameters, self.targets, self.prices, self.relative_scale, left
+                self.queries, self.parameters, self.targets, self.duals, self.relative_scale, left
             )
-        total = self.bundle.per_statistic(self.relative_scale).sum(axis=0)
+        total = self.queries.per_statistic(self.relative_scale).sum(axis=0)
         spent = 2 * self.losses.largest(self.relative_scale) if self.gaussian else self.epsilon
         power = 2 if self.gaussian else 1
-        found = balanced.gap(self.problem, total**power, self.prices, float(spent))
+        found = balanced.gap(self.problem, total**power, self.duals, float(spent))
         return found / power
 
     @cached_property
     def problem(self) -> Problem:
         """Sensitivities of the released cells, one column each."""
         weight = weights_of(self.occupancy, self.released, self.request.weights)
-        return self.bundle.problem(weight, self.relative_scale)
+        return self.queries.problem(weight, self.relative_scale)
 
 
 def mechanism_of(request: Request, lattice: Lattice) -> MeanMechanism:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from shoal.cells.mechanisms.base import MeanMechanism, Parameters
 
-STATUS = ("released", "worthless", "too few users", "too few records")
+STATUS = ("released", "uninformative", "too few users", "too few records")
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
 MOST_SCALE = 2.0**100
-_MOST_PARAMETER, _MOST_PRICE = 2**62, 2.0**400
+_MOST_PARAMETER, _MOST_DUAL = 2**62, 2.0**400
 
 
 class Facts(Protocol):
@@ -60,7 +60,7 @@ class Facts(Protocol):
         """Of the noise."""
 
     @property
-    def prices(self) -> NDArray[np.float64] | None:
+    def duals(self) -> NDArray[np.float64] | None:
         """Dual variables."""
 
     @property
@@ -116,26 +116,26 @@ def in_form(facts: Facts) -> dict[str, Any]:
             name: exactly(each, np.int64, "parameters") for name, each in facts.parameters.items()
         },
     }
-    if facts.prices is not None:
+    if facts.duals is not None:
         shape = (facts.occupancy.n_users,)
-        found["prices"] = exactly(facts.prices, np.float64, "prices", shape)
+        found["duals"] = exactly(facts.duals, np.float64, "duals", shape)
     if facts.targets is not None:
         found["targets"] = exactly(facts.targets, np.float64, "targets", (cells,))
     scales = [
         found[name] for name in ("relative_scale", "selection_scale", "targets") if name in found
     ]
     small = all(bool(((each > 0) & (each <= MOST_SCALE)).all()) for each in scales)
-    prices = found.get("prices", np.ones(1))
+    duals = found.get("duals", np.ones(1))
     whole = all(
         int(each.min(initial=0)) >= 0 and int(each.max(initial=0)) < _MOST_PARAMETER
         for each in found["parameters"].values()
     )
-    if not small or not whole or not prices.min() >= 0 or not 0 < prices.max() <= _MOST_PRICE:
-        raise _unlike("scales, prices or parameters")
+    if not small or not whole or not duals.min() >= 0 or not 0 < duals.max() <= _MOST_DUAL:
+        raise _unlike("scales, dual variables or parameters")
     return found
 
 
-def check_room(facts: Facts) -> None:
+def check_capacity(facts: Facts) -> None:
     """Refuse parameters that are not the mechanism's, and noise that does not fit the lattice.
 
     Without room on the lattice the noise would have to look at the number it hides.
@@ -173,7 +173,7 @@ def _check_kinds(facts: Facts) -> None:
         and facts.lattice_bits >= 0
         and type(facts.joint) is bool
         and (not facts.joint or set(PAIR) <= set(facts.request.statistics))
-        and (facts.prices is not None or not _proved(facts.request))
+        and (facts.duals is not None or not _proved(facts.request))
         and type(facts.gaussian) is bool
         and isinstance(facts.parameters, Mapping)
         and (facts.source is None or isinstance(facts.source, Mapping))
@@ -183,7 +183,7 @@ def _check_kinds(facts: Facts) -> None:
 
 
 def _proved(request: Request) -> bool:
-    """Whether prices prove the noise."""
+    """Whether dual variables prove the noise."""
     return request.method in ("balanced", "optimal") or request.settings.get("noise") == "balanced"
 
 

@@ -1,4 +1,4 @@
-"""Making a plan: the method, the worthless cells, the lattice."""
+"""Making a plan: the method, the uninformative cells, the lattice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.cells import noise_allocation as sharing
 from shoal.cells.allocation import equalised
 from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.noise_allocation import GUESS
-from shoal.cells.request import SHARINGS
+from shoal.cells.request import ALLOCATIONS
 from shoal.cells.rules import check_labels, public_status
 from shoal.errors import InputError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Lattice
 
 _SOLVE = {
-    **dict.fromkeys(SHARINGS, sharing.solve),
+    **dict.fromkeys(ALLOCATIONS, sharing.solve),
     "clip_user": suppressed.solve,
     "optimal": optimum.solve,
 }
@@ -37,7 +37,8 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
     """Which cells are released and with how much noise.
 
     Raises:
-        InputError: No cell is left, a cell is worthless and the wish was to refuse, or a weight
+        InputError: No cell is left, a cell is uninformative and the request was to refuse, or a
+        weight
             names no cell.
     """
     check_labels(occupancy, request)
@@ -45,17 +46,17 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
     check_weights(request, occupancy, lattice)
     status = public_status(occupancy, request)
     alike = request.method == "optimal" and request.settings.get("targets") != "balanced"
-    if alike and request.worthless == "drop":
+    if alike and request.uninformative == "drop":
         return _fewest_left_out(occupancy, lattice, request, status)
     while True:
         cells = np.flatnonzero(status == "released")
         facts = _solve(occupancy, lattice, request, status)
         error = facts.cell_error
-        if request.worthless == "keep" or not (error >= GUESS).any():
+        if request.uninformative == "keep" or not (error >= GUESS).any():
             return facts
-        if request.worthless == "refuse":
-            raise _worthless(occupancy, cells, error)
-        status[cells[_to_leave_out(facts)]] = "worthless"
+        if request.uninformative == "refuse":
+            raise _uninformative(occupancy, cells, error)
+        status[cells[_to_leave_out(facts)]] = "uninformative"
 
 
 def _solve(
@@ -73,11 +74,11 @@ def _fewest_left_out(
 ) -> PlanFacts:
     """An optimal plan whose cells err alike: without the first few of those that cost most.
 
-    All are worthless or none is. The order is that in which an equalised plan would give cells up;
-    how many, by bisection.
+    All are uninformative or none is. The order is that in which an equalised plan would give cells
+    up; how many, by bisection.
     """
     facts = _solve(occupancy, lattice, request, status)
-    if not _worthless_cells(facts):
+    if not _uninformative_cells(facts):
         return facts
     cells = np.flatnonzero(status == "released")
     order = order_of_leaving(occupancy, lattice, request, status)
@@ -85,9 +86,9 @@ def _fewest_left_out(
     while enough - few > 1:
         middle = (few + enough) // 2
         fewer = status.copy()
-        fewer[cells[order[:middle]]] = "worthless"
+        fewer[cells[order[:middle]]] = "uninformative"
         tried = _solve(occupancy, lattice, request, fewer)
-        if _worthless_cells(tried):
+        if _uninformative_cells(tried):
             few = middle
         else:
             enough, facts = middle, tried
@@ -104,7 +105,7 @@ def order_of_leaving(
     return equalised.to_leave_out(_solve(occupancy, lattice, quick, status).problem, 0.0)
 
 
-def _worthless_cells(facts: PlanFacts) -> bool:
+def _uninformative_cells(facts: PlanFacts) -> bool:
     return bool((facts.cell_error >= GUESS).any())
 
 
@@ -115,8 +116,8 @@ def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
         total = float(problem.loss(np.ones(problem.n_numbers)).max())
         return equalised.to_leave_out(problem, total * (GUESS / float(error.max())) ** power)
     # The worse half at a time: what the first ones free may save the others.
-    worthless = int((error >= GUESS).sum())
-    return np.argsort(-error, kind="stable")[: (worthless + 1) // 2]
+    uninformative = int((error >= GUESS).sum())
+    return np.argsort(-error, kind="stable")[: (uninformative + 1) // 2]
 
 
 def _nothing_left(request: Request) -> InputError:
@@ -124,16 +125,16 @@ def _nothing_left(request: Request) -> InputError:
         "a plan without a single cell",
         "at least one cell that is better than guessing and meets the public rules",
         f"raise epsilon, use larger cells, or lower min_users={request.min_users} and "
-        f'min_records={request.min_records}; worthless="keep" plans all the same',
+        f'min_records={request.min_records}; uninformative="keep" plans all the same',
     )
 
 
-def _worthless(
+def _uninformative(
     occupancy: Occupancy, cells: NDArray[np.int64], error: NDArray[np.float64]
 ) -> InputError:
     bad = np.flatnonzero(error >= GUESS)
     return InputError(
-        f"{len(bad)} worthless cells, such as {occupancy.labels[cells[bad[0]]]!r}",
+        f"{len(bad)} uninformative cells, such as {occupancy.labels[cells[bad[0]]]!r}",
         "cells whose worst-case error is below half the width",
-        'raise epsilon, use larger cells, or let worthless="drop" leave them out',
+        'raise epsilon, use larger cells, or let uninformative="drop" leave them out',
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.mechanisms.base import MeanMechanism
-    from shoal.cells.queries import Bundle
+    from shoal.cells.queries import Queries
 
 # Squares of steps are added in floating point; this covers the roundings of 2^20 terms.
 _SQUARES_OUTWARD = 1 + 2.0**-30
@@ -36,14 +36,14 @@ class Losses:
 
     Attributes:
         mechanism: Whose selections.
-        bundle: What is released of every cell.
+        queries: What is released of every cell.
         selection_scale: Of the private selections: one a number, one in all, or none.
         bits: j, the lattice bits.
         delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
     """
 
     mechanism: MeanMechanism
-    bundle: Bundle
+    queries: Queries
     selection_scale: NDArray[np.float64]
     bits: int
     delta: Fraction = Fraction(0)
@@ -51,7 +51,7 @@ class Losses:
     @property
     def gaussian(self) -> bool:
         """Whether the noise is Gaussian, so that losses are zero-concentrated."""
-        return self.bundle.gaussian
+        return self.queries.gaussian
 
     def of_users(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Loss of each user at these noise scales over the range: epsilon, or rho if Gaussian.
@@ -59,20 +59,20 @@ class Losses:
         Raises:
             InputError: The losses do not fit exact sums.
         """
-        if self.bundle.gaussian:
+        if self.queries.gaussian:
             return self._squares(scale) / (2.0 * 4.0**self.bits)
         return np.asarray(self._steps(scale) / 2.0**self.bits)
 
     def largest(self, scale: NDArray[np.float64]) -> Fraction:
-        """The loss of the dearest user, exactly or rounded upwards."""
-        if self.bundle.gaussian:
+        """The loss of the user with the largest loss, exactly or rounded upwards."""
+        if self.queries.gaussian:
             return Fraction(float(self.of_users(scale).max()))
         return Fraction(int(self._steps(scale).max()), 2**self.bits)
 
     def epsilon(self, scale: NDArray[np.float64]) -> Fraction:
         """The total privacy loss epsilon, at `delta`."""
         largest = self.largest(scale)
-        if not self.bundle.gaussian:
+        if not self.queries.gaussian:
             return largest
         return Fraction(
             gaussian.epsilon_of_lattice(float(largest), float(self.delta), self.most, self.bits)
@@ -80,7 +80,7 @@ class Losses:
 
     def limit(self, epsilon: Fraction) -> Fraction:
         """The largest `largest` that an epsilon allows."""
-        if not self.bundle.gaussian:
+        if not self.queries.gaussian:
             return epsilon
         return Fraction(
             gaussian.rho_of_lattice(float(epsilon), float(self.delta), self.most, self.bits)
@@ -96,22 +96,22 @@ class Losses:
     @property
     def most(self) -> int:
         """Most numbers that one user is in."""
-        cells = int(np.bincount(self.bundle.design.user).max())
-        return cells * len(self.bundle.statistics)
+        cells = int(np.bincount(self.queries.design.user).max())
+        return cells * len(self.queries.statistics)
 
     def _squares(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-        design = self.bundle.design
+        design = self.queries.design
         squares = np.zeros(len(design.number))
-        for term in self.bundle.member_steps(scale, self.bits):
+        for term in self.queries.member_steps(scale, self.bits):
             squares += term.astype(np.float64) ** 2
         users = design.occupancy.n_users
         found = np.bincount(design.user, squares, minlength=users)
         return np.asarray(found * _SQUARES_OUTWARD, dtype=np.float64)
 
     def _steps(self, scale: NDArray[np.float64]) -> NDArray[np.int64]:
-        design = self.bundle.design
+        design = self.queries.design
         steps = np.zeros(len(design.number), dtype=np.int64)
-        for term in self.bundle.member_steps(scale, self.bits):
+        for term in self.queries.member_steps(scale, self.bits):
             steps = steps + term
         if self.mechanism.selects == "per cell":
             steps = steps + self._selections()[design.number]
@@ -130,7 +130,7 @@ class Losses:
 
     def _selections(self) -> NDArray[np.int64]:
         mechanism = self.mechanism
-        moved = mechanism.score_sensitivity(self.bundle.design)
+        moved = mechanism.score_sensitivity(self.queries.design)
         kinds, kind = np.unique(self.selection_scale, return_inverse=True)
         steps = [
             math.ceil(mechanism.rounds * selection.loss(moved, scale) * 2**self.bits)

@@ -28,7 +28,7 @@ PAIR = (Mean(), Variance())
 
 
 @dataclass(frozen=True, eq=False)
-class Bundle:
+class Queries:
     """What is released of every cell of a design.
 
     Attributes:

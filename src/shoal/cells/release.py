@@ -103,7 +103,7 @@ class Release(release.Release[PlanFacts, Numbers]):
         return table.make_table(self.numbers, confidence)
 
     @quietly
-    def borrow(
+    def shrink(
         self,
         confidence: float = CONFIDENCE,
         *,
@@ -111,14 +111,14 @@ class Release(release.Release[PlanFacts, Numbers]):
     ) -> pa.Table:
         """Estimates that borrow strength from all cells, beside the plain ones; costs nothing.
 
-        Columns: the cell's keys, `value` as released, and `borrowed` with `low` and `high`. A
-        borrowed estimate is shrunk towards the common mean: biased, and usually far closer where
+        Columns: the cell's keys, `value` as released, and `shrunken` with `low` and `high`. A
+        shrunken estimate is shrunk towards the common mean: biased, and usually far closer where
         noise is large (`docs/theory/shrinkage.md`).
 
         Args:
             confidence: Of the intervals, over the cells together.
-            within: Cells borrow within coarser ones only: names of key columns, or one public label
-                for each cell of the occupancy, shape (cells,), such as its day or parent hexagon.
+            within: Cells are shrunk within coarser ones only: names of key columns, or one public
+                label of each cell, shape (cells,), such as its day or parent hexagon.
 
         Returns:
             One row a released cell and statistic.
@@ -126,7 +126,7 @@ class Release(release.Release[PlanFacts, Numbers]):
         Raises:
             InputError: Fewer than three cells, unusable groups, or an unusable confidence.
         """
-        return table.borrowed_table(self.numbers, confidence, within)
+        return table.shrunken_table(self.numbers, confidence, within)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
         """The table for pandas.

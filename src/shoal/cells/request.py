@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from shoal.cells.statistics.base import Statistic
 
-Worthless = Literal["drop", "keep", "refuse"]
+Uninformative = Literal["drop", "keep", "refuse"]
 # How noise is shared among cells in which every record counts.
-SHARINGS = ("balanced", "equalised", "uniform")
+ALLOCATIONS = ("balanced", "equalised", "uniform")
 # Any method that is neither of these nor bounds users in all cells at once is a mean mechanism,
 # whose losses are balanced.
-METHODS = (*SHARINGS, *BOUNDINGS, *MECHANISMS, "auto")
-WORTHLESS: tuple[Worthless, ...] = get_args(Worthless)
+METHODS = (*ALLOCATIONS, *BOUNDINGS, *MECHANISMS, "auto")
+UNINFORMATIVE: tuple[Uninformative, ...] = get_args(Uninformative)
 STATISTICS = ("mean",)
 _MOST_DELTA = Fraction(1, 100)
 MOST_WEIGHT = 1e6
@@ -37,7 +37,7 @@ MOST_WEIGHT = 1e6
 
 @dataclass(frozen=True)
 class Request(Frozen):
-    """A wish: how much privacy loss or error, by which method, under which public rules.
+    """A request: how much privacy loss or error, by which method, under which public rules.
 
     Attributes:
         method: How the noise is shared among the cells, or a mean mechanism, or `auto`.
@@ -45,7 +45,7 @@ class Request(Frozen):
         error: Largest worst-case error of a cell in the value's unit, or None.
         statistics: What is released of each cell.
         delta: The delta of (epsilon, delta)-DP; above 0, noise may be Gaussian.
-        worthless: What happens to cells no better than guessing.
+        uninformative: What happens to cells no better than guessing.
         min_users: Fewest users of a released cell.
         min_records: Fewest records of a released cell.
         weights: Importance of cells by label; 1 where not named.
@@ -57,7 +57,7 @@ class Request(Frozen):
     error: float | None
     statistics: tuple[Statistic, ...]
     delta: Fraction
-    worthless: Worthless
+    uninformative: Uninformative
     min_users: int
     min_records: int
     weights: Mapping[str, float]
@@ -66,12 +66,12 @@ class Request(Frozen):
     @property
     def shares(self) -> bool:
         """Whether the method shares noise and bounds nobody."""
-        return self.method in SHARINGS
+        return self.method in ALLOCATIONS
 
     @property
     def bounds_together(self) -> bool:
         """Whether users are bounded in all cells at once, or not at all."""
-        return self.method in (*SHARINGS, *BOUNDINGS)
+        return self.method in (*ALLOCATIONS, *BOUNDINGS)
 
 
 def make_request(
@@ -80,14 +80,14 @@ def make_request(
     epsilon: Amount | None,
     error: float | None,
     statistics: Sequence[str],
-    worthless: str,
+    uninformative: str,
     min_users: int,
     min_records: int,
     weights: Mapping[str, float] | None,
     settings: Mapping[str, str | int | float] | None = None,
     delta: Amount = 0,
 ) -> Request:
-    """Check each wish and put them together.
+    """Check each request and put them together.
 
     Raises:
         InputError: Any of them is not usable, or both or neither of epsilon and error are given.
@@ -113,7 +113,7 @@ def make_request(
         error=limit,
         statistics=wanted,
         delta=exact_delta,
-        worthless=checks.choice(worthless, WORTHLESS, "worthless"),
+        uninformative=checks.choice(uninformative, UNINFORMATIVE, "uninformative"),
         min_users=users,
         min_records=records,
         weights=heavy,
@@ -129,10 +129,10 @@ def _check_together(
     settings: Mapping[str, str | int | float],
 ) -> None:
     many = [each.name for each in statistics]
-    if many != list(STATISTICS) and method not in (*SHARINGS, *BOUNDINGS):
+    if many != list(STATISTICS) and method not in (*ALLOCATIONS, *BOUNDINGS):
         raise InputError(
             f"statistics {', '.join(many)} with the method {method}",
-            f"{', '.join((*SHARINGS, *BOUNDINGS))}, or the mean alone",
+            f"{', '.join((*ALLOCATIONS, *BOUNDINGS))}, or the mean alone",
             "choose another method",
         )
     selects = settings.get("range") == "selected"
@@ -140,17 +140,17 @@ def _check_together(
         raise InputError(
             f"a selected range with {', '.join(many)}", "the mean alone", "leave the range whole"
         )
-    takes = (*SHARINGS, "optimal")
+    takes = (*ALLOCATIONS, "optimal")
     if error is not None and (selects or method not in takes or len(many) > 1 or delta):
         raise InputError(
             f"an error with the method {method}, {len(many)} statistics and delta {float(delta):g}",
             f"an error with {', '.join(takes)}, one statistic and no delta",
             "give epsilon instead, and look at the errors it leads to",
         )
-    if delta and method not in SHARINGS:
+    if delta and method not in ALLOCATIONS:
         raise InputError(
             f"delta with the method {method}",
-            f"delta with {', '.join(SHARINGS)}; the others need Laplace noise",
+            f"delta with {', '.join(ALLOCATIONS)}; the others need Laplace noise",
             "leave delta out",
         )
 
@@ -169,7 +169,7 @@ def _delta(delta: Amount) -> Fraction:
 def mean_request(
     method: str, epsilon: Amount, settings: Mapping[str, str | int | float]
 ) -> Request:
-    """The wish for means of every cell, worthless or not, by one method.
+    """The request for means of every cell, uninformative or not, by one method.
 
     Raises:
         InputError: The method, epsilon or a setting is not usable.
@@ -179,7 +179,7 @@ def mean_request(
         epsilon=epsilon,
         error=None,
         statistics=STATISTICS,
-        worthless="keep",
+        uninformative="keep",
         min_users=1,
         min_records=1,
         weights=None,
@@ -198,7 +198,7 @@ def checked_settings(method: str, settings: object) -> dict[str, str | int | flo
         {'gamma': 0.1}
     """
     given = {} if settings is None else checks.mapping(settings, "settings")
-    allowed = () if method in SHARINGS else settings_allowed(method)
+    allowed = () if method in ALLOCATIONS else settings_allowed(method)
     for name in given:
         if name not in allowed:
             raise InputError(

@@ -46,7 +46,7 @@ def check_labels(occupancy: Occupancy, request: Request) -> None:
 
 
 def keeps(facts: PlanFacts) -> bool:
-    """Whether a plan stays within its request: loss, error, public rules, worthless cells, targets.
+    """Whether a plan stays within its request: loss, error, public rules, uninformative cells.
 
     It costs one look at every cell, so every release asks before a value is read. Whether noise
     and parameters are those of the method is `derived.follows`.
@@ -71,17 +71,17 @@ def keeps(facts: PlanFacts) -> bool:
         and (request.epsilon is None or facts.exact_epsilon <= request.epsilon)
         and facts.exact_epsilon <= MOST_EPSILON
         and (request.error is None or float(facts.worst_case_error.max()) <= request.error)
-        and (request.worthless == "keep" or bool((facts.cell_error < GUESS + _CLOSE).all()))
+        and (request.uninformative == "keep" or bool((facts.cell_error < GUESS + _CLOSE).all()))
         and _targets_hold(facts)
     )
 
 
 def _rules_hold(facts: PlanFacts) -> bool:
-    """Only cells that the public rules allow are released, or called worthless where that drops."""
+    """Only cells that the public rules allow are released, or are left out as uninformative."""
     own, stated = public_status(facts.occupancy, facts.request), np.array(facts.status, object)
     if own.shape != stated.shape:
         return False
-    dropped = (stated == "worthless") & (facts.request.worthless == "drop")
+    dropped = (stated == "uninformative") & (facts.request.uninformative == "drop")
     return bool((np.where(dropped, "released", stated) == own).all())
 
 

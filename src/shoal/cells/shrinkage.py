@@ -30,8 +30,8 @@ _FEWEST = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Borrowed:
-    """Estimates that borrow from each other, in the order of released cells.
+class Shrunken:
+    """Estimates that are shrunk together, in the order of released cells.
 
     Attributes:
         plain: The means as released, in the value's unit.
@@ -46,7 +46,7 @@ class Borrowed:
     high: NDArray[np.float64]
 
 
-def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None = None) -> Borrowed:
+def shrink(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None = None) -> Shrunken:
     """Shrink the means of released cells towards what they have in common: empirical Bayes.
 
     The prior N(m, t^2) is fitted to the noisy numbers, without what public weights put into the
@@ -80,7 +80,9 @@ def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
     estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
     if len(estimate) < _FEWEST:
         raise InputError(
-            f"{len(estimate)} released cells", f"at least {_FEWEST}", "there is nothing to borrow"
+            f"{len(estimate)} released cells",
+            f"at least {_FEWEST}",
+            "there is no common mean",
         )
     # A Laplace scale with the variance of noise and of the users' deviation together.
     whole = np.sqrt(scale**2 + deviation**2 / 2)
@@ -94,7 +96,7 @@ def borrow(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
     low, high = low * unit, high * unit
     low, high = np.clip(low, bounds.lo, bounds.hi), np.clip(high, bounds.lo, bounds.hi)
     plain = numbers.value[means]
-    return Borrowed(plain, value, np.minimum(low, value), np.maximum(high, value))
+    return Shrunken(plain, value, np.minimum(low, value), np.maximum(high, value))
 
 
 def _groups(

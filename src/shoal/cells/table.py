@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.shrinkage import borrow
+from shoal.cells.shrinkage import shrink
 from shoal.cells.statistics.variance import Variance
 from shoal.errors import InputError, printable
 
@@ -73,22 +73,22 @@ def _roots(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floa
     }
 
 
-def borrowed_table(numbers: Numbers, confidence: float, within: object = None) -> pa.Table:
-    """Plain and borrowed estimates of the released cells.
+def shrunken_table(numbers: Numbers, confidence: float, within: object = None) -> pa.Table:
+    """Plain and shrunken estimates of the released cells.
 
     Args:
         numbers: What was released.
         confidence: Of the intervals.
-        within: Key columns, or a label of each cell, of the groups that borrow from each other.
+        within: Key columns, or a label of each cell, of the groups that are shrunk together.
 
     Raises:
         InputError: No such columns, or not one label a cell.
     """
-    found = borrow(numbers, confidence, _group(numbers, within))
+    found = shrink(numbers, confidence, _group(numbers, within))
     made = numbers.plan.occupancy.cells.take(numbers.plan.released)
     columns = {
         "value": found.plain,
-        "borrowed": found.value,
+        "shrunken": found.value,
         "low": found.low,
         "high": found.high,
     }

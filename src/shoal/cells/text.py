@@ -95,7 +95,7 @@ def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
     what = "worst-case error" if plan.certified else "noise"
     notes = []
-    for statistic, row in zip(plan.statistics, plan.bundle.per_statistic(error), strict=True):
+    for statistic, row in zip(plan.statistics, plan.queries.per_statistic(error), strict=True):
         of = f" of the {statistic.name}" if len(plan.statistics) > 1 else ""
         notes.append(
             f"{what}{of}: median {np.median(row):.3g}, largest {row.max():.3g} of the range; "
@@ -109,7 +109,7 @@ def _notes(plan: PlanFacts) -> list[str]:
     elif plan.request.bounds_together:
         kind = "rho" if plan.gaussian else "epsilon"
         notes.append(f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}")
-    notes.append(f"dearest users: {_dearest(plan)}")
+    notes.append(f"users with the largest loss: {_largest_loss(plan)}")
     if plan.joint:
         notes.append("mean and variance come from one release of first and second moments")
     return [*notes, *_proofs(plan), *_left_out(plan)]
@@ -128,12 +128,12 @@ def _proofs(plan: PlanFacts) -> Iterator[str]:
 
 
 def _left_out(plan: PlanFacts) -> Iterator[str]:
-    worthless = int((plan.cell_error >= 1 / 2).sum())
-    if worthless:
+    uninformative = int((plan.cell_error >= 1 / 2).sum())
+    if uninformative:
         better = "the midpoint errs by no more" if plan.certified else "noise hides the range"
-        yield f"{worthless} released cells are worthless: {better}"
+        yield f"{uninformative} released cells are uninformative: {better}"
     labels = plan.occupancy.labels
-    for reason in ("worthless", "too few users", "too few records"):
+    for reason in ("uninformative", "too few users", "too few records"):
         left_out = [at for at, status in enumerate(plan.status) if status == reason]
         if left_out:
             names = ", ".join(printable(labels[at]) for at in left_out[:_SHOWN])
@@ -141,7 +141,7 @@ def _left_out(plan: PlanFacts) -> Iterator[str]:
             yield f"left out, {reason}: {names}{more}"
 
 
-def _dearest(plan: PlanFacts) -> str:
+def _largest_loss(plan: PlanFacts) -> str:
     ranks = np.argsort(-plan.user_losses, kind="stable")[:_RANKS]
     return "; ".join(
         f"rank {place} loses {plan.user_losses[user]:.4g} in "

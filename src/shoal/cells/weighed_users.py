@@ -14,7 +14,7 @@ from shoal.theory import joint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.queries import Bundle
+    from shoal.cells.queries import Queries
 
     Floats = NDArray[np.float64]
 
@@ -28,54 +28,56 @@ _MOST_FACTOR = 2.0**200
 class Weighed:
     """Weights that were chosen, with all that follows from them."""
 
-    bundle: Bundle
+    queries: Queries
     parameters: dict[str, NDArray[np.int64]]
     targets: Floats
 
     @cached_property
     def shape(self) -> Floats:
         """Noise scales within each cell, with the least sum of errors; one row a statistic."""
-        return self.bundle.per_statistic(self.bundle.shape(least_sum=True))
+        return self.queries.per_statistic(self.queries.shape(least_sum=True))
 
     @cached_property
     def bias(self) -> Floats:
         """Sum of the biases of each cell."""
-        return np.asarray(self.bundle.per_statistic(self.bundle.bias).sum(axis=0))
+        return np.asarray(self.queries.per_statistic(self.queries.bias).sum(axis=0))
 
     @cached_property
     def unit(self) -> Floats:
         """Loss of each member at scales of the shape."""
-        return self.bundle.member_losses(self.shape.ravel())
+        return self.queries.member_losses(self.shape.ravel())
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
         """Whether anybody counts in each cell."""
-        return np.bincount(self.bundle.design.number, self.bundle.design.reach) > 0
+        return np.bincount(self.queries.design.number, self.queries.design.reach) > 0
 
     def error(self, scale: Floats) -> Floats:
         """Sum over the statistics of bias and mean absolute noise, of each cell."""
-        rows = self.bundle.per_statistic(scale)
+        rows = self.queries.per_statistic(scale)
         found = self.bias + rows.sum(axis=0)
-        if self.bundle.joint:
-            first = rows[self.bundle.pair[0]]
+        if self.queries.joint:
+            first = rows[self.queries.pair[0]]
             found = found + 4 * first + 4 * joint.SQUARE_NOISE * first**2
         return np.asarray(found)
 
     def noise(self, factor: float) -> Floats:
         """Sum of the scales of each cell that its target allows; not above 0 if none does."""
-        room = factor * self.targets - self.bias
-        if self.bundle.joint:
-            first = self.shape[self.bundle.pair[0]]
+        capacity = factor * self.targets - self.bias
+        if self.queries.joint:
+            first = self.shape[self.queries.pair[0]]
             slope, square = 1 + 4 * first, 4 * joint.SQUARE_NOISE * first**2
-            room = 2 * room / (slope + np.sqrt(slope**2 + 4 * square * np.maximum(room, 0)))
-        return np.where(self.counts, room, _CONSTANT)
+            capacity = (
+                2 * capacity / (slope + np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0)))
+            )
+        return np.where(self.counts, capacity, _CONSTANT)
 
     def loss(self, factor: float) -> float:
-        """Of the dearest user at errors s e_g; infinite if they cannot be met."""
+        """Of the user with the largest loss at errors s e_g; infinite if they cannot be met."""
         noise = self.noise(factor)
         if not (noise > 0).all():
             return float("inf")
-        design = self.bundle.design
+        design = self.queries.design
         return float(np.bincount(design.user, self.unit / noise[design.number]).max())
 
     def least(self, epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""Arguments that many rooms take, refused in one way.
+"""Arguments of many packages, refused in one way.
 
 Each function returns the argument in the one form that the library works with, or raises an
 InputError of one short line. Nothing here trusts an argument: not its class, its length, its text

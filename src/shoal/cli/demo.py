@@ -139,9 +139,9 @@ def _jobs(data: Path) -> list[_Job]:
 
     hour = shoal.hour_of_day("time_hour")
     return [
-        _Job("by destination", _SLUGS[0], records(["dest"]), {"worthless": "keep"}),
+        _Job("by destination", _SLUGS[0], records(["dest"]), {"uninformative": "keep"}),
         _Job("by origin and hour (UTC)", _SLUGS[1], records(["origin", hour]),
-             {"worthless": "keep", "min_records": 200}),
+             {"uninformative": "keep", "min_records": 200}),
     ]  # fmt: skip
 
 
@@ -177,8 +177,8 @@ def _compare(job: _Job) -> Plan:
 
 
 def _about(plan: Plan, job: _Job) -> None:
-    worthless = int((plan.relative_error >= 1 / 2).sum())
-    flagged = f"; {worthless} cells are flagged as worthless" if worthless else ""
+    uninformative = int((plan.relative_error >= 1 / 2).sum())
+    flagged = f"; {uninformative} cells are flagged as uninformative" if uninformative else ""
     show(f"  balanced, {job.title}: within {plan.gap:.0e} of the best balance{flagged}")
 
 

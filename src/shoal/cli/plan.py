@@ -49,7 +49,7 @@ def plan(
         list[str] | None,
         typer.Option(help="Of the mechanism, such as cap=minimax or objective=worst_case; repeat."),
     ] = None,
-    worthless: Annotated[
+    uninformative: Annotated[
         str, typer.Option(help="Cells no better than guessing: drop, keep or refuse.")
     ] = "drop",
     min_users: Annotated[int, typer.Option(help="Fewest users of a released cell.")] = 1,
@@ -76,7 +76,7 @@ def plan(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Plan a release from the public counts: noise, error and loss, and which cells are worthless.
+    """Plan a release from the public counts: noise, error, loss, and uninformative cells.
 
     Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --cell dest
     --missing public --epsilon 1 --output plan.json
@@ -106,7 +106,7 @@ def plan(
             error=error,
             delta=delta,
             method=method,
-            worthless=worthless,
+            uninformative=uninformative,
             min_users=min_users,
             min_records=min_records,
             settings=settings_of(setting or []),

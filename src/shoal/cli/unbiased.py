@@ -24,7 +24,7 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
-from shoal.cli.unbiased_data import counted, numbers, people, read
+from shoal.cli.unbiased_data import counted, numbers, read, user_values
 
 if TYPE_CHECKING:
     from shoal.means.recommend import Recommendation
@@ -121,7 +121,7 @@ def plan(
     from shoal.means.recommend import recommend
 
     check_places({"DATA": data}, force=force, documents={"--output": output})
-    counts = people(data, user, users, value, missing)
+    counts = user_values(data, user, users, value, missing)
     moments = _moments(order, size)
     found = recommend(
         counts,
@@ -138,8 +138,8 @@ def plan(
     made: UnbiasedPlan | None = None
     if method is not None or output is not None:
         wanted = _wanted(found, method)
-        wishes = {"epsilon": epsilon, "delta": delta, "interval": interval, "bias": bias}
-        own = _own(wanted, wishes, found[Method.CLIPPED_MEAN].bias_bound)
+        request = {"epsilon": epsilon, "delta": delta, "interval": interval, "bias": bias}
+        own = _own(wanted, request, found[Method.CLIPPED_MEAN].bias_bound)
         made = _plan(
             wanted, counts, moments, own, publish_values=publish_values, weights=weights, cap=cap
         )
@@ -191,7 +191,7 @@ def release(
     from shoal.checks import check_confidence
     from shoal.data import keys
 
-    wishes = {
+    request = {
         "method": method,
         "epsilon": epsilon,
         "delta": delta,
@@ -203,7 +203,7 @@ def release(
         "cap": cap,
         "publish_values": publish_values,
     }
-    _one_way(plan, wishes)
+    _one_way(plan, request)
     check_confidence(confidence)
     used = {"DATA": data, "--plan": plan, "--ledger": ledger}
     check_places(used, force=force, documents={"--manifest": manifest})
@@ -211,7 +211,7 @@ def release(
     with working("reading values, drawing, recording"):
         table = read(data, value, user, missing)
         who = None if user is None else keys.as_array(table.column(user), "user")
-        made = loaded or _wished(wishes, counted(table.num_rows, who))
+        made = loaded or _requested(request, counted(table.num_rows, who))
         done = made.release(
             numbers(table, value),
             who,
@@ -294,32 +294,34 @@ def _load(path: Path) -> UnbiasedPlan:
 _NOT_GIVEN: tuple[Any, ...] = (None, "0", Weighing.EQUAL, False)
 
 
-def _one_way(plan: Path | None, wishes: dict[str, Any]) -> None:
-    """Refuse a plan together with wishes, and neither."""
+def _one_way(plan: Path | None, request: dict[str, Any]) -> None:
+    """Refuse a plan together with parts of a request, and neither."""
     from shoal.errors import InputError
 
-    given = [name for name, wish in wishes.items() if wish not in _NOT_GIVEN]
-    if plan is None and wishes["method"] is None:
+    given = [name for name, request in request.items() if request not in _NOT_GIVEN]
+    if plan is None and request["method"] is None:
         raise InputError(
-            "neither a plan nor a method", "--plan, or --method and its wishes", "give --plan"
+            "neither a plan nor a method",
+            "--plan, or --method and its parts of a request",
+            "give --plan",
         )
     if plan is not None and given:
         raise InputError(
             f"a plan and --{given[0].replace('_', '-')}",
-            "a plan alone: it has all wishes",
-            "leave the wishes out, or the plan",
+            "a plan alone: it has all parts of a request",
+            "leave the parts of a request out, or the plan",
         )
 
 
-def _wished(wishes: dict[str, Any], counts: Any) -> UnbiasedPlan:  # noqa: ANN401
+def _requested(request: dict[str, Any], counts: Any) -> UnbiasedPlan:  # noqa: ANN401
     return _plan(
-        str(wishes["method"]),
+        str(request["method"]),
         counts,
-        _moments(wishes["order"], wishes["size"]),
-        {name: wishes[name] for name in ("epsilon", "delta", "interval", "bias")},
-        publish_values=wishes["publish_values"],
-        weights=wishes["weights"],
-        cap=wishes["cap"],
+        _moments(request["order"], request["size"]),
+        {name: request[name] for name in ("epsilon", "delta", "interval", "bias")},
+        publish_values=request["publish_values"],
+        weights=request["weights"],
+        cap=request["cap"],
     )
 
 
@@ -330,12 +332,12 @@ def _wanted(found: Recommendation, method: Method | None) -> str:
     if method is not None:
         return str(method)
     if found.recommended is None:
-        raise InputError("no estimator that can be had", "a wish that some keep", "allow more")
+        raise InputError("no estimator that can be had", "a request that some keep", "allow more")
     return found.recommended.method
 
 
 def _own(method: str, given: dict[str, Any], best_bias: float) -> dict[str, Any]:
-    """Of all wishes those that a method has; a bias is the best one within what is accepted."""
+    """The options that a method has; of biases the best one within what is accepted."""
     lacks = {
         Method.CLIPPED_MEAN: {"delta"},
         Method.SAMPLED_MEAN: {"epsilon", "bias"},
@@ -351,7 +353,7 @@ def _plan(
     method: str,
     counts: Any,  # noqa: ANN401
     moments: Moments,
-    wishes: dict[str, Any],
+    request: dict[str, Any],
     *,
     publish_values: bool,
     weights: Weighing,
@@ -366,5 +368,5 @@ def _plan(
         publish_values=publish_values,
         weights=str(weights),
         cap=cap,
-        **wishes,
+        **request,
     )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def people(
+def user_values(
     data: Path | None, user: str | None, users: int | None, value: str | None, missing: str
 ) -> Any:  # noqa: ANN401
     """Public counts of records, or the number of users."""

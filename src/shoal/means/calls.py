@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from shoal.checks.keywords import check_keywords
 from shoal.checks.numpy_errors import quietly
-from shoal.means.one_value_per_user import People
+from shoal.means.one_value_per_user import UserValues
 from shoal.means.plan import plan
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def clipped_mean(
         >>> found.bias_bound <= 0.1, abs(found.value - 5) < 1
         (True, True)
     """
-    wish = {"interval": interval, "bias": bias, "moment": moment, "epsilon": epsilon}
-    return _one("clipped_mean", values, users, wish, **options)
+    request = {"interval": interval, "bias": bias, "moment": moment, "epsilon": epsilon}
+    return _one("clipped_mean", values, users, request, **options)
 
 
 def sampled_mean(
@@ -147,9 +147,9 @@ def sampled_mean(
         Traceback (most recent call last):
         shoal.errors.InputError: sampled_mean publishes values: ...
     """
-    wish = {"interval": interval, "moment": moment, "delta": delta}
+    request = {"interval": interval, "moment": moment, "delta": delta}
     return _one(
-        "sampled_mean", values, users, {**wish, "publish_values": publish_values}, **options
+        "sampled_mean", values, users, {**request, "publish_values": publish_values}, **options
     )
 
 
@@ -202,12 +202,12 @@ def clipped_plus_residual(
         >>> found.bias_bound, found.delta <= 1e-6
         (0.0, True)
     """
-    wish = {"interval": interval, "moment": moment, "epsilon": epsilon, "delta": delta}
+    request = {"interval": interval, "moment": moment, "epsilon": epsilon, "delta": delta}
     return _one(
         "clipped_plus_residual",
         values,
         users,
-        {**wish, "publish_values": publish_values},
+        {**request, "publish_values": publish_values},
         **options,
     )
 
@@ -258,9 +258,13 @@ def symmetric_mean(
         >>> found.coarse_failed, abs(found.value - 5) < 1
         (False, True)
     """
-    wish = {"moment": moment, "epsilon": epsilon, "delta": delta}
+    request = {"moment": moment, "epsilon": epsilon, "delta": delta}
     return _one(
-        "symmetric_mean", values, users, {**wish, "reuse": reuse, "farthest": farthest}, **options
+        "symmetric_mean",
+        values,
+        users,
+        {**request, "reuse": reuse, "farthest": farthest},
+        **options,
     )
 
 
@@ -269,11 +273,11 @@ def _one(
     method: str,
     values: ArrayLike,
     users: Users | None,
-    wish: Mapping[str, Any],
+    request: Mapping[str, Any],
     **options: Unpack[Options],
 ) -> UnbiasedEstimate:
     check_keywords(options, Options.__annotations__, f"unbiased.{method}")
     given: dict[str, Any] = dict(options)
     planned = {name: given.pop(name) for name in _PLANNED & given.keys()}
-    made = plan(method, People.of(values, users).count, **wish, **planned)
+    made = plan(method, UserValues.of(values, users).count, **request, **planned)
     return made.release(values, users, **given)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "shoal.unbiased-plan/1"
 KIND = "mean"
-_PARTS = {"schema", "method", "counts", "wishes", "parameters", "source", "claims"}
+_PARTS = {"schema", "method", "counts", "request", "parameters", "source", "claims"}
 _CLOSE = 1e-9
 
 
@@ -41,7 +41,7 @@ def to_document(
         "schema": SCHEMA,
         "method": request.method,
         "counts": documents.pack_integers(request.counts),
-        "wishes": {
+        "request": {
             "moments": [[moment.order, moment.size] for moment in request.moments],
             "epsilon": text(request.budget.epsilon),
             "delta": text(request.budget.delta),
@@ -58,9 +58,9 @@ def to_document(
     }
 
 
-def _number(wish: float | None) -> float | None:
+def _number(asked: float | None) -> float | None:
     """As a float: the same question has the same bytes, whether it says 1 or 1.0."""
-    return None if wish is None else float(wish)
+    return None if asked is None else float(asked)
 
 
 def claims(estimator: Estimator) -> documents.Document:
@@ -112,10 +112,10 @@ def _parts(document: documents.Document) -> dict[str, Any] | None:
 
 
 def _request(document: documents.Document) -> Request:
-    wishes = dict(document["wishes"])
-    moments = moments_of(tuple(Moment(*pair) for pair in wishes.pop("moments")))
-    budget = Budget(from_text(wishes.pop("epsilon")), from_text(wishes.pop("delta")))
-    interval = wishes.pop("interval")
+    asked = dict(document["request"])
+    moments = moments_of(tuple(Moment(*pair) for pair in asked.pop("moments")))
+    budget = Budget(from_text(asked.pop("epsilon")), from_text(asked.pop("delta")))
+    interval = asked.pop("interval")
     counts = documents.unpack_integers(document["counts"], "counts")
     if document["method"] not in METHODS or not bool((np.diff(counts) >= 0).all()):
         raise ValueError
@@ -125,7 +125,7 @@ def _request(document: documents.Document) -> Request:
         moments,
         budget,
         interval=None if interval is None else (interval[0], interval[1]),
-        **wishes,
+        **asked,
     )
     request.check()
     return request
@@ -185,7 +185,7 @@ def _symmetric(request: Request, found: Mapping[str, Any]) -> Symmetric:
         half=half,
         noise=noise,
         chance=_chance(found),
-        slip=from_text(found["coarse_delta"]),
+        coarse_delta=from_text(found["coarse_delta"]),
         farthest=request.farthest_mean(),
         middle=_middle(coarse.users, found),
     )

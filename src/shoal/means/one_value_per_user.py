@@ -26,12 +26,12 @@ _EXACT, _FINEST, _PARTS = 52, -1074, 3
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class UserValues:
     """Users in ascending order of their counts, equal counts in the order of their public keys.
 
     A user's mean does not depend on the order of its records, to the last bit. Without keys rows
-    are users and come as they are: their order may follow the values, and no estimator's law
-    depends on it (`Estimator`).
+    are users and come as they are: their order may follow the values, and no estimator's
+    distribution depends on it (`Estimator`).
 
     Attributes:
         value: Mean of each user's values, shape (users,). Private.
@@ -42,7 +42,7 @@ class People:
     count: NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: ArrayLike, users: Users | None = None) -> People:
+    def of(cls, values: ArrayLike, users: Users | None = None) -> UserValues:
         """Gather records by user.
 
         Args:
@@ -53,7 +53,7 @@ class People:
             DataError: No records, lengths differ, or a value is missing, infinite or no number.
 
         Example:
-            >>> People.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
+            >>> UserValues.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
             [5.0, 2.0]
         """
         check_arrays({"value": values}, {"user": users})
@@ -86,12 +86,12 @@ def _means(ordered: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np
     """
     starts = np.cumsum(count) - count
     # So many bits that a user's sum of whole numbers stays below 2^53.
-    room = _EXACT - np.frexp(count.astype(np.float64))[1]
+    capacity = _EXACT - np.frexp(count.astype(np.float64))[1]
     top = np.frexp(np.maximum.reduceat(np.abs(ordered), starts))[1]
     total, rest = np.zeros(len(count)), ordered
     parts = []
     for turn in range(1, _PARTS + 1):
-        unit = np.maximum(top - turn * room, _FINEST)
+        unit = np.maximum(top - turn * capacity, _FINEST)
         each = np.repeat(unit, count)
         whole = np.rint(np.ldexp(rest, -each))
         rest = rest - np.ldexp(whole, each)

@@ -191,8 +191,8 @@ def recommend(
 
     Example:
         >>> from shoal.unbiased import Moment
-        >>> wish = {"epsilon": 1, "delta": "1e-6", "moment": Moment(4, 1.5), "interval": (0, 10)}
-        >>> one, many = (recommend(2000, releases=r, **wish) for r in (1, 10_000))
+        >>> request = {"epsilon": 1, "delta": "1e-6", "moment": Moment(4, 1.5), "interval": (0, 10)}
+        >>> one, many = (recommend(2000, releases=r, **request) for r in (1, 10_000))
         >>> one["clipped_mean"].bias_bound > many["clipped_mean"].bias_bound > 0
         True
         >>> many.recommended.method, many.otherwise.method
@@ -203,7 +203,7 @@ def recommend(
     _check(budget, bias, releases, publish_values)
     ends = None if interval is None else check_interval(interval)
     heaviest = Request(CLIPPED, counts, moments, budget, weights=weights, cap=cap).weighed().share
-    wish: dict[str, Any] = {"counts": counts, "moment": moments, "weights": weights, "cap": cap}
+    request: dict[str, Any] = {"counts": counts, "moment": moments, "weights": weights, "cap": cap}
     parts: dict[str, dict[str, Any]] = {
         CLIPPED: {"epsilon": budget.epsilon, "interval": ends},
         SAMPLED: {"delta": budget.delta, "interval": ends, "publish_values": True},
@@ -216,7 +216,7 @@ def recommend(
             1 / heaviest, budget.epsilon, moments, ends, most=bias, releases=releases
         )
     found = [
-        _option(method, {**wish, **own}, releases, allowed=publish_values)
+        _option(method, {**request, **own}, releases, allowed=publish_values)
         for method, own in parts.items()
     ]
     found.sort(key=lambda option: option.total_error)
@@ -282,12 +282,12 @@ def worst_moment(moments: Moments) -> tuple[float, float]:
     return max(moment.order for moment in moments), clipping.deviation(moments)
 
 
-def _option(method: str, wish: Mapping[str, Any], releases: int, *, allowed: bool) -> Option:
-    lacking = _lacking(method, wish)
+def _option(method: str, request: Mapping[str, Any], releases: int, *, allowed: bool) -> Option:
+    lacking = _lacking(method, request)
     if lacking:
         return Option(method, None, lacking)
     try:
-        made = plan(method, **wish)
+        made = plan(method, **request)
     except InputError as error:
         return Option(method, None, f"cannot be planned: {error.got}; {error.todo}")
     consent = allowed or method not in PUBLISHING
@@ -306,15 +306,15 @@ def _option(method: str, wish: Mapping[str, Any], releases: int, *, allowed: boo
     )
 
 
-def _lacking(method: str, wish: Mapping[str, Any]) -> str:
+def _lacking(method: str, request: Mapping[str, Any]) -> str:
     """Why a method is impossible, whatever the numbers."""
-    if method != SYMMETRIC and wish["interval"] is None:
+    if method != SYMMETRIC and request["interval"] is None:
         return "needs an interval that holds the mean"
-    if method != CLIPPED and wish["delta"] == 0:
+    if method != CLIPPED and request["delta"] == 0:
         return "needs a delta above 0: no pure private estimator is unbiased"
-    if method != SAMPLED and wish["epsilon"] == 0:
+    if method != SAMPLED and request["epsilon"] == 0:
         return "needs an epsilon above 0"
-    if method == CLIPPED and "bias" not in wish:
+    if method == CLIPPED and "bias" not in request:
         return "is biased"
     return ""
 

@@ -16,7 +16,7 @@ from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.symmetric import Symmetric
-from shoal.means.one_value_per_user import People
+from shoal.means.one_value_per_user import UserValues
 from shoal.means.request import PUBLISHING
 from shoal.privacy.budget import text
 from shoal.privacy.privacy_unit import unit_of
@@ -64,16 +64,16 @@ def release_mean(
         unnamed="" if values_name else "values_name",
     )
     _check_source(plan, values_name, whose.unit)
-    people = People.of(values, users)
-    if not np.array_equal(people.count, plan.request.counts):
+    user_values = UserValues.of(values, users)
+    if not np.array_equal(user_values.count, plan.request.counts):
         raise DataError(
-            f"records of {len(people.count)} users whose numbers of records are not the plan's",
+            f"{len(user_values.count)} users with other numbers of records than the plan's",
             f"the plan's {plan.n} users with the records that were planned for",
             "plan with the counts of these records",
         )
     _check_written(plan)
     question = question_of(plan, values_name, whose, name)
-    done = carry_out(question, MeanDraw(plan, people), ledger=ledger, again=again, noise=noise)
+    done = carry_out(question, MeanDraw(plan, user_values), ledger=ledger, again=again, noise=noise)
     return UnbiasedEstimate(
         done.document, done.entry, done.from_ledger,
         known_plan=plan, drawn=done.drawn, confidence=confidence,
@@ -86,15 +86,15 @@ class MeanDraw:
 
     Attributes:
         plan: What is carried out.
-        people: The private data, one value a user.
+        user_values: The private data, one value a user.
     """
 
     plan: UnbiasedFacts
-    people: People
+    user_values: UserValues
 
     def draw(self, noise: Randomness) -> Drawn:
         """One estimate."""
-        return self.plan.estimator.release(self.people.value, noise)
+        return self.plan.estimator.release(self.user_values.value, noise)
 
     def blank(self) -> Drawn:
         """An estimate of 0."""

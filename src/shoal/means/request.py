@@ -11,7 +11,7 @@ import numpy as np
 from shoal import checks
 from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
-from shoal.means.estimators.calibrate import Wish, best
+from shoal.means.estimators.calibrate import SearchRequest, best
 from shoal.means.estimators.clipped import Clipped, check_interval
 from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Chance, Sampled
@@ -37,7 +37,7 @@ _MOST_FARTHEST = 2.0**300
 
 @dataclass(frozen=True, eq=False)
 class Request(Frozen):
-    """Public facts and wishes, checked.
+    """Public facts and what was asked for, checked.
 
     Attributes:
         method: One of `METHODS`.
@@ -117,7 +117,9 @@ class Request(Frozen):
         if self.method == Symmetric.name:
             farthest = self.farthest_mean()
             delta, reuse = budget.delta, self.reuse
-            return best(Wish(weights, self.moments, budget.epsilon, delta, reuse, farthest))
+            return best(
+                SearchRequest(weights, self.moments, budget.epsilon, delta, reuse, farthest)
+            )
         interval = check_interval(self.interval)
         if self.method == Clipped.name:
             bias = float(self.bias or 0)

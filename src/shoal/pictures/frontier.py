@@ -31,7 +31,7 @@ _MARKERS = "os^DvPX<"
 _DARK, _PALE = "#333333", "#eeeeee"
 _PANEL, _HEIGHT = 5.6, 4.4
 # The axis goes on to this many times what guessing errs by.
-_ROOM = 4
+_CAPACITY = 4
 # Up to this span the error axis has marks at 2 and 5.
 _FINE = 1e5
 # Labels are this part of the height of a panel apart.
@@ -127,7 +127,7 @@ def _dress(axis: Axes, frontier: Frontier[Plan], title: str) -> None:
     axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=30))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())
-    axis.set_ylim(low, max(high, _ROOM * GUESS))
+    axis.set_ylim(low, max(high, _CAPACITY * GUESS))
     axis.axhspan(GUESS, axis.get_ylim()[1], color=_PALE, zorder=0)
     axis.axhline(GUESS, color=_DARK, linewidth=1)
     # Errors fall: the upper right corner is free of lines.

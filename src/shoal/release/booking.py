@@ -220,7 +220,7 @@ def told(entry: Link | None, *, again: bool) -> str:
 
 
 def check_request(name: object, *, again: object, recorded: bool) -> None:
-    """Refuse a release's name and the wish to have it again if they are of no use.
+    """Refuse a release's name and the request to have it again if they are of no use.
 
     Args:
         name: What the release is of; may be empty.

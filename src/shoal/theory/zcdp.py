@@ -28,7 +28,7 @@ _ROOT = math.sqrt(2 * math.pi)
 # SciPy's functions and a few operations stay well below this relative margin.
 _OUTWARD = 2.0**-46
 # Bisections end far closer than this.
-_ROOM = 2.0**-40
+_CAPACITY = 2.0**-40
 # Products below the normal floats lose at most a few of their least units.
 _UNDERFLOW = 16 * math.ulp(0.0)
 
@@ -114,7 +114,7 @@ def rho_of(epsilon: float, delta: float) -> float:
     while _delta(epsilon, bad) <= delta:
         bad *= 2
     good = _last_good(lambda rho: _delta(epsilon, rho) <= delta, good, bad)
-    return good * (1 - _ROOM)
+    return good * (1 - _CAPACITY)
 
 
 def _delta(epsilon: float, rho: float) -> float:

@@ -129,7 +129,8 @@ def draw_aggregate(
     """Round outcomes to levels, count them and draw (docs/theory/trials.md#aggregates).
 
     Guarantee: label differential privacy with `aggregate.exact_epsilon`. Counts of each group are a
-    sum over units, whose words are independent and alike: no law depends on the order of rows.
+    sum over units, whose words are independent and alike: no distribution depends on the order of
+    rows.
 
     Args:
         units: The outcomes. Private.

@@ -19,7 +19,7 @@ from shoal.trials.choose import checked_sizes
 from shoal.trials.expected import check_expected
 from shoal.trials.forecast_facts import ForecastFacts
 from shoal.trials.forecast_text import describe
-from shoal.trials.mechanism_forecasts import NAMES, outlooks_of
+from shoal.trials.mechanism_forecasts import NAMES, forecasts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,8 +130,8 @@ class TrialPlan(ForecastFacts):
 
     @quietly
     def _with(self, sizes: NDArray[np.int64], charge: Budget) -> TrialPlan:
-        found = outlooks_of(sizes, self.space, charge, self.expected)
-        return replace(self, sizes=sizes, charge=charge, outlooks=found)
+        found = forecasts_of(sizes, self.space, charge, self.expected)
+        return replace(self, sizes=sizes, charge=charge, forecasts=found)
 
 
 @quietly
@@ -196,7 +196,7 @@ def plan(
     else:
         table = checked_sizes(sizes)
     charge = charge_of(epsilon, delta)
-    found = outlooks_of(table, space, charge, expected)
+    found = forecasts_of(table, space, charge, expected)
     made = TrialPlan(table, space, charge, expected, effect, confidence, power, found)
     # Unusable confidences, powers and effects are found here.
     made.detectable(NAMES[0])
@@ -239,20 +239,22 @@ def even(n: int, clusters: int, shares: Sequence[float]) -> NDArray[np.int64]:
 def _table(plans: Sequence[TrialPlan]) -> pa.Table:
     import pyarrow as pa
 
-    rows = [(each, outlook) for each in plans for outlook in each.outlooks]
+    rows = [(each, forecast) for each in plans for forecast in each.forecasts]
     return pa.table(
         {
             "n": pa.array([each.n for each, _ in rows], pa.int64()),
             "clusters": pa.array([len(each.sizes) for each, _ in rows], pa.int64()),
             "epsilon": pa.array([each.epsilon for each, _ in rows], pa.float64()),
-            "mechanism": pa.array([outlook.mechanism for _, outlook in rows], pa.string()),
-            "releases": pa.array([outlook.releases for _, outlook in rows], pa.string()),
-            "least_standard_error": pa.array([outlook.standard_error[0] for _, outlook in rows]),
-            "standard_error": pa.array([outlook.standard_error[1] for _, outlook in rows]),
-            "detectable": pa.array([each.detectable(outlook.mechanism) for each, outlook in rows]),
-            "power": pa.array(
-                [each.power_of(outlook.mechanism) for each, outlook in rows], pa.float64()
+            "mechanism": pa.array([forecast.mechanism for _, forecast in rows], pa.string()),
+            "releases": pa.array([forecast.releases for _, forecast in rows], pa.string()),
+            "least_standard_error": pa.array([forecast.standard_error[0] for _, forecast in rows]),
+            "standard_error": pa.array([forecast.standard_error[1] for _, forecast in rows]),
+            "detectable": pa.array(
+                [each.detectable(forecast.mechanism) for each, forecast in rows]
             ),
-            "levels": pa.array([outlook.levels for _, outlook in rows], pa.int64()),
+            "power": pa.array(
+                [each.power_of(forecast.mechanism) for each, forecast in rows], pa.float64()
+            ),
+            "levels": pa.array([forecast.levels for _, forecast in rows], pa.int64()),
         }
     )

@@ -11,7 +11,7 @@ from shoal import checks
 from shoal.checks.frozen import Frozen
 from shoal.privacy.displayed_loss import round_up
 from shoal.trials import student
-from shoal.trials.mechanism_forecasts import UNITS, Outlook
+from shoal.trials.mechanism_forecasts import UNITS, Forecast
 from shoal.trials.parameter_search import TOLERANCE
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ForecastFacts(Frozen):
         effect: The effect whose power is wanted, in the outcome's unit, or None.
         confidence: Of the intervals.
         power: Probability with which the least detectable effect is told from 0.
-        outlooks: One for each mechanism, first without privacy.
+        forecasts: One for each mechanism, first without privacy.
     """
 
     sizes: NDArray[np.int64] = field(repr=False)
@@ -44,7 +44,7 @@ class ForecastFacts(Frozen):
     effect: float | None
     confidence: float
     power: float
-    outlooks: tuple[Outlook, ...] = field(repr=False)
+    forecasts: tuple[Forecast, ...] = field(repr=False)
 
     @property
     def n(self) -> int:
@@ -59,26 +59,26 @@ class ForecastFacts(Frozen):
     @property
     def standard_errors(self) -> NDArray[np.float64]:
         """Least and most expected: shape (mechanisms, 2), in the outcome's unit."""
-        return np.array([each.standard_error for each in self.outlooks])
+        return np.array([each.standard_error for each in self.forecasts])
 
-    def __getitem__(self, mechanism: str) -> Outlook:
-        """The outlook of a mechanism by its name.
+    def __getitem__(self, mechanism: str) -> Forecast:
+        """The forecast of a mechanism by its name.
 
         Raises:
             InputError: No such mechanism.
         """
-        known = {each.mechanism: each for each in self.outlooks}
+        known = {each.mechanism: each for each in self.forecasts}
         return known[checks.choice(mechanism, tuple(known), "mechanism")]
 
     @property
-    def recommended(self) -> Outlook:
+    def recommended(self) -> Forecast:
         """The mechanism for private outcomes of units: uniform prior unless another is 2 % better.
 
         It needs no curator; variances are compared where they are largest.
         """
         best = self["uniform_prior"]
         limit = (1 - TOLERANCE) * best.standard_error[1] ** 2
-        for each in self.outlooks:
+        for each in self.forecasts:
             if each.releases == UNITS and each.standard_error[1] ** 2 < limit:
                 best, limit = each, each.standard_error[1] ** 2
         return best

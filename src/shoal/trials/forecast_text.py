@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shoal.trials.forecast_facts import ForecastFacts
-    from shoal.trials.mechanism_forecasts import Outlook
+    from shoal.trials.mechanism_forecasts import Forecast
 
 COLUMNS = ("mechanism", "releases", "standard error", "detectable", "power", "levels")
 _LEFT = 2
@@ -18,7 +18,7 @@ _LEFT = 2
 
 def describe(plan: ForecastFacts) -> str:
     """Head, one aligned row a mechanism, and what is recommended."""
-    rows = [COLUMNS, *(_row(plan, each) for each in plan.outlooks)]
+    rows = [COLUMNS, *(_row(plan, each) for each in plan.forecasts)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
     lines = [
         "  ".join(
@@ -39,7 +39,7 @@ def _head(plan: ForecastFacts) -> str:
     return f"trial of {plan.n} units in {groups}, {arms} arms, {loss} for one outcome"
 
 
-def _row(plan: ForecastFacts, each: Outlook) -> tuple[str, ...]:
+def _row(plan: ForecastFacts, each: Forecast) -> tuple[str, ...]:
     low, high = (f"{error:.3g}" for error in each.standard_error)
     power = plan.power_of(each.mechanism)
     return (
@@ -68,7 +68,7 @@ def _notes(plan: ForecastFacts) -> Iterator[str]:
     yield best.reason
     alike = [
         each.mechanism
-        for each in plan.outlooks
+        for each in plan.forecasts
         if each.parameters is not None and each.parameters.weight == 0
     ]
     others = [name for name in alike if name != "uniform_prior"]

@@ -39,7 +39,7 @@ _AGGREGATES: dict[str, type[NoisyHorvitzThompson | NoisyHistogram]] = {
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Forecast:
     """What a mechanism is expected to tell.
 
     Attributes:
@@ -60,10 +60,10 @@ class Outlook:
     parameters: Parameters | None = None
 
 
-def outlooks_of(
+def forecasts_of(
     sizes: NDArray[np.int64], space: Space, charge: Budget, expected: Expected | None
-) -> tuple[Outlook, ...]:
-    """The outlook of every mechanism, in the order of `NAMES`.
+) -> tuple[Forecast, ...]:
+    """The forecast of every mechanism, in the order of `NAMES`.
 
     Aggregates whose numbers would not fit 64-bit integers are left out.
 
@@ -78,7 +78,7 @@ def outlooks_of(
     """
     groups = represent(sizes, pooled=False)
     sampling = Scene(groups, space, kinds_of(expected, space)).sampling
-    plain = Outlook(NAMES[0], EVERYTHING, _errors(sampling), space.size, "no privacy")
+    plain = Forecast(NAMES[0], EVERYTHING, _errors(sampling), space.size, "no privacy")
     uniform, *others = NAMES[1:4]
     units = [_units(uniform, sizes, space, charge, expected)]
     for name in others:
@@ -95,7 +95,7 @@ def _units(
     space: Space,
     charge: Budget,
     expected: Expected | None,
-) -> Outlook:
+) -> Forecast:
     found = choose(
         sizes,
         space,
@@ -106,7 +106,7 @@ def _units(
         expected=expected,
     )
     levels = found.parameters.levels
-    return Outlook(name, UNITS, found.standard_error, levels, found.reason, found.parameters)
+    return Forecast(name, UNITS, found.standard_error, levels, found.reason, found.parameters)
 
 
 def _aggregate(
@@ -115,7 +115,7 @@ def _aggregate(
     space: Space,
     charge: Budget,
     sampling: NDArray[np.float64],
-) -> Outlook | None:
+) -> Forecast | None:
     try:
         made = _AGGREGATES[name].plan(sizes, space.levels, charge.epsilon)
     except InputError:
@@ -123,7 +123,7 @@ def _aggregate(
     weight = sizes.sum(axis=1) / sizes.sum()
     added = float((weight**2 @ made.noise_variance).mean())
     reason = f"noise of {math.sqrt(added):.3g} in the effect, whatever the outcomes are"
-    return Outlook(name, AGGREGATES, _errors(sampling + added), space.size, reason)
+    return Forecast(name, AGGREGATES, _errors(sampling + added), space.size, reason)
 
 
 def _errors(variance: NDArray[np.float64]) -> tuple[float, float]:

@@ -90,7 +90,7 @@ def represent(sizes: NDArray[np.int64], *, pooled: bool) -> Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class Distribution:
     """Outcomes on the levels in use, as expected.
 
     Attributes:
@@ -152,18 +152,20 @@ class Scene:
     groups: Groups
     space: Space
     kinds: Kinds
-    _laws: dict[tuple[int, ...], Law] = field(default_factory=dict, repr=False)
+    _distributions: dict[tuple[int, ...], Distribution] = field(default_factory=dict, repr=False)
     _drawn: dict[tuple[tuple[int, ...], int], tuple[Floats, Floats]] = field(
         default_factory=dict, repr=False
     )
 
     @cached_property
-    def _plain(self) -> Law:
+    def _plain(self) -> Distribution:
         # Levels less their middle: variances stay, and squares do not cancel far from 0.
         levels = self.space.array
         centred = levels - (levels[0] + (levels[-1] - levels[0]) / 2)
         kinds = self.kinds
-        return Law(centred, kinds.share, kinds.levels, kinds.first, np.zeros(len(kinds.first)))
+        return Distribution(
+            centred, kinds.share, kinds.levels, kinds.first, np.zeros(len(kinds.first))
+        )
 
     @cached_property
     def sampling(self) -> Floats:
@@ -180,8 +182,8 @@ class Scene:
             One number an expectation.
         """
         if parameters.weight == 0:
-            law = self.law(parameters.kept)
-            return self.sampling + self.groups.total * law.unit_variance(parameters.lam)
+            distribution = self.distribution(parameters.kept)
+            return self.sampling + self.groups.total * distribution.unit_variance(parameters.lam)
         return np.array([self._simulated(at, parameters) for at in range(len(self.sampling))])
 
     def below(self, parameters: Parameters, limit: Floats) -> Floats | None:
@@ -197,25 +199,29 @@ class Scene:
 
     def least(self, parameters: Parameters) -> Floats:
         """Not above `variance`, at no cost."""
-        return self.sampling + self.groups.total * self.law(parameters.kept).least(parameters)
+        return self.sampling + self.groups.total * self.distribution(parameters.kept).least(
+            parameters
+        )
 
-    def law(self, kept: tuple[int, ...]) -> Law:
+    def distribution(self, kept: tuple[int, ...]) -> Distribution:
         """Outcomes on the levels in use."""
-        if kept not in self._laws:
-            self._laws[kept] = self._law(kept)
-        return self._laws[kept]
+        if kept not in self._distributions:
+            self._distributions[kept] = self._distribution(kept)
+        return self._distributions[kept]
 
-    def _law(self, kept: tuple[int, ...]) -> Law:
+    def _distribution(self, kept: tuple[int, ...]) -> Distribution:
         plain, levels = self._plain, self._plain.levels[list(kept)]
         outcomes = plain.outcomes @ _rounding(self.space.array, kept)
-        moved = Law(levels, plain.share, outcomes, plain.first, plain.rounding)
+        moved = Distribution(levels, plain.share, outcomes, plain.first, plain.rounding)
         added = np.maximum(0.0, plain.average(moved.variance - plain.variance))
         if not self.groups.pooled:
             return replace(moved, rounding=added)
         # One histogram holds all kinds, as many clusters do: the mean of (y - q1)^2 over them is
         # that of their mixture. Of few clusters it is less, as their own mean is closer to q1.
         number = len(added)
-        return Law(levels, np.ones(number), plain.average(outcomes), np.arange(number), added)
+        return Distribution(
+            levels, np.ones(number), plain.average(outcomes), np.arange(number), added
+        )
 
     def _histograms(
         self, at: int, kept: tuple[int, ...], outcomes: Floats
@@ -231,18 +237,22 @@ class Scene:
 
     def _simulated(self, at: int, parameters: Parameters) -> float:
         """The variance under one expectation, with histograms."""
-        law = self.law(parameters.kept)
-        kinds = slice(law.first[at], [*law.first, len(law.share)][at + 1])
-        counts, noise = self._histograms(at, parameters.kept, law.outcomes[kinds])
+        distribution = self.distribution(parameters.kept)
+        kinds = slice(
+            distribution.first[at], [*distribution.first, len(distribution.share)][at + 1]
+        )
+        counts, noise = self._histograms(at, parameters.kept, distribution.outcomes[kinds])
         size = np.broadcast_to(self.groups.size[:, None], counts.shape[:-1])
         steps = np.rint(counts * parameters.weight + noise * 2.0**parameters.lattice_bits)
-        flat = steps.astype(np.int64).reshape(-1, len(law.levels))
+        flat = steps.astype(np.int64).reshape(-1, len(distribution.levels))
         prior = prior_of(flat, size.ravel(), parameters).reshape(counts.shape) / ONE
-        unit = given_prior(counts, prior, law.levels, parameters.lam)
+        unit = given_prior(counts, prior, distribution.levels, parameters.lam)
         # A histogram's own spread is replaced by what is expected, which has no error of drawing.
-        drawn = (counts * (law.levels - law.mean[kinds][:, None]) ** 2).sum(axis=-1) / size
-        unit += parameters.lam / (1 - parameters.lam) * (law.variance[kinds] - drawn)
-        mean = unit.mean(axis=0) @ law.share[kinds] + law.rounding[at]
+        drawn = (counts * (distribution.levels - distribution.mean[kinds][:, None]) ** 2).sum(
+            axis=-1
+        ) / size
+        unit += parameters.lam / (1 - parameters.lam) * (distribution.variance[kinds] - drawn)
+        mean = unit.mean(axis=0) @ distribution.share[kinds] + distribution.rounding[at]
         return float(self.sampling[at] + self.groups.weight @ mean)
 
 

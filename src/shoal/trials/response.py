@@ -59,9 +59,9 @@ def prior_of(
     whole = noisy / (parameters.weight * sizes[:, None].astype(np.float64)) * ONE
     share = np.clip(whole, floor, float(ONE))
     over = ONE - share.sum(axis=1, keepdims=True)
-    room = np.where(over < 0, share - floor, ONE - share)
-    total = room.sum(axis=1, keepdims=True)
-    moved = share + np.divide(room, total, out=np.zeros_like(room), where=total > 0) * over
+    capacity = np.where(over < 0, share - floor, ONE - share)
+    total = capacity.sum(axis=1, keepdims=True)
+    moved = share + np.divide(capacity, total, out=np.zeros_like(capacity), where=total > 0) * over
     return _whole(moved, parameters)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Below it a share of 1/2 is taken for a little less: the limit of the formula, without a branch.
-_ROOM = 1e-18
+_CAPACITY = 1e-18
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def between(
     raised = weight * max(1.0, float(weight[heaviest]) / others)
     raised[heaviest] = weight[heaviest]
     share = raised / raised.sum()
-    room = np.maximum(1 - 2 * share, _ROOM)
-    factor = raised**2 / room / (1 + float((share**2 / room).sum()))
+    capacity = np.maximum(1 - 2 * share, _CAPACITY)
+    factor = raised**2 / capacity / (1 + float((share**2 / capacity).sum()))
     variance = float(factor @ (value - share @ value) ** 2)
     least = min(_degrees(factor, share, scale), _degrees(factor, share, np.ones_like(scale)))
     return Spread(variance, max(1.0, least))

@@ -197,7 +197,8 @@ def draw_units(
     Guarantees: label differential privacy with `parameters.epsilon(delta)` for every delta; the
     histogram's loss is attained and the response's is that of the floor. Order and shape of what is
     released depend on public columns alone. Every unit has words of its own, independent and alike:
-    without names only counts of each group are released, whose law is that of any order of rows.
+    without names only counts of each group are released, whose distribution is that of any order of
+    rows.
 
     Args:
         units: The outcomes. Private.

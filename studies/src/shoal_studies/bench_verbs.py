@@ -98,7 +98,7 @@ def sparse(
     repetitions: Repetitions = 100,
     epsilon: Annotated[float, typer.Option(help="Total privacy loss of any user.")] = 1.0,
 ) -> None:
-    """Err on fifty sparse cells: plain estimates, borrowed ones, and guessing the midpoint.
+    """Err on fifty sparse cells: plain estimates, shrunken ones, and guessing the midpoint.
 
     Example: shoal bench sparse --repetitions 100
     """

@@ -127,7 +127,7 @@ class Measured:
         return UNITS[self.case.statistics].guess
 
     @property
-    def worthless(self) -> NDArray[np.bool_]:
+    def uninformative(self) -> NDArray[np.bool_]:
         """Where the error allowed is no better than guessing, in some draw."""
         return np.asarray((self.allowed >= self.guess).any(axis=0))
 

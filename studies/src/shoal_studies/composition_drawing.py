@@ -101,9 +101,9 @@ def _lines(axis: Axes, picture: Picture, measured: Measured) -> Shown:
 
 def _guess_losses(axis: Axes, measured: Measured) -> None:
     """Grey where guessing meets the error that is allowed."""
-    if not measured.worthless.any():
+    if not measured.uninformative.any():
         return
-    last = int(np.flatnonzero(measured.worthless).max())
+    last = int(np.flatnonzero(measured.uninformative).max())
     around = measured.epsilon[last : last + 2]
     left, right = axis.get_xlim()
     edge = float(around.prod() ** 0.5) if len(around) > 1 else right

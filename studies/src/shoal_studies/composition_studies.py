@@ -205,8 +205,8 @@ def _loss_reading(name: str, measured: Measured) -> str:
 
 def _optimum(measured: Measured, at: int) -> str:
     value, bound = measured.mean(OPTIMAL), measured.mean(BOUND)
-    useful = ~measured.worthless
-    if measured.worthless[at]:
+    useful = ~measured.uninformative
+    if measured.uninformative[at]:
         here = "The optimal plan needs no loss at all, because guessing errs less"
     else:
         here = (

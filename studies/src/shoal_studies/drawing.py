@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Shown = dict[str, "Artist"]
 
 _PANEL, _HEIGHT, _LEGEND = 4.2, 3.9, 2.4
-_WIDE, _ROOM = 4.6, 2.6
+_WIDE, _CAPACITY = 4.6, 2.6
 _COLOURS = {
     "baseline": "#8d99ae",
     "array_averaging": "#1f6f8b",
@@ -64,7 +64,7 @@ def panels(title: str, count: int, *, legend: bool = True) -> tuple[Figure, list
 
 def canvas(title: str, columns: int, rows: int = 1) -> tuple[Figure, list[Axes]]:
     """Wider empty panels with axes of their own, and room for a legend on the right."""
-    return sheet(title, (_WIDE * columns + _ROOM, _HEIGHT * rows), columns, rows)
+    return sheet(title, (_WIDE * columns + _CAPACITY, _HEIGHT * rows), columns, rows)
 
 
 def sheet(

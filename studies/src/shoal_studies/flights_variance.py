@@ -120,7 +120,8 @@ def _compare(
     aggregate: Aggregate, truth: dict[str, float], epsilon: float, draws: int, seed: int
 ) -> Compared:
     request = make_request(
-        method="balanced", epsilon=epsilon, error=None, statistics=["variance"], worthless="keep",
+        method="balanced", epsilon=epsilon, error=None, statistics=["variance"],
+        uninformative="keep",
         min_users=1, min_records=MIN_RECORDS, weights=None,
     )  # fmt: skip
     plan = decide(aggregate.occupancy, aggregate.lattice, request)

@@ -50,7 +50,7 @@ def _reading(epsilons: np.ndarray, cap: np.ndarray, error: np.ndarray) -> str:
     top = epsilons[cap == most]
     reached = f"from epsilon {top.min():.3g} on" if len(top) else "nowhere in this range"
     at_one = int(cap[np.searchsorted(epsilons, 1.0)])
-    worthless = float((error >= 1 / 2).mean())
+    uninformative = float((error >= 1 / 2).mean())
     useful = epsilons[error < 1 / 2]
     starts = f"only from epsilon {useful.min():.3g} on" if len(useful) else "nowhere"
     return (
@@ -58,7 +58,8 @@ def _reading(epsilons: np.ndarray, cap: np.ndarray, error: np.ndarray) -> str:
         f"{'non-decreasing' if grows else 'not monotonic'} in epsilon: {verdict(grows)}. It is "
         f"{int(cap[0])} at epsilon {_LEAST:g} (the least count is {least}), {at_one} at 1, and "
         f"the largest count, {most}, is reached {reached}. The "
-        f"certificate at this cap is below half the width {starts}, so that for {worthless:.0%} "
+        f"certificate at this cap is below half the width {starts}, so that for "
+        f"{uninformative:.0%} "
         "of the losses shown (evenly spaced on the log axis) guessing the midpoint has a better "
         "one. No values are drawn."
     )

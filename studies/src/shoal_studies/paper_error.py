@@ -102,12 +102,12 @@ class Weighed:
     Attributes:
         cells: The cells and their units.
         weight: 0 <= w <= v of each entry.
-        prices: Of the users, at least 0; they decide how noise is split within a cell.
+        duals: Of the users, at least 0; they decide how noise is split within a cell.
     """
 
     cells: Cells
     weight: Floats
-    prices: Floats
+    duals: Floats
 
     @cached_property
     def kept(self) -> Floats:
@@ -127,10 +127,10 @@ class Weighed:
 
     @cached_property
     def part(self) -> Floats:
-        """The mean's part of each cell's noise: the cheapest at these prices."""
-        units, price = self.cells.units, self.prices[self.cells.user] + _TINY
-        first = np.sqrt(units.mean * self.cells.by_cell(price * self.weight))
-        second = np.sqrt(units.variance * self.cells.by_cell(price * self.moved))
+        """The mean's part of each cell's noise: the cheapest at these dual variables."""
+        units, dual = self.cells.units, self.duals[self.cells.user] + _TINY
+        first = np.sqrt(units.mean * self.cells.by_cell(dual * self.weight))
+        second = np.sqrt(units.variance * self.cells.by_cell(dual * self.moved))
         return np.where(first + second > 0, first / np.maximum(first + second, 1e-300), 1.0)
 
     @cached_property
@@ -143,11 +143,11 @@ class Weighed:
         return np.where(self.weight > 0, lost, 0.0)
 
     def loss(self, error: Floats) -> float:
-        """Of the dearest user; infinite if a cell has no room for noise."""
-        room = error - self.bias
-        if not (room[self.kept > 0] > 0).all() or (self.bias > error * (1 + _TINY)).any():
+        """Of the user with the largest loss; infinite if a cell has no room for noise."""
+        capacity = error - self.bias
+        if not (capacity[self.kept > 0] > 0).all() or (self.bias > error * (1 + _TINY)).any():
             return float("inf")
-        noise = np.where(self.kept > 0, room, 1.0)
+        noise = np.where(self.kept > 0, capacity, 1.0)
         return float(self.cells.by_user(self.unit / noise[self.cells.cell]).max())
 
     def least_error(self, epsilon: float) -> float:
@@ -263,16 +263,16 @@ class Cells:
                 break
         return Optimal(high, lower)
 
-    def _proved(self, prices: Floats, epsilon: float, low: float, high: float) -> float:
-        """The largest error in a range at which these prices prove a loss of at least epsilon."""
+    def _proved(self, duals: Floats, epsilon: float, low: float, high: float) -> float:
+        """The largest error in a range at which these duals prove a loss of at least epsilon."""
         for _ in range(_BISECTIONS // 6):
             middle = (low + high) / 2
-            dear = dual_bound(self._below(self.alike(middle)), prices) >= epsilon
+            dear = dual_bound(self._below(self.alike(middle)), duals) >= epsilon
             low, high = (middle, high) if dear else (low, middle)
         return low
 
     def _descend(self, error: Floats, near: Weighed | None = None) -> tuple[Weighed, Floats]:
-        """The best plan of some linear programs, and the prices of the one below all plans.
+        """The best plan of some linear programs, and the dual variables of the one below all plans.
 
         With a variance the problem is not convex: it is solved from a plan for a similar error, or
         else from that program's plan and from everybody counting in full.
@@ -280,10 +280,10 @@ class Cells:
         lowest = solve(self._below(error), TOLERANCE)
         plan = self._weigh(lowest, error)
         if not self.units.variance:
-            return plan, lowest.prices
+            return plan, lowest.duals
         starts = (plan, self.everybody) if near is None else (near,)
         tried = [self._improve(start, error) for start in starts]
-        return min(tried, key=lambda each: each.loss(error)), lowest.prices
+        return min(tried, key=lambda each: each.loss(error)), lowest.duals
 
     def _improve(self, plan: Weighed, error: Floats) -> Weighed:
         """Linear programs with tangents of the bias, and slopes of the sensitivities, at a plan."""
@@ -299,16 +299,16 @@ class Cells:
     def _weigh(self, solution: Solution, error: Floats) -> Weighed:
         """Its weights; none where guessing does."""
         free = (error >= self.units.guess)[self.cell]
-        return Weighed(self, np.where(free, 0.0, solution.weight), solution.prices)
+        return Weighed(self, np.where(free, 0.0, solution.weight), solution.duals)
 
     def _above(self, error: Floats, plan: Weighed) -> TargetProblem:
         """A linear program whose plans meet the errors: tangents of the bias."""
         missing = 1 - plan.kept
         slope = self.units.slope(missing)
-        room = error - (self.units.bias(missing) - slope * missing)
+        capacity = error - (self.units.bias(missing) - slope * missing)
         entry = plan.unit / np.maximum(plan.weight, 1e-300)
         cost = np.where(plan.weight > 0, entry, self._cost(missing))
-        return self._normal(room, slope, cost)
+        return self._normal(capacity, slope, cost)
 
     def _below(self, error: Floats) -> TargetProblem:
         """A linear program below every plan: chords of the bias, least slopes of sensitivities."""

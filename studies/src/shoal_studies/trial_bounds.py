@@ -14,7 +14,7 @@ from shoal.theory import response_variance, trial_variance
 from shoal_studies import drawing
 from shoal_studies import trial_lines as lines
 from shoal_studies.study import Outcome, Row, Study, short, span, verdict
-from shoal_studies.trial_laws import default
+from shoal_studies.trial_distributions import default
 from shoal_studies.trial_measure import measure
 from shoal_studies.trial_setting import Mixture
 from shoal_studies.trial_tradeoffs import behind
@@ -42,7 +42,7 @@ def printed(sizes: NDArray[np.int64], levels: Floats, parameters: Parameters) ->
     2K [gamma + (sigma/x)(e^(-gamma x/sigma) - e^(-x/sigma))] times three different factors.
 
     Example:
-        >>> from shoal_studies.trial_laws import default
+        >>> from shoal_studies.trial_distributions import default
         >>> found = printed(np.array([[250]]), np.arange(-5.0, 7.0), default())
         >>> [round(float(each[0, 0])) for each in found]
         [6517, 48384, 1638771]

@@ -1,4 +1,4 @@
-"""Estimators on laws that are symmetric and one that is not, with centres off any lattice."""
+"""Estimators on symmetric distributions and one that is not, with centres off any lattice."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from shoal.theory.clipping import Moment
 from shoal_studies import drawing, unbiased_drawing
+from shoal_studies.known_distributions import Drawn, Normal
 from shoal_studies.study import Outcome, Row, Study, short
-from shoal_studies.unbiased_laws import Drawn, Normal
 from shoal_studies.unbiased_measure import Job, amount, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from shoal.means.estimators.base import Estimator
     from shoal.theory.clipping import Moments
     from shoal_studies.drawing import Shown
+    from shoal_studies.known_distributions import Distribution
     from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_laws import Law
     from shoal_studies.unbiased_measure import Measured
 
 USERS, EPSILON, DELTA, BIAS = 1000, 1.0, 1e-4, 0.01
 # Enough of the users are sampled for a simulation to see it.
 _OFTEN = 0.01
 CENTRES = (math.pi / 10, -1000 / 3)
-# Deviations of a normal law that hardly any figure exceeds.
+# Deviations of a normal distribution that hardly any figure exceeds.
 _FAR = 4.0
 
 
@@ -39,7 +39,7 @@ def _orders(*pairs: tuple[float, float]) -> Moments:
 
 # E|X|^8 of the first three is 105, 8!/2^4 and 3^4/9; E|X|^3 of t4 is 2 sqrt(2); lognormal has only
 # its variance to say.
-LAWS: tuple[tuple[Law, Moments], ...] = (
+KNOWN_DISTRIBUTIONS: tuple[tuple[Distribution, Moments], ...] = (
     (Normal(), _orders((2, 1), (8, 105**0.125))),
     (Drawn("laplace"), _orders((2, 1), (8, 2520**0.125))),
     (Drawn("uniform"), _orders((2, 1), (8, 9**0.125))),
@@ -51,16 +51,16 @@ SKEWED = "lognormal"
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One estimator on one law.
+    """One estimator on one distribution.
 
     Attributes:
-        law: Of the values less the centre.
+        distribution: Of the values less the centre.
         centre: Of the values.
         part: The estimator.
         found: What was simulated.
     """
 
-    law: Law
+    distribution: Distribution
     centre: float
     part: Estimator
     found: Measured
@@ -72,15 +72,15 @@ class Case:
 
     @property
     def promised(self) -> bool:
-        """Whether the estimator's certificate is for such laws."""
-        return self.part.name != SYMMETRIC or self.law.name != SKEWED
+        """Whether the estimator's certificate is for such distributions."""
+        return self.part.name != SYMMETRIC or self.distribution.name != SKEWED
 
     @property
     def row(self) -> Row:
         """For the table."""
         found, part = self.found, self.part
         return {
-            "law": self.law.name,
+            "distribution": self.distribution.name,
             "centre": self.centre,
             "estimator": WORDS[part.name],
             "delta": short(float(part.loss.delta), 3),
@@ -111,17 +111,19 @@ def parts(moments: Moments, centre: float) -> list[Estimator]:
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
-    centres, laws = (CENTRES, LAWS) if effort.full else (CENTRES[:1], LAWS[::2])
+    centres, distributions = (
+        (CENTRES, KNOWN_DISTRIBUTIONS) if effort.full else (CENTRES[:1], KNOWN_DISTRIBUTIONS[::2])
+    )
     planned = [
-        (law, centre, part)
-        for law, moments in laws
+        (distribution, centre, part)
+        for distribution, moments in distributions
         for centre in centres
         for part in parts(moments, centre)
     ]
     runs = amount(effort, USERS)
     jobs = [
-        Job(part, law, centre, max(20, runs // (4 if part.name == SYMMETRIC else 2)))
-        for law, centre, part in planned
+        Job(part, distribution, centre, max(20, runs // (4 if part.name == SYMMETRIC else 2)))
+        for distribution, centre, part in planned
     ]
     found = simulate(jobs, effort)
     cases = [Case(*each, got) for each, got in zip(planned, found, strict=True)]
@@ -129,13 +131,13 @@ def _run(effort: Effort) -> Outcome:
 
 
 def _picture(cases: Sequence[Case]) -> Figure:
-    title = f"Bias on five laws, {USERS:,} users, epsilon {EPSILON:g}"
+    title = f"Bias on five distributions, {USERS:,} users, epsilon {EPSILON:g}"
     figure, axes = drawing.canvas(title, 2)
     shown: Shown = {}
-    names = list(dict.fromkeys(case.law.name for case in cases))
+    names = list(dict.fromkeys(case.distribution.name for case in cases))
     for shift, method in enumerate((CLIPPED, SAMPLED, COMBINED, SYMMETRIC)):
         these = [case for case in cases if case.part.name == method]
-        at = [names.index(case.law.name) + 0.18 * shift - 0.27 for case in these]
+        at = [names.index(case.distribution.name) + 0.18 * shift - 0.27 for case in these]
         colour = unbiased_drawing.COLOURS[method]
         shown[WORDS[method]] = axes[0].plot(
             at, [case.off for case in these], "o", color=colour, markersize=4
@@ -180,7 +182,7 @@ def _reading(cases: Sequence[Case]) -> str:
 
 DISTRIBUTIONS = Study(
     "004-distributions",
-    "Bias and error on five laws",
+    "Bias and error on five distributions",
     "paper 004, sections 3 and 4",
     _run,
 )

@@ -1,4 +1,4 @@
-"""Bias and variance of estimators of a mean, exactly, on laws that are known; and the worst laws.
+"""Bias and variance of estimators of a mean, exactly, on known distributions and the worst ones.
 
 The clipped, sampled and combined mean are sums over independent users, so that nothing has to be
 simulated: rare values, sampled with a rare chance, would take too many runs. Rounding to ticks,
@@ -16,11 +16,11 @@ import numpy as np
 from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Sampled
 from shoal.theory import clipping
-from shoal_studies.unbiased_laws import Points, two_points
+from shoal_studies.known_distributions import Points, two_points
 
 if TYPE_CHECKING:
     from shoal.means.estimators.clipped import Clipped
-    from shoal_studies.unbiased_laws import Known
+    from shoal_studies.known_distributions import Known
 
 # Distances of the far point that are tried, over the deviation.
 _FARS = np.geomspace(1.0, 1e5, 500)
@@ -53,8 +53,8 @@ class Exact:
         return math.sqrt(self.bias**2 + self.variance / releases)
 
 
-def exact(part: Clipped | Sampled, law: Known, centre: float) -> Exact:
-    """Bias and variance for independent values of a law around a centre.
+def exact(part: Clipped | Sampled, distribution: Known, centre: float) -> Exact:
+    """Bias and variance for independent values of a distribution around a centre.
 
     With Q = sum w^2/W^2, Y the clipped value, R = X - Y and V the variance of the noise: clipped
     E Y - mean and Q var(Y) + V; combined 0 and Q (var(X) + (1/delta - 1) E R^2) + V; sampled 0 and
@@ -62,7 +62,7 @@ def exact(part: Clipped | Sampled, law: Known, centre: float) -> Exact:
 
     Args:
         part: Clipped, sampled or combined.
-        law: Of the values less the centre.
+        distribution: Of the values less the centre.
         centre: Their mean.
 
     Example:
@@ -77,28 +77,30 @@ def exact(part: Clipped | Sampled, law: Known, centre: float) -> Exact:
     often = float(part.weights.squares)
     if isinstance(part, Sampled):
         rare = float(1 / part.chance.exact - 1)
-        square = law.variance + (centre - part.centre) ** 2
-        return Exact(0.0, often * (law.variance + rare * square))
+        square = distribution.variance + (centre - part.centre) ** 2
+        return Exact(0.0, often * (distribution.variance + rare * square))
     low, high = (edge - centre for edge in part.grid.edges)
     noise = part.noise.variance * (2.0**part.grid.exponent / part.weights.total) ** 2
     if isinstance(part, Residual):
         rare = float(1 / part.chance.exact - 1)
-        return Exact(0.0, often * (law.variance + rare * law.beyond(low, high)) + noise)
-    first, second = law.clipped(low, high)
+        return Exact(
+            0.0, often * (distribution.variance + rare * distribution.beyond(low, high)) + noise
+        )
+    first, second = distribution.clipped(low, high)
     return Exact(first, often * (second - first**2) + noise)
 
 
 def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
     """Two points around the upper end of the interval that err most, of many distances.
 
-    Not always the worst of all laws: a lower bound on the largest error.
+    Not always the worst of all distributions: a lower bound on the largest error.
 
     Args:
         part: Clipped, sampled or combined.
         releases: Whose average errs most.
 
     Returns:
-        The law, and bias and variance with it.
+        The distribution, and bias and variance with it.
 
     Example:
         >>> from fractions import Fraction
@@ -106,10 +108,13 @@ def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
         >>> from shoal.means.estimators.weights import Weights
         >>> unit = (clipping.Moment(2, 1),)
         >>> part = Clipped.plan(Weights.equal(1000), unit, (0, 1), Fraction(1), bias=0.05)
-        >>> law, found = worst(part)
+        >>> distribution, found = worst(part)
         >>> round(-found.bias, 4), part.bias_bound <= 0.05, found.rmse <= part.rmse_bound
         (0.0499, True, True)
     """
-    laws = two_points(part.moments, _FARS * clipping.deviation(part.moments))
-    found = [(law, exact(part, law, part.interval[1])) for law in laws]
+    distributions = two_points(part.moments, _FARS * clipping.deviation(part.moments))
+    found = [
+        (distribution, exact(part, distribution, part.interval[1]))
+        for distribution in distributions
+    ]
     return max(found, key=lambda each: each[1].average(releases))

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.means.estimators.base import Estimator
+    from shoal_studies.known_distributions import Distribution
     from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_laws import Law
 
     Floats = NDArray[np.float64]
 
@@ -31,17 +31,17 @@ _SEEDS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Releases of one estimator on one law.
+    """Releases of one estimator on one distribution.
 
     Attributes:
         part: Equal weights.
-        law: Of the values less their mean.
+        distribution: Of the values less their mean.
         centre: Their mean.
         runs: Releases.
     """
 
     part: Estimator
-    law: Law
+    distribution: Distribution
     centre: float
     runs: int
 
@@ -123,7 +123,7 @@ def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
         >>> from shoal.means.estimators.clipped import Clipped
         >>> from shoal.means.estimators.weights import Weights
         >>> from shoal_studies.measure import Effort
-        >>> from shoal_studies.unbiased_laws import Normal
+        >>> from shoal_studies.known_distributions import Normal
         >>> from shoal.theory.clipping import Moment
         >>> unit, one = (Moment(2, 1),), Fraction(1)
         >>> part = Clipped.plan(Weights.equal(100), unit, (0, 1), one, bias=0.1)
@@ -156,7 +156,7 @@ def _run(task: _Task) -> Floats:
     """Errors, plain errors and failures, shape (3, runs)."""
     job, (seed, number, at) = task.job, task.seed
     rng = np.random.default_rng(task.seed)
-    values = job.law.draw(rng, (task.runs, job.part.weights.users)) + job.centre
+    values = job.distribution.draw(rng, (task.runs, job.part.weights.users)) + job.centre
     source = Simulated((seed * _SEEDS + number) * _SEEDS + at)
     drawn = job.part.runs(values, source)
     error = [float(each.value) - job.centre for each in drawn]
@@ -166,5 +166,5 @@ def _run(task: _Task) -> Floats:
 
 def _together(job: Job, parts: list[Floats]) -> Measured:
     error, plain, failed = np.concatenate(parts, axis=1)
-    free = job.law.variance / job.part.weights.users
+    free = job.distribution.variance / job.part.weights.users
     return Measured(error, plain, free, float(failed.mean()))

@@ -74,7 +74,9 @@ class Asked:
     def symmetric(self, *, reuse: bool | None = None) -> Symmetric:
         """The interval is not used."""
         weights, loss, delta = Weights.equal(self.n), Fraction(self.epsilon), Fraction(self.delta)
-        return search.best(search.Wish(weights, self.moments, loss, delta, reuse, _FARTHEST))
+        return search.best(
+            search.SearchRequest(weights, self.moments, loss, delta, reuse, _FARTHEST)
+        )
 
     @property
     def _chance(self) -> Chance:

@@ -10,9 +10,9 @@ import numpy as np
 
 from shoal.theory.clipping import Moment
 from shoal_studies import drawing, unbiased_drawing
+from shoal_studies.known_distributions import Normal, mirrored
 from shoal_studies.study import Outcome, Row, Study, short
 from shoal_studies.unbiased_exact import Exact, exact, worst
-from shoal_studies.unbiased_laws import Normal, mirrored
 from shoal_studies.unbiased_measure import Job, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, Asked
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.base import Estimator
     from shoal_studies.drawing import Shown
+    from shoal_studies.known_distributions import Distribution
     from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_laws import Law
     from shoal_studies.unbiased_measure import Measured
 
 USERS, EPSILON, DELTA = 4000, 1.0, 1e-5
@@ -42,7 +42,7 @@ _WORST, _NORMAL = "adversarial", "Gaussian"
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One estimator on one law, over the number of releases.
+    """One estimator on one distribution, over the number of releases.
 
     Attributes:
         data: Which panel.
@@ -86,7 +86,7 @@ class _Line:
     data: str
     name: str
     part: Estimator
-    law: Law
+    distribution: Distribution
     exact: Exact | None
 
 
@@ -106,20 +106,20 @@ def lines(data: str) -> list[_Line]:
     parts = [(f"clipped, bias {each:g}", asked.clipped(each)) for each in _BUDGETS]
     found = []
     for name, part in (*parts, ("combined", asked.combined())):
-        law: Law = Normal()
+        distribution: Distribution = Normal()
         known = exact(part, Normal(), 1.0)
         if not gaussian:
-            law, known = worst(part, _RELEASES[-1])
-        found.append(_Line(data, name, part, law, known))
-    law = Normal() if gaussian else mirrored(_UNIT, 1.0)
-    return [*found, _Line(data, "symmetric", asked.symmetric(), law, None)]
+            distribution, known = worst(part, _RELEASES[-1])
+        found.append(_Line(data, name, part, distribution, known))
+    distribution = Normal() if gaussian else mirrored(_UNIT, 1.0)
+    return [*found, _Line(data, "symmetric", asked.symmetric(), distribution, None)]
 
 
 def _run(effort: Effort) -> Outcome:
     drawing.check()
     every = [line for data in (_WORST, _NORMAL) for line in lines(data)]
     runs = max(20, effort.repetitions // 2)
-    jobs = [Job(line.part, line.law, 1.0, runs) for line in every]
+    jobs = [Job(line.part, line.distribution, 1.0, runs) for line in every]
     curves = [
         Curve(line.data, line.name, line.part.name, _known(line, found), found)
         for line, found in zip(every, simulate(jobs, effort), strict=True)

@@ -13,9 +13,9 @@ from shoal.means.estimators.sampled import Sampled
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies import drawing, unbiased_drawing, unbiased_printed
+from shoal_studies.known_distributions import mirrored
 from shoal_studies.study import Outcome, Row, Study, short, span
 from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_laws import mirrored
 from shoal_studies.unbiased_measure import Job, amount, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.base import Estimator
     from shoal_studies.drawing import Shown
+    from shoal_studies.known_distributions import Points
     from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_laws import Points
     from shoal_studies.unbiased_measure import Measured
 
 USERS = (1000, 10_000, 100_000)
@@ -51,7 +51,7 @@ class Case:
         method: Its name.
         bias: Its budget, 0 for the unbiased ones.
         part: The estimator.
-        law: What is simulated.
+        distribution: What is simulated.
         worst: Largest root mean squared error on two points, exactly; None if not known.
     """
 
@@ -60,12 +60,12 @@ class Case:
     method: str
     bias: float
     part: Estimator
-    law: Points
+    distribution: Points
     worst: float | None
 
     @cached_property
     def bound(self) -> Trilemma:
-        """No private estimator with this bias errs less over the class of all laws."""
+        """No private estimator with this bias errs less over the class of all distributions."""
         delta = 0 if self.method == CLIPPED else DELTA
         return trilemma(self.n, EPSILON, delta, self.bias, (self.order, 1.0))
 
@@ -102,8 +102,8 @@ def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
     found = []
     for bias in budgets:
         part = asked.clipped(bias)
-        law, exact = worst(part)
-        found.append(Case(order, n, CLIPPED, bias, part, law, exact.rmse))
+        distribution, exact = worst(part)
+        found.append(Case(order, n, CLIPPED, bias, part, distribution, exact.rmse))
     coin = mirrored(moments, 1.0)
     # Of variance 1 as well, as far out as the moment allows.
     far = mirrored(moments, _FAR) if order == _ORDERS[0] else coin
@@ -123,17 +123,17 @@ def _run(effort: Effort) -> Outcome:
     every = [case for order in orders for n in users for case in cases(order, n, budgets)]
     # So few values are ever sampled that a simulation would show none.
     shown = [case for case in every if _shows(case)]
-    jobs = [Job(case.part, case.law, 1.0, _runs(case, effort)) for case in shown]
+    jobs = [Job(case.part, case.distribution, 1.0, _runs(case, effort)) for case in shown]
     found = dict(zip(map(id, shown), simulate(jobs, effort), strict=True))
     pairs = [(case, found.get(id(case))) for case in every]
     return Outcome([_row(*pair) for pair in pairs], _picture(pairs), _reading(pairs))
 
 
 def _shows(case: Case) -> bool:
-    """Whether hardly any value of the simulated law is ever published."""
-    part, law = case.part, case.law
+    """Whether hardly any value of the simulated distribution is ever published."""
+    part, distribution = case.part, case.distribution
     if isinstance(part, Residual):
-        return part.margin > max(law.values)
+        return part.margin > max(distribution.values)
     return not isinstance(part, Sampled)
 
 
@@ -152,7 +152,7 @@ def _row(case: Case, found: Measured | None) -> Row:
         "worst_two_points": "" if case.worst is None else short(case.worst),
         "simulated": "" if found is None else short(found.rmse),
         "simulated_error": "" if found is None else short(found.rmse_error),
-        "simulated_law": "" if found is None else case.law.name,
+        "simulated_distribution": "" if found is None else case.distribution.name,
         "printed_certificate": short(case.printed),
         "bound": short(case.bound.rmse),
         "printed_bound": short(case.printed_bound),
@@ -241,7 +241,7 @@ def _reading(pairs: Sequence[tuple[Case, Measured | None]]) -> str:
     return (
         f"{' '.join(parts)} For order 4 and {USERS[-1]:,} users the unbiased means' certificates "
         f"are, in units of 1/sqrt(n): {', '.join(level)}. The symmetric one may be below the "
-        "bound: its class of laws is smaller. Simulated errors are at most "
+        "bound: its class of distributions is smaller. Simulated errors are at most "
         f"{within:.3f} times the certificates, and never four standard errors above: "
         f"{'yes' if _holds(pairs) else 'no'}. The sampled mean, and the combined one of order 2, "
         f"are not simulated: at delta {DELTA:g} hardly any run would sample anybody."

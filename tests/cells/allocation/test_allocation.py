@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 BOUNDS = (0, 50)
 
 
-def make(seed: int, **wishes: object) -> Plan:
+def make(seed: int, **request: object) -> Plan:
     """A plan that keeps every cell."""
-    wishes = {"epsilon": 1, "worthless": "keep", **wishes}
-    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **wishes)  # type: ignore[arg-type]
+    request = {"epsilon": 1, "uninformative": "keep", **request}
+    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **request)  # type: ignore[arg-type]
 
 
 def shares(plan: Plan) -> np.ndarray:
@@ -47,7 +47,9 @@ def test_the_loss_never_exceeds_what_was_asked_for(
     occupancy: shoal.Occupancy, epsilon: str, method: str
 ) -> None:
     """G-BUDGET: exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
-    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, worthless="keep")
+    plan = shoal.plan(
+        occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, uninformative="keep"
+    )
     asked = Fraction(epsilon)
     assert plan.exact_epsilon <= asked
     assert Fraction(plan.epsilon) >= plan.exact_epsilon
@@ -102,37 +104,37 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
 @given(occupancy=occupancies.small, seed=st.integers(0, 10))
 @settings(deadline=None)
 def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> None:
-    """G-GAP: weak duality. Whatever the prices, no feasible plan beats the bound."""
-    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, worthless="keep")
+    """G-GAP: weak duality. Whatever the dual variables, no feasible plan beats the bound."""
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, uninformative="keep")
     rng = np.random.default_rng(seed)
     problem = plan.problem
-    prices = rng.exponential(size=problem.n_users) + 1e-6
+    duals = rng.exponential(size=problem.n_users) + 1e-6
     scale = rng.exponential(size=problem.n_numbers) + 0.01
     scale *= problem.loss(scale).max()
-    claimed = balanced.gap(problem, scale, prices, 1.0)
+    claimed = balanced.gap(problem, scale, duals, 1.0)
     improvement = float(np.mean(np.log(scale) - np.log(plan.relative_scale)))
     assert improvement <= claimed + 1e-6
 
 
 def test_a_gap_is_the_same_at_every_epsilon() -> None:
-    """G-GAP: twice the loss and half the noise are as far from the best; no prices, no proof."""
+    """G-GAP: twice the loss and half the noise are as far from the best; no duals, no proof."""
     plan = make(0)
     problem, rng = plan.problem, np.random.default_rng(1)
-    prices = rng.exponential(size=problem.n_users)
+    duals = rng.exponential(size=problem.n_users)
     scale = rng.exponential(size=problem.n_numbers) + 0.01
     scale *= problem.loss(scale).max()
-    claimed = balanced.gap(problem, scale, prices, 1.0)
+    claimed = balanced.gap(problem, scale, duals, 1.0)
     assert claimed > 0.01
     for epsilon in (0.25, 4.0, 30.0):
-        assert balanced.gap(problem, scale / epsilon, prices, epsilon) == pytest.approx(claimed)
-    assert balanced.gap(problem, scale, 0 * prices, 1.0) == math.inf
+        assert balanced.gap(problem, scale / epsilon, duals, epsilon) == pytest.approx(claimed)
+    assert balanced.gap(problem, scale, 0 * duals, 1.0) == math.inf
 
 
 def test_weights_share_the_budget_in_proportion() -> None:
     """Twenty equal users in four cells: b_g = (W / w_g) / 20 exactly, and the gap is certified."""
     users, cells = np.divmod(np.arange(80), 4)
     occupancy = shoal.Occupancy.from_counts(users, cells, np.full(80, 3))
-    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, weights={"3": 10}, worthless="keep")
+    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, weights={"3": 10}, uninformative="keep")
     assert plan.relative_scale == pytest.approx([13 / 20, 13 / 20, 13 / 20, 1.3 / 20], rel=1e-4)
     assert plan.gap is not None
     assert plan.gap < 1e-3
@@ -167,7 +169,7 @@ def test_the_paper_charges_more_for_the_same_noise() -> None:
 def test_no_plan_beats_the_lower_bound(occupancy: shoal.Occupancy) -> None:
     """G-LOWER: every worst-case error is at least its cell's bound."""
     for method in ("balanced", "equalised", "uniform"):
-        plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, worthless="keep")
+        plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep")
         assert (plan.worst_case_error >= plan.lower_bound * (1 - 1e-6)).all()
 
 

@@ -54,10 +54,10 @@ def test_levy_over_all_whole_caps(several: list[int]) -> None:
 @example(several=[1, 1, 2], epsilon=1.0)
 def test_minimax_over_all_whole_caps(several: list[int], epsilon: float) -> None:
     """The smallest cap of least cost is one of the counts."""
-    n, price = sum(several), Fraction(epsilon)
+    n, dual = sum(several), Fraction(epsilon)
     best = least(
         several,
-        lambda cap: Fraction(-kept(several, cap), n) + Fraction(cap, kept(several, cap)) / price,
+        lambda cap: Fraction(-kept(several, cap), n) + Fraction(cap, kept(several, cap)) / dual,
     )
     assert caps.minimax(np.array(several), epsilon) == best
     assert best in several

@@ -63,8 +63,8 @@ class Naive:
         while True:
             most = max(len(self.cells_of(user)) for user in users)
             for user in [user for user in users if len(self.cells_of(user)) == most]:
-                prices = [(self.error(g, user), g) for g in self.cells_of(user) if g != spared]
-                least, cell = min(prices, default=(math.inf, -1))
+                duals = [(self.error(g, user), g) for g in self.cells_of(user) if g != spared]
+                least, cell = min(duals, default=(math.inf, -1))
                 if least > limit:
                     return
                 del self.left[user, cell]

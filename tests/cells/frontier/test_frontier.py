@@ -26,9 +26,11 @@ OCCUPANCY = occupancies.sparse(6)
 FAST = ["balanced", "equalised", "uniform"]
 
 
-def base(**wishes: Any) -> shoal.Plan:  # noqa: ANN401
+def base(**choices: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan for the sparse occupancy."""
-    return shoal.plan(OCCUPANCY, **{"bounds": (0, 9), "epsilon": 2, "worthless": "keep", **wishes})
+    return shoal.plan(
+        OCCUPANCY, **{"bounds": (0, 9), "epsilon": 2, "uninformative": "keep", **choices}
+    )
 
 
 def rows(frontier: Frontier[shoal.Plan], method: str) -> list[dict[str, Any]]:
@@ -39,7 +41,7 @@ def rows(frontier: Frontier[shoal.Plan], method: str) -> list[dict[str, Any]]:
 @given(occupancies.small, st.floats(0.05, 50))
 def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
     """In every cell, so also worst, median and geometric mean."""
-    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, worthless="keep")
+    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, uninformative="keep")
     frontier = plan.compare(FAST, [epsilon, 2 * epsilon])
     for bound in frontier.bounds:
         for point in frontier.points:
@@ -64,7 +66,7 @@ def test_the_lower_bound_of_equal_users_is_known() -> None:
         )
 
 
-def test_the_lower_bound_is_that_of_the_dearest_plan() -> None:
+def test_the_lower_bound_is_that_of_the_largest_loss_plan() -> None:
     """A plan that spends more may be below the bound of one that spends less."""
     low, high = base().compare(["equalised"], [1, 4]).points
     [bound] = Frontier((Point("low", high.epsilon, low.plan), high)).bounds
@@ -77,7 +79,7 @@ def test_the_lower_bound_is_that_of_the_dearest_plan() -> None:
 @settings(max_examples=25)
 def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
     """Of any method; the optimal plan itself is close to it."""
-    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, worthless="keep")
+    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, uninformative="keep")
     frontier = plan.compare([*FAST, "clip_user", "optimal", "worst_case_optimal"], [epsilon])
     for joint in frontier.joint_bounds:
         assert joint.worst <= 0.5 + 1e-9
@@ -108,7 +110,7 @@ def test_methods_are_compared_at_equal_loss() -> None:
         assert point.plan.exact_epsilon <= point.epsilon
         assert point.plan.exact_epsilon >= point.epsilon * Fraction(99, 100)
         assert not point.unspent
-    plain = shoal.plan(OCCUPANCY, bounds=(0, 9), epsilon=2, method="uniform", worthless="keep")
+    plain = shoal.plan(OCCUPANCY, bounds=(0, 9), epsilon=2, method="uniform", uninformative="keep")
     assert plain.epsilon < 1.5
     found = frontier.plan("uniform", 2)
     assert rows(frontier, "uniform")[1]["asked"] == pytest.approx(4 / plain.epsilon, rel=1e-3)
@@ -117,9 +119,9 @@ def test_methods_are_compared_at_equal_loss() -> None:
 
 
 def test_all_methods_have_the_same_cells() -> None:
-    """Worthless cells are kept; public rules stay those of the plan."""
-    small = base(epsilon=2, min_records=40, worthless="drop")
-    assert "worthless" in small.status
+    """Uninformative cells are kept; public rules stay those of the plan."""
+    small = base(epsilon=2, min_records=40, uninformative="drop")
+    assert "uninformative" in small.status
     assert "too few records" in small.status
     frontier = small.compare(FAST)
     kept = [at for at, status in enumerate(small.status) if status != "too few records"]
@@ -127,7 +129,7 @@ def test_all_methods_have_the_same_cells() -> None:
     for point in frontier.points:
         assert point.plan.released.tolist() == kept
         assert point.plan.bounds == small.bounds
-    assert "worthless cells are kept" in str(frontier)
+    assert "uninformative cells are kept" in str(frontier)
 
 
 def test_the_table_tells_the_errors_of_the_plans() -> None:
@@ -195,7 +197,7 @@ def test_gaussian_noise_has_no_lower_bound() -> None:
     pairs = [(user, cell) for user in range(50) for cell in range(40)]
     users, cells = zip(*pairs, strict=True)
     everywhere = shoal.Occupancy.from_counts(users, cells, [3] * len(pairs))
-    plan = shoal.plan(everywhere, bounds=(0, 9), epsilon=1, delta=1e-6, worthless="keep")
+    plan = shoal.plan(everywhere, bounds=(0, 9), epsilon=1, delta=1e-6, uninformative="keep")
     frontier = plan.compare(["balanced", "clip_user"], [1, 500])
     gaussian = {each.epsilon for each in frontier.points if each.plan.gaussian}
     assert gaussian == {1}

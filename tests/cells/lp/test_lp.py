@@ -96,28 +96,28 @@ def random_problem(seed: int) -> TargetProblem:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_all_methods_agree(seed: int) -> None:
-    """HiGHS, interior points and prices: three solvers that share only the judge."""
+    """HiGHS, interior points and dual variables: three solvers that share only the judge."""
     problem = random_problem(seed)
     exact = linear.solve(problem)
     assert exact.gap < 1e-7
     inside = solve(problem, 1e-6, method="interior")
     assert inside.gap < 1e-6
     assert inside.loss == pytest.approx(exact.loss, rel=1e-6)
-    prices = solve(problem, 0.03, method="first_order", seconds=20)
-    assert prices.gap <= 0.03
-    assert exact.loss <= prices.loss * (1 + 1e-9)
-    for found in (exact, inside, prices):
+    duals = solve(problem, 0.03, method="first_order", seconds=20)
+    assert duals.gap <= 0.03
+    assert exact.loss <= duals.loss * (1 + 1e-9)
+    for found in (exact, inside, duals):
         assert verify(problem, found) == ()
         assert not found.weight[problem.target[problem.cell] >= 1 / 2].any()
 
 
 @pytest.mark.parametrize("method", ["interior", "first_order"])
 def test_prices_of_a_similar_problem_are_a_start(method: Method) -> None:
-    """Started from given prices, also useless ones, a method ends at the same loss."""
+    """Started from given dual variables, also useless ones, a method ends at the same loss."""
     problem = random_problem(0)
     exact = linear.solve(problem)
-    for start in (exact.prices, np.ones(problem.n_users)):
-        found = solve(problem, 0.03, method=method, seconds=20, start_prices=start)
+    for start in (exact.duals, np.ones(problem.n_users)):
+        found = solve(problem, 0.03, method=method, seconds=20, start_duals=start)
         assert found.gap <= 0.03
         assert found.lower_bound <= exact.loss <= found.loss * (1 + 1e-9)
 
@@ -174,7 +174,7 @@ def test_lies_are_found() -> None:
         "above its target": {"noise_scale": sound.noise_scale + 1e-9},
         "negative noise": {"noise_scale": np.array([-0.1])},
         "loss is larger": {"loss": sound.loss * (1 - 1e-9)},
-        "negative prices": {"prices": np.array([1.0, -1e-9])},
+        "negative dual variables": {"duals": np.array([1.0, -1e-9])},
         "does not follow": {"lower_bound": sound.loss * 1.001},
     }
     assert verify(ONE, sound) == ()
@@ -185,7 +185,7 @@ def test_lies_are_found() -> None:
 
 
 def test_nonsense_becomes_feasible() -> None:
-    """Any weights and any prices are made a plan with a valid, useless bound."""
+    """Any weights and any dual variables are made a plan with a valid, useless bound."""
     for weight in (np.array([-1.0, 9.0]), np.zeros(2), np.full(2, 1e-9)):
         made = certify(ONE, weight, np.array([-1.0, 0.0]))
         assert verify(ONE, made) == ()
@@ -226,7 +226,7 @@ def test_arrays_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
 def test_wishes_that_make_no_sense_are_refused() -> None:
     """Tolerance, loss, method."""
     wrong: Any = "simplex"
-    for wish in (
+    for wanted in (
         lambda: solve(ONE, 0),
         lambda: solve(ONE, method=wrong),
         lambda: least_factor(ONE, 0),
@@ -234,4 +234,4 @@ def test_wishes_that_make_no_sense_are_refused() -> None:
         lambda: least_factor(ONE, 1, -1),
     ):
         with pytest.raises(InputError, match="allowed"):
-            wish()
+            wanted()

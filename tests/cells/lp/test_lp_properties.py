@@ -36,7 +36,7 @@ def test_the_certificate_holds_in_fractions(method: Method, problem: TargetProbl
         assert error <= Fraction(target) or target >= 1 / 2
     assert targets.exact_loss(problem, found.weight, found.noise_scale) <= Fraction(found.loss)
     if (problem.target < 1 / 2).any():
-        assert Fraction(found.lower_bound) <= targets.exact_bound(problem, found.prices)
+        assert Fraction(found.lower_bound) <= targets.exact_bound(problem, found.duals)
         assert found.gap <= 1e-6 or method == "first_order"
     else:
         assert found.loss == 0
@@ -47,14 +47,14 @@ def test_the_certificate_holds_in_fractions(method: Method, problem: TargetProbl
 def test_any_prices_give_the_bound_of_all_vertices(
     problem: TargetProblem, seed: int, *, sparse: bool
 ) -> None:
-    """G-OPTIMAL: D(prices) is the enumerated minimum, from below, for any prices."""
+    """G-OPTIMAL: D(duals) is the enumerated minimum, from below, for any duals."""
     assume((problem.target < 1 / 2).any())
     rng = np.random.default_rng(seed)
-    prices = rng.lognormal(0, 3, problem.n_users)
+    duals = rng.lognormal(0, 3, problem.n_users)
     if sparse:
-        prices *= rng.random(problem.n_users) < 1 / 2
-    assume(prices.max() > 0)
-    exact, found = targets.exact_bound(problem, prices), dual_bound(problem, prices)
+        duals *= rng.random(problem.n_users) < 1 / 2
+    assume(duals.max() > 0)
+    exact, found = targets.exact_bound(problem, duals), dual_bound(problem, duals)
     assert Fraction(found) <= exact
     assert found >= float(exact) * (1 - 1e-9)
 
@@ -62,7 +62,7 @@ def test_any_prices_give_the_bound_of_all_vertices(
 @given(problem=targets.small(), seed=numbers)
 @settings(deadline=None)
 def test_no_plan_costs_less_than_the_bound(problem: TargetProblem, seed: int) -> None:
-    """G-OPTIMAL: random weights, with the most noise they allow, against random prices."""
+    """G-OPTIMAL: random weights, with the most noise they allow, against random dual variables."""
     rng = np.random.default_rng(seed)
     weight = problem.share * rng.random(len(problem.share)) ** rng.choice([0, 0.1, 1])
     kept, noise = adapt(problem, weight)
@@ -86,7 +86,7 @@ def test_the_order_of_entries_does_not_matter(problem: TargetProblem, seed: int)
         problem.cost[order],
     )
     found = linear.solve(problem)
-    moved = certify(other, found.weight[order], found.prices)
+    moved = certify(other, found.weight[order], found.duals)
     assert moved.loss == pytest.approx(found.loss, rel=1e-12)
     assert moved.lower_bound == pytest.approx(found.lower_bound, rel=1e-12)
 
@@ -100,5 +100,5 @@ def test_the_least_factor_is_proved_from_both_sides(problem: TargetProblem, epsi
     assert verify(at, found.solution) == ()
     assert found.solution.loss <= epsilon
     assert found.gap <= 1e-3
-    assert dual_bound(problem.scaled(found.lower_bound), found.prices) > epsilon
+    assert dual_bound(problem.scaled(found.lower_bound), found.duals) > epsilon
     assert linear.solve(problem.scaled(found.lower_bound * (1 - 1e-6))).loss > epsilon

@@ -155,7 +155,7 @@ def plan_of(method: str, settings: dict[str, str | int | float]) -> shoal.Plan:
     size = len(COUNTS)
     occupancy = shoal.Occupancy.from_counts(range(size), ["all"] * size, COUNTS)
     return shoal.plan(
-        occupancy, bounds=(0, 1), epsilon=1, method=method, settings=settings, worthless="keep"
+        occupancy, bounds=(0, 1), epsilon=1, method=method, settings=settings, uninformative="keep"
     )
 
 

@@ -19,7 +19,7 @@ import pytest
 from shoal.cells.mechanisms.baseline import Baseline
 from shoal.cells.mechanisms.draw import to_steps
 from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Bundle
+from shoal.cells.queries import Queries
 from shoal.cells.statistics.mean import Mean
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
@@ -103,7 +103,7 @@ def accounted_steps(case: Small) -> NDArray[np.int64]:
     mechanism = Baseline(Lattice(Bounds(0, 1), TICK_BITS))
     cells = np.arange(len(case.scales))
     design = mechanism.design(case.occupancy, cells, {})
-    losses = Losses(mechanism, Bundle(design, (Mean(),)), np.zeros(0), case.bits)
+    losses = Losses(mechanism, Queries(design, (Mean(),)), np.zeros(0), case.bits)
     lost = losses.of_users(np.array(case.scales)) * 2**case.bits
     return np.asarray(lost, dtype=np.int64)
 

@@ -23,7 +23,7 @@ def main(wanted: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for at, fate in enumerate(tried(chosen, Path(folder)), start=1):
             survived += not fate.killed
-            print(f"{at:4}/{len(chosen)} {fate}", flush=True)  # noqa: T201  a table for people
+            print(f"{at:4}/{len(chosen)} {fate}", flush=True)  # noqa: T201  a table for user_values
     minutes = (time.monotonic() - begin) / 60
     print(f"{len(chosen)} faults, {survived} survived, {minutes:.1f} minutes")  # noqa: T201
     return int(survived > 0)

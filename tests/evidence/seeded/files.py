@@ -272,7 +272,7 @@ FAULTS = (
         ("tests/release/test_tiny_values.py",),
     ),
     Fault(
-        "borrowed estimates of huge or tiny values are no numbers",
+        "shrunken estimates of huge or tiny values are no numbers",
         "G-FUZZ",
         "cells/shrinkage.py",
         "unit = 2.0 ** math.frexp(plan.bounds.width)[1]",

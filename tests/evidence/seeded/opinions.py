@@ -59,8 +59,8 @@ FAULTS = (
         "a stated loss may be below the true one",
         "G-VERIFY",
         "verification/cells/losses.py",
-        "return least <= stated <= least * (1 + _PLACES) + room,",
-        "return stated <= least * (1 + _PLACES) + room,",
+        "return least <= stated <= least * (1 + _PLACES) + capacity,",
+        "return stated <= least * (1 + _PLACES) + capacity,",
         _CELLS,
     ),
     Fault(
@@ -163,8 +163,8 @@ FAULTS = (
         "the loss of a trial may be understated",
         "G-VERIFY",
         "verification/trials/privacy.py",
-        "return true <= stated <= true * _ROOM, found",
-        "return stated <= true * _ROOM, found",
+        "return true <= stated <= true * _CAPACITY, found",
+        "return stated <= true * _CAPACITY, found",
         _TRIALS,
     ),
     Fault(

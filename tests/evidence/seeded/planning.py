@@ -14,7 +14,7 @@ _LP_PLAN = ("tests/cells/test_lp_plan.py",)
 
 FAULTS = (
     Fault(
-        "weights that rounding leaves without room for noise stay as they are",
+        "weights that rounding leaves without capacity for noise stay as they are",
         "G-ERROR",
         "cells/lp_plan.py",
         "if self.request.error is None:\n            return found",
@@ -30,7 +30,7 @@ FAULTS = (
         _LP_PLAN,
     ),
     Fault(
-        "a plan that keeps no wish is given away",
+        "a plan that keeps no wanted is given away",
         "G-ERROR",
         "cells/plan.py",
         "if not keeps(facts):",
@@ -154,7 +154,7 @@ FAULTS = (
         "the lattice's delta is that of one statistic",
         "G-CONVERSION",
         "cells/privacy_loss.py",
-        "return cells * len(self.bundle.statistics)",
+        "return cells * len(self.queries.statistics)",
         "return cells",
         _LOSSES,
     ),
@@ -183,7 +183,7 @@ FAULTS = (
         ("tests/cells/test_mechanisms.py",),
     ),
     Fault(
-        "room on the lattice is for the whole range",
+        "capacity on the lattice is for the whole range",
         "G-ACCOUNTING",
         "cells/plan_form.py",
         "float(facts.relative_scale.min()) / mechanism.most_spans(facts.parameters)",
@@ -224,7 +224,7 @@ FAULTS = (
     ),
     Fault(
         "cells with as many users as asked for are left out",
-        "G-WORTHLESS",
+        "G-UNINFORMATIVE",
         "cells/rules.py",
         "occupancy.users_per_cell < request.min_users",
         "occupancy.users_per_cell <= request.min_users",
@@ -232,7 +232,7 @@ FAULTS = (
     ),
     Fault(
         "cells with too few records are released",
-        "G-WORTHLESS",
+        "G-UNINFORMATIVE",
         "cells/rules.py",
         "occupancy.totals < request.min_records",
         "occupancy.totals < request.min_records - 1",
@@ -242,12 +242,12 @@ FAULTS = (
         "the gap of balanced plans forgets epsilon",
         "G-GAP",
         "cells/allocation/balanced.py",
-        "math.log(epsilon * float(prices.sum()) / total)",
-        "math.log(float(prices.sum()) / total)",
+        "math.log(epsilon * float(duals.sum()) / total)",
+        "math.log(float(duals.sum()) / total)",
         _METHODS,
     ),
     Fault(
-        "prices of nothing prove everything",
+        "duals of nothing prove everything",
         "G-GAP",
         "cells/allocation/balanced.py",
         "        return math.inf\n",

@@ -73,15 +73,15 @@ FAULTS = (
         (f"{_FROZEN[0]}::test_nothing_public_can_be_written_into",),
     ),
     Fault(
-        "a balanced plan may lose the prices that prove it",
+        "a balanced plan may lose the duals that prove it",
         "G-REFUSE",
         "cells/plan_form.py",
-        "and (facts.prices is not None or not _proved(facts.request))",
+        "and (facts.duals is not None or not _proved(facts.request))",
         "and True",
         (f"{_FROZEN[0]}::test_parts_of_another_kind_are_refused",),
     ),
     Fault(
-        "an optimal plan may lose the prices that prove it",
+        "an optimal plan may lose the duals that prove it",
         "G-READABLE",
         "cells/plan_form.py",
         'request.method in ("balanced", "optimal")',
@@ -89,11 +89,11 @@ FAULTS = (
         (f"{_FROZEN[0]}::test_a_plan_keeps_the_prices_that_prove_it",),
     ),
     Fault(
-        "prices that prove a plan may all be 0",
+        "duals that prove a plan may all be 0",
         "G-READABLE",
         "cells/plan_form.py",
-        "not 0 < prices.max() <= _MOST_PRICE",
-        "not 0 <= prices.max() <= _MOST_PRICE",
+        "not 0 < duals.max() <= _MOST_DUAL",
+        "not 0 <= duals.max() <= _MOST_DUAL",
         (f"{_FROZEN[0]}::test_a_plan_keeps_the_prices_that_prove_it",),
     ),
     Fault(

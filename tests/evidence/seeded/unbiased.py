@@ -15,7 +15,7 @@ _UNBIASED = ("tests/means/estimators/test_unbiased.py",)
 _SUMS = (
     "tests/means/estimators/test_unbiased.py::test_losses_of_a_symmetric_mean_add_up_user_by_user",
 )
-_SLIP = (
+_COARSE_DELTA = (
     "tests/means/estimators/test_unbiased.py::test_a_slip_below_the_coarse_steps_own_is_refused",
 )
 
@@ -24,8 +24,8 @@ FAULTS = (
         "bad guesses are half as many as their union bound",
         "G-ERROR",
         "means/estimators/failure_probability.py",
-        "astray = min(astray, n * (wins + many))",
-        "astray = min(astray, n * (wins + many) / 2)",
+        "far_squares = min(far_squares, n * (wins + many))",
+        "far_squares = min(far_squares, n * (wins + many) / 2)",
         _DOUBT,
     ),
     Fault(
@@ -80,7 +80,7 @@ FAULTS = (
         "sliding windows cost no more epsilon than bins",
         "G-COARSE",
         "means/estimators/coarse.py",
-        " + (self.windows - 1) * Fraction(self.slip)",
+        " + (self.windows - 1) * Fraction(self.delta)",
         "",
         _COARSE,
     ),
@@ -144,8 +144,8 @@ FAULTS = (
         "a hand-made threshold is not checked",
         "G-COARSE",
         "means/estimators/coarse.py",
-        "if not sound or self.slip * (1 + _OUT) >",
-        "if not sound or 0 * self.slip * (1 + _OUT) >",
+        "if not sound or self.delta * (1 + _OUT) >",
+        "if not sound or 0 * self.delta * (1 + _OUT) >",
         _COARSE,
     ),
     Fault(
@@ -184,8 +184,8 @@ FAULTS = (
         "noise on sums is a hair too small for its epsilon",
         "G-BUDGET",
         "means/estimators/noisy_sum.py",
-        "per_unit = min(int(2**bits / ratio), 2**_ROOM // most)",
-        "per_unit = min(int(2**bits / ratio) + 1, 2**_ROOM // most)",
+        "per_unit = min(int(2**bits / ratio), 2**_CAPACITY // most)",
+        "per_unit = min(int(2**bits / ratio) + 1, 2**_CAPACITY // most)",
         _GRID,
     ),
     Fault(
@@ -208,8 +208,8 @@ FAULTS = (
         "the middle step is free",
         "G-ACCOUNTING",
         "means/estimators/symmetric.py",
-        "first = Budget(self.coarse.loss + middle, self.slip)",
-        "first = Budget(self.coarse.loss + 0 * middle, self.slip)",
+        "first = Budget(self.coarse.loss + middle, self.coarse_delta)",
+        "first = Budget(self.coarse.loss + 0 * middle, self.coarse_delta)",
         _SUMS,
     ),
     Fault(
@@ -229,12 +229,12 @@ FAULTS = (
         (*_ATTACK, *_GRID),
     ),
     Fault(
-        "a stated slip may be below the coarse step's",
+        "a stated coarse_delta may be below the coarse step's",
         "G-COARSE",
         "means/estimators/symmetric.py",
-        "self.coarse.slip <= self.slip < 1",
-        "self.coarse.slip <= 2 * self.slip < 2",
-        _SLIP,
+        "self.coarse.delta <= self.coarse_delta < 1",
+        "self.coarse.delta <= 2 * self.coarse_delta < 2",
+        _COARSE_DELTA,
     ),
     Fault(
         "ticks about a guess are not clipped",

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shoal.means.estimators.binomial_tail import binomial_tail
-from shoal.means.estimators.calibrate import Wish, best
+from shoal.means.estimators.calibrate import SearchRequest, best
 from shoal.means.estimators.coarse import FINE, Coarse, Guess, Places, _runs_of
-from shoal.means.estimators.failure_probability import doubts
+from shoal.means.estimators.failure_probability import failure_bounds
 from shoal.means.estimators.first_steps import coarse_steps
 from shoal.means.estimators.weights import Weights
 from shoal.privacy.budget import Budget
@@ -120,12 +120,12 @@ def test_binomial_tails_are_above_the_truth(n: int, p: float) -> None:
 
 
 def test_overtaking_is_the_tail_of_a_difference() -> None:
-    """Against adding up the discrete law."""
+    """Against adding up the discrete distribution."""
     coarse = Coarse(10, 0, 3, 2, 40)
     q = np.exp(-1 / 4)
     z = np.arange(-400, 401)
-    law = (1 - q) / (1 + q) * q ** np.abs(z)
-    both = np.convolve(law, law)
+    distribution = (1 - q) / (1 + q) * q ** np.abs(z)
+    both = np.convolve(distribution, distribution)
     values = np.arange(-800, 801)
     for users in (1, 2, 5, 9):
         truth = both[values >= 3 * users].sum()
@@ -134,21 +134,23 @@ def test_overtaking_is_the_tail_of_a_difference() -> None:
 
 
 @pytest.mark.parametrize("windows", [1, 2])
-@pytest.mark.parametrize("law", ["normal", "two points"])
-def test_guesses_go_astray_less_often_than_bounded(law: str, windows: int) -> None:
+@pytest.mark.parametrize("distribution", ["normal", "two points"])
+def test_guesses_go_astray_less_often_than_bounded(distribution: str, windows: int) -> None:
     """Measured failures and bad guesses are within their bounds where these are not tiny."""
     rng, n, runs = np.random.default_rng(4), 60, 4000
     coarse = Coarse.fit(n, 2, Fraction(1), Fraction(1, 100), windows)
-    found = doubts(coarse, (Moment(2, 1), Moment(8, 1.8)))
+    found = failure_bounds(coarse, (Moment(2, 1), Moment(8, 1.8)))
     shape = (runs, n)
-    data = rng.normal(size=shape) if law == "normal" else rng.choice([-1.0, 1.0], size=shape)
+    data = (
+        rng.normal(size=shape) if distribution == "normal" else rng.choice([-1.0, 1.0], size=shape)
+    )
     data += 0.37
     guess = coarse.guess(Places.of(data, 2), Simulated(5))
     slack = 6.2 * np.sqrt(found.fail / runs) + 6.2**2 / runs
     assert guess.failed.mean() <= found.fail + slack
     centre = np.array([float(guess.exactly(i, 2)) for i in range(runs)])
     good = np.abs(centre[~guess.failed] - 0.37) <= found.near + coarse.width / 2
-    assert 1 - good.mean() <= found.astray + 6.2**2 / runs
+    assert 1 - good.mean() <= found.far_squares + 6.2**2 / runs
 
 
 def test_search_beats_the_papers_choice() -> None:
@@ -156,11 +158,11 @@ def test_search_beats_the_papers_choice() -> None:
     moments = (Moment(2, 1), Moment(8, 105**0.125))
     one, tiny = Fraction(1), Fraction(1, 10**6)
     for reuse in (True, False):
-        found = best(Wish(Weights.equal(10**5), moments, one, tiny, reuse, 1e6))
+        found = best(SearchRequest(Weights.equal(10**5), moments, one, tiny, reuse, 1e6))
         assert found.rmse_bound * 10**2.5 <= 1.015
         assert found.loss.epsilon <= one
         assert found.loss.delta <= tiny
-    chosen = best(Wish(Weights.equal(10**5), moments, one, tiny, None, 1e6))
+    chosen = best(SearchRequest(Weights.equal(10**5), moments, one, tiny, None, 1e6))
     assert chosen.reuse
     assert chosen.rmse_bound * 10**2.5 <= 1.007
 
@@ -171,11 +173,13 @@ def test_search_beats_the_papers_choice() -> None:
 def test_more_attempts_lower_the_certificate(n: int, epsilon: str, most: float) -> None:
     """Middle steps and windows are planned where they err less, here by a sixth or more."""
     moments = (Moment(2, 1), Moment(8, 1.8))
-    wish = Wish(Weights.equal(n), moments, Fraction(epsilon), Fraction(1, 10**6), None, 2.0**20)
-    found = best(wish)
+    wanted = SearchRequest(
+        Weights.equal(n), moments, Fraction(epsilon), Fraction(1, 10**6), None, 2.0**20
+    )
+    found = best(wanted)
     assert found.rmse_bound * n**0.5 <= most
-    assert found.loss.within(Budget(wish.epsilon, wish.delta))
-    bins = [first for first in coarse_steps(wish) if first.setting.coarse.windows == 1]
+    assert found.loss.within(Budget(wanted.epsilon, wanted.delta))
+    bins = [first for first in coarse_steps(wanted) if first.setting.coarse.windows == 1]
     before = min(first.error(2 ** (k / 2)) for first in bins for k in range(-4, 15))
     assert found.rmse_bound < before**0.5 / 1.2
 

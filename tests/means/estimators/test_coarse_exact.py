@@ -34,19 +34,19 @@ class Small:
     windows: int = 1
 
     @property
-    def slip(self) -> Fraction:
+    def coarse_delta(self) -> Fraction:
         """P[m + Z >= h], for each window."""
         return self.windows * at_least(self.threshold - self.per_user)
 
     @property
     def factor(self) -> Fraction:
         """exp(epsilon): a user's steps up and down; with windows 1 + 2p, which is below exp(2p)."""
-        return Q ** (-2 * self.per_user) * (1 + self.slip * (self.windows - 1))
+        return Q ** (-2 * self.per_user) * (1 + self.coarse_delta * (self.windows - 1))
 
     @property
     def sound(self) -> bool:
         """What `Coarse` checks: p <= 1 - exp(-m/2^j), p for each window."""
-        return self.slip <= 1 - Q**self.per_user
+        return self.coarse_delta <= 1 - Q**self.per_user
 
 
 def at_least(steps: int) -> Fraction:
@@ -58,17 +58,17 @@ def at_least(steps: int) -> Fraction:
 
 @cache
 def outcomes(case: Small, bins: tuple[int, ...]) -> dict[int | None, Fraction]:
-    """The law of the outcome: the bin of the best score, lowest or highest of ties by a fair coin.
+    """The distribution of the bin of the best score: of ties the lowest or highest by a fair coin.
 
     Scores 60 steps above all counts and more are left out: their probability is below 2^-58.
     """
     each = [k for cell in bins for k in range(cell, cell + case.windows)]
     start = {k: case.per_user * each.count(k) for k in sorted(set(each))}
     top = max(*start.values(), case.threshold) + 60
-    law: dict[int | None, Fraction] = dict.fromkeys(start, Fraction(0))
-    law[None] = Fraction(1)
+    distribution: dict[int | None, Fraction] = dict.fromkeys(start, Fraction(0))
+    distribution[None] = Fraction(1)
     for s in start.values():
-        law[None] *= 1 - at_least(case.threshold - s)
+        distribution[None] *= 1 - at_least(case.threshold - s)
     for score in range(case.threshold, top):
         under = {k: 1 - at_least(score - s) for k, s in start.items()}
         upto = {k: 1 - at_least(score + 1 - s) for k, s in start.items()}
@@ -78,8 +78,8 @@ def outcomes(case: Small, bins: tuple[int, ...]) -> dict[int | None, Fraction]:
                 if other != k:
                     lowest *= under[other] if other < k else upto[other]
                     highest *= under[other] if other > k else upto[other]
-            law[k] += lowest + highest
-    return law
+            distribution[k] += lowest + highest
+    return distribution
 
 
 def hockey(case: Small) -> Fraction:
@@ -88,8 +88,8 @@ def hockey(case: Small) -> Fraction:
     for users in range(1, USERS + 1):
         cells = range(BINS[case.windows])
         for others in itertools.combinations_with_replacement(cells, users - 1):
-            laws = [outcomes(case, tuple(sorted((*others, mine)))) for mine in cells]
-            for one, other in itertools.permutations(laws, 2):
+            distributions = [outcomes(case, tuple(sorted((*others, mine)))) for mine in cells]
+            for one, other in itertools.permutations(distributions, 2):
                 worst = max(worst, divergence(one, other, case.factor))
     return worst
 
@@ -110,7 +110,7 @@ CASES += [Small(m, h, 2) for m, h in ((1, 3), (1, 5), (2, 4), (2, 8))]
 @pytest.mark.parametrize("case", [c for c in CASES if c.sound], ids=str)
 def test_coarse_step_is_as_private_as_accounted(case: Small) -> None:
     """G-COARSE: no neighbours differ by more than (2m/2^j, p) or (2m/2^j + 2p, 2p) anywhere."""
-    assert hockey(case) <= case.slip
+    assert hockey(case) <= case.coarse_delta
 
 
 @pytest.mark.parametrize(
@@ -118,21 +118,23 @@ def test_coarse_step_is_as_private_as_accounted(case: Small) -> None:
 )
 def test_too_low_a_threshold_is_caught(case: Small) -> None:
     """The enumeration rejects it: one step lower has a delta above the accounted one."""
-    assert hockey(Small(case.per_user, case.threshold - 1, case.windows)) > case.slip
+    assert hockey(Small(case.per_user, case.threshold - 1, case.windows)) > case.coarse_delta
 
 
 def test_the_slip_is_attained() -> None:
     """Nothing is given away: a lone user's bin shows with probability p, of two hardly less."""
     case = Small(2, 8)
-    assert 0 <= case.slip - hockey(case) <= Fraction(1, 2**58)
+    assert 0 <= case.coarse_delta - hockey(case) <= Fraction(1, 2**58)
     both = Small(2, 8, 2)
-    assert 0 <= both.slip - hockey(both) <= (both.slip / 2) ** 2 + Fraction(1, 2**58)
+    assert (
+        0 <= both.coarse_delta - hockey(both) <= (both.coarse_delta / 2) ** 2 + Fraction(1, 2**58)
+    )
 
 
 def test_windows_need_their_own_budget() -> None:
     """Counted as one bin, with p and 2m/2^j, sliding windows would be accounted too low."""
     for case in (c for c in CASES if c.windows == 2 and c.sound):
-        assert hockey(case) > case.slip / 2
+        assert hockey(case) > case.coarse_delta / 2
 
 
 def test_fitted_steps_keep_loss_and_delta() -> None:
@@ -144,14 +146,14 @@ def test_fitted_steps_keep_loss_and_delta() -> None:
         coarse = Coarse.fit(500, 0, wanted, most, windows)
         lost = most * (windows - 1) if most > Fraction(1, 1000) else 0
         assert wanted * Fraction(999_970, 10**6) - lost <= coarse.loss <= wanted
-        assert coarse.slip <= most
+        assert coarse.delta <= most
         q = np.exp(-1 / np.longdouble(2) ** coarse.bits)
         p = q ** (coarse.threshold - coarse.per_user) / (1 + q)
         exact = p * windows
         assert coarse.loss >= Fraction(2 * coarse.per_user, 2**coarse.bits) - (windows - 1) * (
             Fraction(float(np.log1p(-p)))
         )
-        assert float(exact) <= coarse.slip
+        assert float(exact) <= coarse.delta
         if most < Fraction(1, 1000):
             assert float(exact) > 0.999 * float(most)
 
@@ -178,7 +180,8 @@ def fails(threshold: int, *counts: int) -> float:
 def test_the_code_has_the_law_of_the_enumeration(windows: int) -> None:
     """What `guess` draws has these probabilities, at 1e-9; those of a lower threshold are rejected.
 
-    The lattice of scale 1 step has q = exp(-1), so the law is computed anew in floating point.
+    The lattice of scale 1 step has q = exp(-1), so the distribution is computed anew in floating
+    point.
     """
     coarse = Coarse(4, 0, 1, 0, 4, windows)
     runs = 200_000
@@ -187,13 +190,13 @@ def test_the_code_has_the_law_of_the_enumeration(windows: int) -> None:
     # Three users share a bin and one is alone; or a tenth of the offsets part 0.1 from the others.
     together, parted = ((3, 1), (2, 1, 1)) if windows == 1 else ((3, 3, 1, 1), (2, 3, 1, 1, 1))
 
-    def law(threshold: int) -> float:
+    def distribution(threshold: int) -> float:
         return 0.9 * fails(threshold, *together) + 0.1 * fails(threshold, *parted)
 
-    truth, failed = law(4), float(found.failed.mean())
+    truth, failed = distribution(4), float(found.failed.mean())
     slack = 6.2 * np.sqrt(truth * (1 - truth) / runs)
     assert abs(failed - truth) <= slack
-    assert abs(failed - law(3)) > slack
+    assert abs(failed - distribution(3)) > slack
     # Every guess is the middle of a bin or window that holds a value.
     exact = [found.exactly(i, 0) for i in range(0, runs, 50) if not found.failed[i]]
     assert all(min(abs(x), abs(x - Fraction(1, 10)), abs(x - 5)) < windows / 2 for x in exact)

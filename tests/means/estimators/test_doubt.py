@@ -1,4 +1,4 @@
-"""Doubts of a symmetric mean's certificate: sums of chances, added up again from exact laws."""
+"""Failure bounds of a symmetric mean: sums of chances, again from exact distributions."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def exact(coarse: Coarse, chance: float) -> tuple[float, float]:
     """
     n, q = coarse.users, math.exp(-(2.0**-coarse.bits))
     z = np.arange(-2000, 2001)
-    law = (1 - q) / (1 + q) * q ** np.abs(z)
-    difference, values = np.convolve(law, law), np.arange(-4000, 4001)
-    astray, fail = float(n), 1.0
+    distribution = (1 - q) / (1 + q) * q ** np.abs(z)
+    difference, values = np.convolve(distribution, distribution), np.arange(-4000, 4001)
+    far_squares, fail = float(n), 1.0
     for far in range(1, n // 3 + 1):
         many = float(stats.binom.sf(far - 1, n - 1, chance))
         near = n - far if coarse.windows == 2 else math.ceil((n - far) / 2)
         wins = 1.0
         if near > far:
             wins = float(difference[values >= coarse.per_user * (near - far)].sum())
-        astray = min(astray, n * (coarse.windows * wins + many))
-        short = law[z < coarse.threshold - coarse.per_user * near].sum()
+        far_squares = min(far_squares, n * (coarse.windows * wins + many))
+        short = distribution[z < coarse.threshold - coarse.per_user * near].sum()
         fail = min(fail, float(short) + many)
-    return astray, fail
+    return far_squares, fail
 
 
 @pytest.mark.parametrize("coarse", COARSE)
@@ -60,11 +60,11 @@ def test_doubts_are_no_less_than_the_sums_of_their_chances(
         return float(stats.binom.sf(least - 1, n, p))
 
     monkeypatch.setattr(doubt, "binomial_tail", tail)
-    found, truth = doubt.doubts.__wrapped__(coarse, moments), exact(coarse, chance)
-    assert found.astray >= truth[0] * (1 - 1e-9)
+    found, truth = doubt.failure_bounds.__wrapped__(coarse, moments), exact(coarse, chance)
+    assert found.far_squares >= truth[0] * (1 - 1e-9)
     assert found.fail >= truth[1] * (1 - 1e-9)
     # And no more, but for the numbers f that are not tried.
-    assert found.astray <= truth[0] * 1.5
+    assert found.far_squares <= truth[0] * 1.5
     assert found.fail <= truth[1] * 1.5
 
 

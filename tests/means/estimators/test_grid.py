@@ -107,7 +107,7 @@ def small_symmetric(half: int = 4, shift: int = 1) -> Symmetric:
         half=half,
         noise=noise,
         chance=Chance(2**63),
-        slip=Fraction(1, 10),
+        coarse_delta=Fraction(1, 10),
         farthest=1.0,
     )
 

@@ -99,16 +99,16 @@ def test_far_users_are_rarely_more(n: int, chance: float) -> None:
 
 @pytest.mark.parametrize("chance", [0.01, 0.1])
 def test_means_of_clipped_values_are_rarely_further(chance: float) -> None:
-    """Against the exact law of values +-t or 0; a bound of a third would be broken."""
+    """Against the exact distribution of values +-t or 0; a bound of a third would be broken."""
     n, t, log = 400, 3.0, 8.0
     bound = _bernstein(n, t * math.sqrt(chance), t, log + math.log(2))
-    # The law of a sum is the power of a Fourier transform; sums below 0 are at the end.
+    # The distribution of a sum is the power of a Fourier transform; sums below 0 are at the end.
     one = np.zeros(1024)
     one[[0, 1, -1]] = 1 - chance, chance / 2, chance / 2
-    law = np.fft.irfft(np.fft.rfft(one) ** n, 1024)
+    distribution = np.fft.irfft(np.fft.rfft(one) ** n, 1024)
     off = np.abs(np.fft.fftfreq(1024, 1 / 1024)) * t / n
-    assert law[off > bound].sum() <= math.exp(-log)
-    assert law[off > bound / 3].sum() > math.exp(-log)
+    assert distribution[off > bound].sum() <= math.exp(-log)
+    assert distribution[off > bound / 3].sum() > math.exp(-log)
 
 
 def test_rare_cases_cost_no_more_than_bounded() -> None:

@@ -45,24 +45,24 @@ MOMENTS = (Moment(2, 1.0), Moment(4, 1.6))
 
 
 def symmetric_law(
-    rng: np.random.Generator, law: str, shape: tuple[int, int]
+    rng: np.random.Generator, distribution: str, shape: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Five laws of variance at most 1 and fourth moment at most 1.6^4, centred off any lattice."""
+    """Five distributions of variance at most 1 and fourth moment at most 1.6^4, off any lattice."""
     signs = rng.choice([-1.0, 1.0], size=shape)
-    if law == "normal":
+    if distribution == "normal":
         drawn = rng.normal(size=shape)
-    elif law == "uniform":
+    elif distribution == "uniform":
         drawn = rng.uniform(-math.sqrt(3), math.sqrt(3), size=shape)
-    elif law == "laplace":
+    elif distribution == "laplace":
         drawn = rng.laplace(scale=math.sqrt(0.5), size=shape)
-    elif law == "two points":
+    elif distribution == "two points":
         drawn = signs
     else:
         drawn = 0.9 * signs + rng.normal(0, 0.4, size=shape)
     return np.asarray(drawn + CENTRE)
 
 
-LAWS = ["normal", "uniform", "laplace", "two points", "two hills"]
+KNOWN_DISTRIBUTIONS = ["normal", "uniform", "laplace", "two points", "two hills"]
 
 
 def symmetric(weights: Weights, *, reuse: bool, more: bool = False) -> Symmetric:
@@ -83,18 +83,20 @@ def symmetric(weights: Weights, *, reuse: bool, more: bool = False) -> Symmetric
         half=half,
         noise=NoisySum.fit(2 * half * final.largest, half * final.total, Fraction(4)),
         chance=Chance(2**62),
-        slip=Fraction(1, 20),
+        coarse_delta=Fraction(1, 20),
         farthest=1.0,
         middle=Middle.fit(users, 1, 1.5, Fraction(3)) if more else None,
     )
 
 
-def measured(part: Estimator, law: str, seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def measured(
+    part: Estimator, distribution: str, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Estimates of many data sets, and where the coarse step failed."""
     found, failed = [], []
     for at in range(0, RUNS, AT_ONCE):
         rng = np.random.default_rng([seed, at])
-        data = symmetric_law(rng, law, (AT_ONCE, USERS))
+        data = symmetric_law(rng, distribution, (AT_ONCE, USERS))
         for drawn in part.runs(data, Simulated(seed * 1000 + at // AT_ONCE)):
             found.append(float(drawn.value))
             failed.append(bool(drawn.failed))
@@ -107,33 +109,33 @@ def unbiased(estimates: NDArray[np.float64], centre: float) -> bool:
     return abs(float(estimates.mean()) - centre) <= slack
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
 @pytest.mark.parametrize("reuse", [True, False])
-def test_symmetric_means_have_no_bias(law: str, *, reuse: bool) -> None:
+def test_symmetric_means_have_no_bias(distribution: str, *, reuse: bool) -> None:
     """G-UNBIASED: on data clipped within half a deviation, overall and given success or failure."""
-    part = symmetric(WEIGHTS["counts" if law == "normal" else "equal"], reuse=reuse)
-    found, failed = measured(part, law, 11)
+    part = symmetric(WEIGHTS["counts" if distribution == "normal" else "equal"], reuse=reuse)
+    found, failed = measured(part, distribution, 11)
     assert unbiased(found, CENTRE)
     assert unbiased(found[~failed], CENTRE)
     assert not unbiased(found[~failed] + 0.05, CENTRE)
     assert 0 < failed.mean() < 1
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_symmetric_means_of_more_attempts_have_no_bias(law: str) -> None:
+@pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
+def test_symmetric_means_of_more_attempts_have_no_bias(distribution: str) -> None:
     """G-UNBIASED: with sliding windows and a middle step, overall and given success or failure."""
-    reuse = law in {"normal", "uniform", "two hills"}
+    reuse = distribution in {"normal", "uniform", "two hills"}
     part = symmetric(WEIGHTS["counts"], reuse=reuse, more=True)
-    found, failed = measured(part, law, 17)
+    found, failed = measured(part, distribution, 17)
     assert unbiased(found, CENTRE)
     assert unbiased(found[~failed], CENTRE)
     assert not unbiased(found[~failed] + 0.05, CENTRE)
     assert 0 < failed.mean() < 1
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", ["sampled", "residual"])
-def test_sampled_and_residual_means_have_no_bias(law: str, kind: str) -> None:
+def test_sampled_and_residual_means_have_no_bias(distribution: str, kind: str) -> None:
     """G-UNBIASED: with values far beyond the margin and weights that differ."""
     weights = WEIGHTS["counts"]
     if kind == "sampled":
@@ -141,7 +143,7 @@ def test_sampled_and_residual_means_have_no_bias(law: str, kind: str) -> None:
     else:
         narrow = Clipped.plan(weights, (Moment(2, 0.4),), (0.25, 0.35), Fraction(2), bias=0.1)
         part = Residual(weights, MOMENTS, narrow.interval, narrow.grid, narrow.noise, Chance(2**62))
-    found, _ = measured(part, law, 23)
+    found, _ = measured(part, distribution, 23)
     assert unbiased(found, CENTRE)
     assert not unbiased(found + 0.05, CENTRE)
     assert (found**2).mean() > 0
@@ -149,7 +151,7 @@ def test_sampled_and_residual_means_have_no_bias(law: str, kind: str) -> None:
 
 
 def test_residual_means_of_skewed_values_have_no_bias() -> None:
-    """G-UNBIASED: not only for symmetric laws; the clipped mean alone is rejected."""
+    """G-UNBIASED: not only for symmetric distributions; the clipped mean alone is rejected."""
     weights = WEIGHTS["equal"]
     part = Clipped.plan(weights, (Moment(2, 1),), (0.9, 1.1), Fraction(2), bias=0.2)
     whole = Residual(weights, (Moment(2, 1),), part.interval, part.grid, part.noise, Chance(2**63))
@@ -197,12 +199,12 @@ def test_certificates_hold_and_are_not_idle(weights: str) -> None:
 @pytest.mark.parametrize("reuse", [True, False])
 def test_certificate_of_a_planned_symmetric_mean_holds(*, reuse: bool) -> None:
     """G-ERROR: measured errors of a plan are within its certificate, and within 40% of it."""
-    from shoal.means.estimators.calibrate import Wish, best
+    from shoal.means.estimators.calibrate import SearchRequest, best
 
     moments = (Moment(2, 1), Moment(8, 105**0.125))
     n, runs = 2000, 600
-    wish = Wish(Weights.equal(n), moments, Fraction(1), Fraction(1, 10**6), reuse, 100.0)
-    part = best(wish)
+    wanted = SearchRequest(Weights.equal(n), moments, Fraction(1), Fraction(1, 10**6), reuse, 100.0)
+    part = best(wanted)
     data = np.random.default_rng(8).normal(CENTRE, 1, size=(runs, n))
     found = np.array([float(d.value) for d in part.runs(data, Simulated(9))])
     error = math.sqrt(((found - CENTRE) ** 2).mean())
@@ -250,14 +252,14 @@ def test_losses_of_a_symmetric_mean_add_up_user_by_user(*, more: bool) -> None:
             last, delta = part.noise.loss, Fraction(words, 2**64)
             both = sum if reuse else max
             assert part.loss.epsilon == both((first, last))
-            assert part.loss.delta == both((part.slip, delta))
+            assert part.loss.delta == both((part.coarse_delta, delta))
 
 
 def test_a_slip_below_the_coarse_steps_own_is_refused() -> None:
     """G-COARSE: what is charged for the coarse step is at least what it costs."""
     made = symmetric(WEIGHTS["equal"], reuse=True)
-    own = Fraction(made.coarse.slip)
-    assert replace(made, slip=own).loss.delta == own + made.chance.exact
+    own = Fraction(made.coarse.delta)
+    assert replace(made, coarse_delta=own).loss.delta == own + made.chance.exact
     for wrong in (own * Fraction(999, 1000), Fraction(0), Fraction(1)):
         with pytest.raises(InputError, match="do not fit"):
-            replace(made, slip=wrong)
+            replace(made, coarse_delta=wrong)

@@ -52,7 +52,10 @@ KINDS = (
 )  # fmt: skip
 ORDER = ("Source", "Args", "Attributes", "Returns", "Raises", "Guarantees", "Example")
 # Words that only this library would use so.
-DIALECT = ("errs", "err", "dearest", "wish", "wishes", "law", "laws", "astray", "doubt", "outlook")
+DIALECT = (
+    *("errs", "err", "dearest", "wish", "wishes", "law", "laws", "astray", "doubt", "outlook"),
+    *("worthless", "borrowed", "prices", "room", "span", "extent", "reach"),
+)
 _HEADING = re.compile(rf"^({'|'.join(ORDER)}):", re.MULTILINE)
 _PLAIN = re.compile(r"`[^`]*`|^Example:.*", re.DOTALL | re.MULTILINE)
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):\n((?:[ ]+.*\n|\n)*)", re.MULTILINE)

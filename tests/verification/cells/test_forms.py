@@ -206,7 +206,7 @@ def test_losses_and_errors_agree_with_the_planner(
         delta = "0"
     plan = shoal.plan(
         occupancy, bounds=(0, 10), epsilon=20, method=method, statistics=statistics,
-        worthless="keep", delta=delta,
+        uninformative="keep", delta=delta,
     )  # fmt: skip
     own, errors = Losses(of_plan(plan)), Errors(of_plan(plan))
     assert own.holds(plan.exact_epsilon)[0]
@@ -238,7 +238,7 @@ def _weighed(
     """Errors of some plan that weighs users: parts and scales by chance."""
     rng = np.random.default_rng(seed)
     plan = shoal.plan(
-        occupancy, bounds=(0, 10), epsilon=1, statistics=statistics, worthless="keep",
+        occupancy, bounds=(0, 10), epsilon=1, statistics=statistics, uninformative="keep",
         method="uniform",
     )  # fmt: skip
     facts = Facts.of({"plan": plan.to_document()})
@@ -267,9 +267,9 @@ def test_no_plan_beats_a_proof(occupancy: shoal.Occupancy, way: Any, seed: int) 
     facts = errors.design.facts
     lost = np.bincount(facts.member_user, MemberLosses(errors).all, minlength=occupancy.n_users)
     rng = np.random.default_rng([seed, 1])
-    price = rng.exponential(size=occupancy.n_users) ** rng.choice([0, 1, 4])
-    price = np.where(rng.random(len(price)) < 0.2, 0.0, price)
-    for each in (price, (lost == lost.max()).astype(float)):
+    dual = rng.exponential(size=occupancy.n_users) ** rng.choice([0, 1, 4])
+    dual = np.where(rng.random(len(dual)) < 0.2, 0.0, dual)
+    for each in (dual, (lost == lost.max()).astype(float)):
         bound = verify_optimal._Proof(errors, each).bound(verify_optimal._without_rounding(errors))
         assert bound <= float(lost.max()) * (1 + 1e-9)
 
@@ -279,21 +279,22 @@ def test_a_proof_is_attained() -> None:
     counts = [9, 5, 4, 4, 3, 2, 1, 1, 1]
     occupancy = shoal.Occupancy.from_counts(range(9), ["x"] * 9, counts)
     plan = shoal.plan(
-        occupancy, bounds=(0, 1), epsilon=0.7, method="worst_case_optimal", worthless="keep"
+        occupancy, bounds=(0, 1), epsilon=0.7, method="worst_case_optimal", uninformative="keep"
     )
     threshold = int(plan.parameters["threshold"][0])
     part = np.minimum(1, threshold / occupancy.count) * 2**16
     facts = Facts.of({"plan": plan.to_document()})
     errors = Errors(Design.of(facts, _optimal(part.astype(np.int64)), []))
     error = verify_optimal._without_rounding(errors)
-    # Whoever is above the threshold has price 1; whoever is at it, what makes 2/epsilon in sum.
+    # Whoever is above the threshold has dual variable 1; whoever is at it, what makes 2/epsilon in
+    # sum.
     above, equal = occupancy.count > threshold, occupancy.count == threshold
-    price = above + equal * (2 / 0.7 - above.sum()) / equal.sum()
-    bound = verify_optimal._Proof(errors, price).bound(error)
+    dual = above + equal * (2 / 0.7 - above.sum()) / equal.sum()
+    bound = verify_optimal._Proof(errors, dual).bound(error)
     assert bound == pytest.approx(0.7, rel=1e-4)
     assert bound <= float(Losses(errors.design).largest)
     for seed in range(20):
-        other = price * np.random.default_rng(seed).uniform(0.5, 1.5, len(price))
+        other = dual * np.random.default_rng(seed).uniform(0.5, 1.5, len(dual))
         assert verify_optimal._Proof(errors, other).bound(error) <= bound * (1 + 1e-12)
 
 
@@ -302,7 +303,7 @@ def test_coarse_ticks_need_a_wider_margin() -> None:
     occupancy = shoal.Occupancy.from_counts(range(4), ["x"] * 4, [1000, 100, 100, 100])
     plan = shoal.plan(
         occupancy, bounds=(0, 1), epsilon=1, method="clip_user", statistics=["variance"],
-        worthless="keep",
+        uninformative="keep",
     )  # fmt: skip
     design = of_plan(plan)
     mechanism = replace(design.mechanism, parameters={"cap": [100]})

@@ -42,10 +42,10 @@ FREE = {
 SELECTING = ("adaptive", "levy", "wrapped levy", "quantile", "akmv")
 
 
-def simulated(plan: str, **wishes: Any) -> dict[str, Any]:  # noqa: ANN401
+def simulated(plan: str, **request: Any) -> dict[str, Any]:  # noqa: ANN401
     """A manifest of simulated noise."""
     method, settings = PLANS[plan]
-    made = flights.plan(method=method, settings=settings, **{"worthless": "keep", **wishes})
+    made = flights.plan(method=method, settings=settings, **{"uninformative": "keep", **request})
     return made.release(flights.records(), noise=shoal.Simulated(5)).manifest
 
 
@@ -90,7 +90,7 @@ def test_simulations_differ_from_true_manifests_in_one_word(plan: str, epsilon: 
 def test_true_manifests_hold(tmp_path: Path, plan: str) -> None:
     """G-VERIFY: real noise, a ledger, and the file alone."""
     method, settings = PLANS[plan]
-    made = flights.plan(method=method, settings=settings, worthless="keep")
+    made = flights.plan(method=method, settings=settings, uninformative="keep")
     release = made.release(flights.records(), ledger=flights.ledger(tmp_path))
     release.write_manifest(tmp_path / "manifest.json")
     verdict = shoal.verify(tmp_path / "manifest.json")
@@ -246,7 +246,7 @@ def test_another_method_is_found(manifests: dict[str, dict[str, Any]], plan: str
             continue
         claim = "mechanism" if other else UNSHAPED
         if (name, other) == ("baseline", "balanced"):
-            # The same mechanism, with prices that prove how noise is shared.
+            # The same mechanism, with dual variables that prove how noise is shared.
             claim = "gap to the best plan"
         assert claim in failures_after(manifests[plan], _request(method=other))
     for wrong in ("median", None, 3, "levy", "quantile", "baseline", "adaptive"):
@@ -363,7 +363,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "an error asked for": (
         lambda m: m["plan"]["request"].update(epsilon=None, error=1e9), "within what was asked for"
     ),
-    "no room": (_fine_lattice, "room on the lattice"),
+    "no room": (_fine_lattice, "capacity of the lattice"),
     "more in the mechanism": (lambda m: m["plan"]["mechanism"].update(note=1), UNSHAPED),
 }  # fmt: skip
 

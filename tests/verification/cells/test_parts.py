@@ -57,7 +57,7 @@ def test_designs_agree_with_the_planner(
 ) -> None:
     """G-INDEPENDENT: two ways to the same weights and reaches, and to nearly the same loss."""
     plan = shoal.plan(
-        occupancy, bounds=(0, 1), epsilon=1, method=method, settings=settings, worthless="keep"
+        occupancy, bounds=(0, 1), epsilon=1, method=method, settings=settings, uninformative="keep"
     )
     own = of_plan(plan)
     assert own.weight.tolist() == plan.design.weight.tolist()

@@ -1,4 +1,4 @@
-"""The second opinion on what was asked for: every wish that no plan is made for is found."""
+"""The second opinion on what was asked for: every request that no plan is made for is found."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 ASKED = "within what was asked for"
 
 
-def simulated(**wishes: Any) -> Manifest:  # noqa: ANN401
+def simulated(**request: Any) -> Manifest:  # noqa: ANN401
     """A manifest as if its noise had been real."""
     source = flights.records()
-    wishes = {"bounds": flights.BOUNDS, "epsilon": 1, "worthless": "keep", **wishes}
-    plan = shoal.plan(source.occupancy(), source=source.describe(), **wishes)
+    request = {"bounds": flights.BOUNDS, "epsilon": 1, "uninformative": "keep", **request}
+    plan = shoal.plan(source.occupancy(), source=source.describe(), **request)
     return {**plan.release(source, noise=shoal.Simulated(5)).manifest, "simulation": False}
 
 
@@ -52,20 +52,20 @@ def manifests() -> dict[str, Manifest]:
     return found
 
 
-def wishing(**wishes: object) -> Change:
-    """Other wishes; statistics are those of the numbers, too."""
+def wishing(**request: object) -> Change:
+    """Other parts of a request; statistics are those of the numbers, too."""
 
     def change(manifest: Manifest) -> None:
-        manifest["plan"]["request"].update(wishes)
-        if "statistics" in wishes:
-            manifest["plan"]["numbers"].update(statistics=wishes["statistics"])
+        manifest["plan"]["request"].update(request)
+        if "statistics" in request:
+            manifest["plan"]["numbers"].update(statistics=request["statistics"])
 
     return change
 
 
 SHARE = ["share_above(400)"]
 SELECTED = {"method": "optimal", "settings": {"range": "selected"}}
-# What a plan is made with, and the wishes that are refused with it.
+# What a plan is made with, and the parts of a request that are refused with it.
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "a share in a selected range": ("selected", {**SELECTED, "statistics": SHARE}),
     "a share by a mechanism for means": (
@@ -97,12 +97,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_the_planner_refuses_never_verifies(manifests: dict[str, Manifest], case: str) -> None:
-    """G-VERIFY: wishes that do not go together are found, whatever follows from them."""
-    kind, wishes = REFUSED[case]
-    assert ASKED in after(manifests[kind], wishing(**wishes))
+    """G-VERIFY: parts of a request that do not go together are found."""
+    kind, request = REFUSED[case]
+    assert ASKED in after(manifests[kind], wishing(**request))
     source = flights.records()
     with pytest.raises(InputError):
-        shoal.plan(source.occupancy(), **{"bounds": flights.BOUNDS, "epsilon": 1, **wishes})
+        shoal.plan(source.occupancy(), **{"bounds": flights.BOUNDS, "epsilon": 1, **request})
 
 
 def test_rounding_of_a_variance_needs_tick_bits() -> None:
@@ -113,7 +113,7 @@ def test_rounding_of_a_variance_needs_tick_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "request",
     [
         {"epsilon": "0.01"},
         {"epsilon": "0.01", "statistics": ["share_above(400)", "variance"]},
@@ -123,18 +123,18 @@ def test_rounding_of_a_variance_needs_tick_bits() -> None:
     ],
 )
 @pytest.mark.parametrize("rule", ["drop", "refuse"])
-def test_worthless_cells_are_released_only_if_kept(wishes: dict[str, Any], rule: str) -> None:
-    """G-VERIFY: a rule about worthless cells is the one that was followed."""
-    manifest = simulated(**wishes)
+def test_uninformative_cells_are_released_only_if_kept(request: dict[str, Any], rule: str) -> None:
+    """G-VERIFY: a rule about uninformative cells is the one that was followed."""
+    manifest = simulated(**request)
     assert after(manifest, lambda _: None) == []
-    assert after(manifest, wishing(worthless=rule)) == ["public rules"]
+    assert after(manifest, wishing(uninformative=rule)) == ["public rules"]
 
 
 @pytest.mark.parametrize("rule", ["drop", "refuse"])
-@pytest.mark.parametrize("wishes", [{}, {"method": "adaptive"}, {"method": "akmv"}, SELECTED])
-def test_useful_cells_hold_under_any_rule(wishes: dict[str, Any], rule: str) -> None:
-    """G-VERIFY: where no cell is worthless, every rule about them holds."""
-    assert after(simulated(epsilon=300, worthless=rule, **wishes), lambda _: None) == []
+@pytest.mark.parametrize("request", [{}, {"method": "adaptive"}, {"method": "akmv"}, SELECTED])
+def test_useful_cells_hold_under_any_rule(request: dict[str, Any], rule: str) -> None:
+    """G-VERIFY: where no cell is uninformative, every rule about them holds."""
+    assert after(simulated(epsilon=300, uninformative=rule, **request), lambda _: None) == []
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "\u202e", "x" * 201])

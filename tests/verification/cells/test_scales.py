@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells import queries as bundle
+from shoal.cells import queries
 from shoal.errors import InputError
 from shoal.verification.cells.errors import Errors
 from shoal.verification.cells.losses import Losses
@@ -42,8 +42,8 @@ def told(plan: shoal.Plan) -> list[str]:
 
 
 def said(plan: shoal.Plan, **request: Any) -> shoal.Plan:  # noqa: ANN401
-    """The same plan, as if another had been asked for; without prices, which prove only its own."""
-    return replace(plan, prices=None, request=replace(plan.request, **request))
+    """The same plan, as if another had been asked for; without duals, which prove only its own."""
+    return replace(plan, duals=None, request=replace(plan.request, **request))
 
 
 def scaled(plan: shoal.Plan, factor: NDArray[np.float64] | float) -> shoal.Plan:
@@ -55,7 +55,7 @@ def scaled(plan: shoal.Plan, factor: NDArray[np.float64] | float) -> shoal.Plan:
 @pytest.mark.parametrize("method", SHARED)
 def test_a_plan_goes_by_its_own_name(method: str, way: str) -> None:
     """G-VERIFY: noise shared by one method is no other method's, whatever its loss and errors."""
-    plan = flights.plan(method=method, worthless="keep", **WAYS[way])
+    plan = flights.plan(method=method, uninformative="keep", **WAYS[way])
     assert told(plan) == []
     for other in {*SHARED} - {method, "balanced"}:
         assert told(said(plan, method=other)) == ["noise scales"]
@@ -65,7 +65,7 @@ def test_a_plan_goes_by_its_own_name(method: str, way: str) -> None:
 @pytest.mark.parametrize("method", ["uniform", "equalised"])
 def test_other_noise_than_the_method_adds_is_found(method: str, way: str) -> None:
     """G-VERIFY: more noise at a smaller loss, in all cells or in one, is not the method's."""
-    plan = flights.plan(method=method, worthless="keep", **WAYS[way])
+    plan = flights.plan(method=method, uninformative="keep", **WAYS[way])
     # A plan for an error has less noise at a larger loss: its error is kept, but not used.
     other = 0.999 if "error" in WAYS[way] else 1.001
     assert told(scaled(plan, other)) == ["noise scales"]
@@ -78,7 +78,7 @@ def test_other_noise_than_the_method_adds_is_found(method: str, way: str) -> Non
 @pytest.mark.parametrize("method", [*SHARED, "clip_user"])
 def test_statistics_share_the_noise_of_a_cell_in_one_ratio(method: str) -> None:
     """G-VERIFY: more noise for one statistic, and less for another, is not the method's."""
-    plan = flights.plan(method=method, statistics=THREE, epsilon=5, worthless="keep")
+    plan = flights.plan(method=method, statistics=THREE, epsilon=5, uninformative="keep")
     cells = len(plan.released)
     factor = np.repeat([1.01, 1.0, 1.0], cells)
     assert "noise scales" in told(scaled(plan, factor))
@@ -89,7 +89,9 @@ def test_the_noise_of_clip_user_is_for_the_cells_that_users_are_kept_in(
     statistics: tuple[str, ...],
 ) -> None:
     """G-VERIFY: K of Clip-User's noise is that of who is kept, and no other number."""
-    plan = flights.plan(method="clip_user", statistics=statistics, epsilon=0.5, worthless="keep")
+    plan = flights.plan(
+        method="clip_user", statistics=statistics, epsilon=0.5, uninformative="keep"
+    )
     assert told(plan) == []
     kept = plan.parameters["kept"] > 0
     cells = int(np.bincount(plan.design.user[kept]).max())
@@ -101,7 +103,7 @@ def test_the_noise_of_clip_user_is_for_the_cells_that_users_are_kept_in(
 
 
 def test_noise_of_clip_user_is_uniform_or_balanced_as_it_says() -> None:
-    """G-VERIFY: balanced noise is not sold as the paper's, without its prices and its gap."""
+    """G-VERIFY: balanced noise is not sold as the paper's, without its duals and its gap."""
     balanced = flights.plan(method="clip_user", settings={"noise": "balanced"}, epsilon=0.5)
     assert told(balanced) == []
     assert told(said(balanced, settings={})) == ["noise scales"]
@@ -110,8 +112,8 @@ def test_noise_of_clip_user_is_uniform_or_balanced_as_it_says() -> None:
 def test_what_is_not_recomputed_is_said() -> None:
     """G-VERIFY: a verdict names what its own manifest leaves to the planner's word, and no more."""
 
-    def sentences(**wishes: Any) -> str:  # noqa: ANN401
-        plan = flights.plan(**{"worthless": "keep", "epsilon": 5, **wishes})
+    def sentences(**request: Any) -> str:  # noqa: ANN401
+        plan = flights.plan(**{"uninformative": "keep", "epsilon": 5, **request})
         made = plan.release(flights.records(), noise=shoal.Simulated(3))
         return "\n".join(shoal.verify(made.manifest).unverified)
 
@@ -130,28 +132,34 @@ def test_what_is_not_recomputed_is_said() -> None:
 def test_the_ratio_of_a_joint_release_is_the_planners(*, gaussian: bool, least_sum: bool) -> None:
     """G-INDEPENDENT: two ways to the ratio of the moments' noise and to what it costs."""
     own = together(gaussian=gaussian, least_sum=least_sum)
-    planned = bundle._ratio(gaussian_noise=gaussian, least_sum=least_sum)
+    planned = queries._ratio(gaussian_noise=gaussian, least_sum=least_sum)
     assert own == pytest.approx(planned, rel=1e-12)
 
 
 PLANNED = [
-    *((method, wishes) for method in SHARED for wishes in WAYS.values()),
+    *((method, request) for method in SHARED for request in WAYS.values()),
     *(("clip_user", WAYS[way]) for way in ("mean", "three")),
 ]
 
 
-@pytest.mark.parametrize(("method", "wishes"), PLANNED)
+@pytest.mark.parametrize(("method", "request"), PLANNED)
 @settings(max_examples=settings().max_examples // 5)
 @given(occupancy=occupancies.small, epsilon=st.sampled_from(["0.001", "1", "300"]))
 def test_every_plan_has_the_scales_of_its_method(
-    method: str, wishes: dict[str, Any], occupancy: shoal.Occupancy, epsilon: str
+    method: str, request: dict[str, Any], occupancy: shoal.Occupancy, epsilon: str
 ) -> None:
     """G-INDEPENDENT: on small occupancies, at any epsilon, within the planner's roundings."""
-    amount = {} if "error" in wishes else {"epsilon": epsilon}
+    amount = {} if "error" in request else {"epsilon": epsilon}
     try:
         plan = shoal.plan(
             occupancy,
-            **{"bounds": flights.BOUNDS, "worthless": "keep", "method": method, **wishes, **amount},
+            **{
+                "bounds": flights.BOUNDS,
+                "uninformative": "keep",
+                "method": method,
+                **request,
+                **amount,
+            },
         )
     except InputError:
         # An error that no lattice is fine enough for.

@@ -69,16 +69,22 @@ def records(plan: str) -> shoal.Records:
     return flights.records(table, cell=["place", "hour"])
 
 
-def make(plan: str, **wishes: Any) -> tuple[shoal.Plan, shoal.Records]:  # noqa: ANN401
+def make(plan: str, **request: Any) -> tuple[shoal.Plan, shoal.Records]:  # noqa: ANN401
     """A plan of the table, with what it is for."""
     source = records(plan)
-    wishes = {"bounds": flights.BOUNDS, "epsilon": 1, "worthless": "keep", **PLANS[plan], **wishes}
-    return shoal.plan(source.occupancy(), source=source.describe(), **wishes), source
+    request = {
+        "bounds": flights.BOUNDS,
+        "epsilon": 1,
+        "uninformative": "keep",
+        **PLANS[plan],
+        **request,
+    }
+    return shoal.plan(source.occupancy(), source=source.describe(), **request), source
 
 
-def simulated(plan: str, **wishes: Any) -> Manifest:  # noqa: ANN401
+def simulated(plan: str, **request: Any) -> Manifest:  # noqa: ANN401
     """A manifest of simulated noise."""
-    made, source = make(plan, **wishes)
+    made, source = make(plan, **request)
     return made.release(source, noise=shoal.Simulated(5)).manifest
 
 
@@ -227,7 +233,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "another kind of privacy": (
         lambda m: m["guarantee"].update(privacy="differential privacy"), "guarantee in words"
     ),
-    "no room": (lambda m: m["plan"]["numbers"].update(lattice_bits=60), "room on the lattice"),
+    "no room": (lambda m: m["plan"]["numbers"].update(lattice_bits=60), "capacity of the lattice"),
     "a method for means": (
         lambda m: m["plan"]["request"].update(method="levy"), "mechanism"
     ),
@@ -460,7 +466,7 @@ def _gap(factor: float, less: float = 0.0) -> Change:
 
 @pytest.mark.parametrize("plan", OPTIMAL)
 def test_optimal_plans_prove_their_gap(manifests: dict[str, Manifest], plan: str) -> None:
-    """G-VERIFY: a smaller gap does not follow from the prices; a larger one says less."""
+    """G-VERIFY: a smaller gap does not follow from the dual variables; a larger one says less."""
     manifest = manifests[plan]
     claim = ["gap to the best plan"]
     assert manifest["plan"]["claims"]["gap"] > 1e-6
@@ -469,18 +475,18 @@ def test_optimal_plans_prove_their_gap(manifests: dict[str, Manifest], plan: str
     assert failures_after(manifest, _gap(0, 1)) == [UNSHAPED]
     assert failures_after(manifest, _gap(1.1)) == []
     assert claim == failures_after(manifest, lambda m: m["plan"]["claims"].update(gap=None))
-    assert claim == failures_after(manifest, lambda m: m["plan"].update(prices=None))
+    assert claim == failures_after(manifest, lambda m: m["plan"].update(duals=None))
 
-    def price(change: Callable[[float], float]) -> list[str]:
+    def dual(change: Callable[[float], float]) -> list[str]:
         def changed(lie: Manifest) -> None:
-            lie["plan"]["prices"]["price"] = [change(x) for x in lie["plan"]["prices"]["price"]]
+            lie["plan"]["duals"]["dual"] = [change(x) for x in lie["plan"]["duals"]["dual"]]
 
         return failures_after(manifest, changed)
 
-    assert price(lambda x: 8 * x) == []
-    assert price(lambda x: x**3) == claim
+    assert dual(lambda x: 8 * x) == []
+    assert dual(lambda x: x**3) == claim
     for nothing in (0.0, -1.0):
-        assert price(lambda x, by=nothing: by * x)  # type: ignore[misc]
+        assert dual(lambda x, by=nothing: by * x)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("plan", OPTIMAL)

@@ -57,10 +57,10 @@ def fingerprint(occupancy: documents.Document) -> str:
     return state.hexdigest()
 
 
-def _prices(change: Callable[[float], float]) -> Change:
+def _duals(change: Callable[[float], float]) -> Change:
     def lie(manifest: Manifest) -> None:
-        told = manifest["plan"]["prices"]
-        told["price"] = [change(x) for x in told["price"]]
+        told = manifest["plan"]["duals"]
+        told["dual"] = [change(x) for x in told["dual"]]
         manifest["plan"]["claims"]["gap"] = 0.0
 
     return lie
@@ -73,7 +73,7 @@ def _columns(manifest: Manifest) -> list[Any]:
 
 def _phantom(manifest: Manifest) -> None:
     _columns(manifest)[0]["values"].append("ZZZ")
-    manifest["plan"]["status"].append("worthless")
+    manifest["plan"]["status"].append("uninformative")
 
 
 def _equal_keys(manifest: Manifest) -> None:
@@ -91,8 +91,8 @@ def _fraction(text: str) -> Change:
 
 
 LIES: dict[str, Change] = {
-    "prices beyond what sums hold": _prices(lambda _: 1e308),
-    "tiny prices": _prices(lambda _: 5e-324),
+    "dual variables beyond what sums hold": _duals(lambda _: 1e308),
+    "tiny dual variables": _duals(lambda _: 5e-324),
     "a phantom cell": _phantom,
     "equal keys": _equal_keys,
     "a column's type": lambda m: _columns(m)[0].update(type="int64"),
@@ -112,7 +112,7 @@ LIES: dict[str, Change] = {
     "a cell too small that is not": (
         lambda m: m["plan"]["status"].__setitem__(0, "too few users")
     ),
-    "a rule in words": lambda m: m["plan"]["request"].update(worthless="all are fine"),
+    "a rule in words": lambda m: m["plan"]["request"].update(uninformative="all are fine"),
     "weights that are not asked for": (
         lambda m: m["plan"]["numbers"].update(weight=[2.0] * len(m["plan"]["numbers"]["weight"]))
     ),
@@ -142,8 +142,8 @@ def test_huge_and_tiny_numbers_never_help(manifest: Manifest, huge: float) -> No
         at: Any = lie
         for step in path[:-1]:
             at = at[step]
-        # Prices are a proof, not a claim: others may prove the same.
-        if ("prices" in path and abs(huge) < 1) or math.isclose(at[path[-1]], huge, abs_tol=1e-9):
+        # Dual variables are a proof, not a claim: others may prove the same.
+        if ("duals" in path and abs(huge) < 1) or math.isclose(at[path[-1]], huge, abs_tol=1e-9):
             continue
         at[path[-1]] = huge
         assert not believed(lie, lambda _: None), path

@@ -28,10 +28,10 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
-@pytest.mark.parametrize("wish", [{"epsilon": "0.7"}, {"epsilon": None, "error": 200.0}])
-def test_true_manifests_hold(tmp_path: Path, method: str, wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wanted", [{"epsilon": "0.7"}, {"epsilon": None, "error": 200.0}])
+def test_true_manifests_hold(tmp_path: Path, method: str, wanted: dict[str, Any]) -> None:
     """G-VERIFY: every method, by epsilon or by error, from the file alone."""
-    plan = flights.plan(method=method, **wish)
+    plan = flights.plan(method=method, **wanted)
     release = plan.release(flights.records(), ledger=flights.ledger(tmp_path, 5))
     release.write_manifest(tmp_path / "manifest.json")
     verdict = shoal.verify(tmp_path / "manifest.json")
@@ -97,11 +97,11 @@ LIES: dict[str, tuple[Change, str]] = {
     "another method": (
         lambda m: m["plan"]["request"].update(method="equalised"), "within what was asked for"
     ),
-    "no prices": (lambda m: m["plan"].update(prices=None), "gap to the best plan"),
+    "no dual variables": (lambda m: m["plan"].update(duals=None), "gap to the best plan"),
     "another weight": (
         lambda m: m["plan"]["numbers"]["weight"].__setitem__(0, 1e9), "gap to the best plan"
     ),
-    "a longer status": (lambda m: m["plan"]["status"].append("worthless"), "public rules"),
+    "a longer status": (lambda m: m["plan"]["status"].append("uninformative"), "public rules"),
     "simulation zero": (lambda m: m.update(simulation=0), UNSHAPED),
     "another column": (lambda m: m["records"].update(value="height"), "request key"),
     "a private cell": (

@@ -57,8 +57,8 @@ WISHES: dict[str, dict[str, Any]] = {
 
 def planned(kind: str, **changes: Any) -> unbiased.UnbiasedPlan:  # noqa: ANN401
     """A plan."""
-    wish = {"counts": COUNTS, "moment": MOMENTS, **WISHES[kind], **changes}
-    return unbiased.plan(**wish)
+    wanted = {"counts": COUNTS, "moment": MOMENTS, **WISHES[kind], **changes}
+    return unbiased.plan(**wanted)
 
 
 def released(kind: str, **changes: Any) -> Document:  # noqa: ANN401
@@ -207,7 +207,7 @@ def more(steps: int) -> Callable[[int], int]:
     return lambda old: old + steps
 
 
-PARAMETERS, CLAIMS, WISH = ("plan", "parameters"), ("plan", "claims"), ("plan", "wishes")
+PARAMETERS, CLAIMS, WISH = ("plan", "parameters"), ("plan", "claims"), ("plan", "request")
 
 LIES: dict[str, tuple[str, Change, str]] = {
     "a smaller epsilon": ("clipped", both("epsilon", "9/10", 0.9), "privacy loss"),

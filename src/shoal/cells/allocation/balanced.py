@@ -19,38 +19,38 @@ STEPS = 50_000
 # Measured: 80 to 400 steps of own paces where equal ones take 400 to 3,000.
 _FAST_STEPS, _FASTER, _SLOWER, _FASTEST = 3_000, 1.2, 0.5, 50.0
 _LEAST = 1e-100
-# Prices below this share of the total prove nothing and are not kept.
+# Dual variables below this share of the total prove nothing and are not kept.
 _NEGLIGIBLE = 1e-9
 
 
 def solve(problem: Problem) -> Allocation:
     """Maximise sum_g w_g ln(1/b_g) while no user loses more than 1 (docs/theory/balanced.md).
 
-    At the optimum 1/b_g = w_g / sum_l price_l Delta_gl with prices >= 0 that sum to sum_g w_g.
-    The step price_l <- price_l * loss_l keeps that sum and converges; prices whose loss stays on
-    one side of 1 take longer steps at first. It ends when scaling to a loss of 1 costs at most
-    `TARGET_GAP` per unit of weight. `gap` certifies the result.
+    At the optimum 1/b_g = w_g / sum_l price_l Delta_gl with dual variables >= 0 that sum to sum_g
+    w_g. The step price_l <- price_l * loss_l keeps that sum and converges; dual variables whose
+    loss stays on one side of 1 take longer steps at first. It ends when scaling to a loss of 1
+    costs at most `TARGET_GAP` per unit of weight. `gap` certifies the result.
     """
     weight = problem.weight
     if problem.most_numbers == 1:
         return _apart(problem)
-    prices = _Prices(problem)
+    duals = _Duals(problem)
     for step in range(STEPS):
-        inverse = weight / (problem.by_number @ prices.now)
+        inverse = weight / (problem.by_number @ duals.now)
         loss = problem.by_user @ inverse
         if math.log(float(loss.max())) <= TARGET_GAP:
             break
-        prices.move(loss, fast=step < _FAST_STEPS)
-    price = prices.now
-    kept = np.where(price > _NEGLIGIBLE * price.sum(), price, 0.0).astype(np.float32)
+        duals.move(loss, fast=step < _FAST_STEPS)
+    dual = duals.now
+    kept = np.where(dual > _NEGLIGIBLE * dual.sum(), dual, 0.0).astype(np.float32)
     return Allocation(
         noise_scale=float(loss.max()) / inverse,
-        prices=_cover(problem, kept.astype(np.float64), price),
+        duals=_cover(problem, kept.astype(np.float64), dual),
     )
 
 
-class _Prices:
-    """Prices that sum to the weights, each with a pace of its own."""
+class _Duals:
+    """Dual variables that sum to the weights, each with a pace of its own."""
 
     def __init__(self, problem: Problem) -> None:
         self.total = float(problem.weight.sum())
@@ -68,58 +68,58 @@ class _Prices:
         shorter = np.maximum(self.pace * _SLOWER, 1.0)
         self.pace = np.where(lead * self.lead > 0, longer, shorter)
         self.lead = lead
-        price = self.now * np.exp(np.clip(self.pace * lead, -1.0, 1.0))
-        # A price that underflows could never come back.
-        price = np.maximum(price, _LEAST * self.total)
-        self.now = price * (self.total / price.sum())
+        dual = self.now * np.exp(np.clip(self.pace * lead, -1.0, 1.0))
+        # A dual variable that underflows could never come back.
+        dual = np.maximum(dual, _LEAST * self.total)
+        self.now = dual * (self.total / dual.sum())
 
 
 def _apart(problem: Problem) -> Allocation:
-    """Nobody is in two numbers: the dearest user of each decides, and proves it."""
+    """Nobody is in two numbers: the user with the largest loss of each decides, and proves it."""
     order = np.lexsort((-problem.sensitivity, problem.number))
     first = np.searchsorted(problem.number[order], np.arange(problem.n_numbers))
-    prices = np.zeros(problem.n_users)
-    prices[problem.user[order[first]]] = problem.weight
-    return Allocation(noise_scale=problem.largest, prices=prices)
+    duals = np.zeros(problem.n_users)
+    duals[problem.user[order[first]]] = problem.weight
+    return Allocation(noise_scale=problem.largest, duals=duals)
 
 
 def gap(
     problem: Problem,
     noise_scale: NDArray[np.float64],
-    prices: NDArray[np.float64],
+    duals: NDArray[np.float64],
     epsilon: float,
 ) -> float:
     """Most that the weighted mean of ln b could still fall at a total loss of epsilon.
 
-    For any prices >= 0, sum_g w_g ln(1/b_g) <= sum_g w_g ln(w_g / sum_l price_l Delta_gl)
-    + W ln(epsilon P / W) with W the sum of weights and P of prices: weak duality. Divided by W,
+    For any dual variables >= 0, sum_g w_g ln(1/b_g) <= sum_g w_g ln(w_g / sum_l price_l Delta_gl)
+    + W ln(epsilon P / W) with W the sum of weights and P of duals: weak duality. Divided by W,
     the difference to the plan's own value is at most this number; 1e-3 means that no plan without
     suppression has noise smaller by more than 0.1% in (weighted geometric) mean. Infinite if a
-    number has no price at all.
+    number has no dual variable at all.
 
     Args:
         problem: Sensitivities and weights.
         noise_scale: b over U of the plan.
-        prices: One number a user.
+        duals: One number a user.
         epsilon: Total loss allowed.
     """
     weight, total = problem.weight, float(problem.weight.sum())
-    if (problem.by_number @ prices <= 0).any():
-        # A number whose users are all free has no bound: these prices prove nothing.
+    if (problem.by_number @ duals <= 0).any():
+        # A number whose users are all free has no bound: these dual variables prove nothing.
         return math.inf
-    best = weight @ np.log(weight / (problem.by_number @ prices))
-    slack = total * math.log(epsilon * float(prices.sum()) / total)
+    best = weight @ np.log(weight / (problem.by_number @ duals))
+    slack = total * math.log(epsilon * float(duals.sum()) / total)
     return max(0.0, float(best + weight @ np.log(noise_scale) + slack) / total)
 
 
 def _cover(
-    problem: Problem, kept: NDArray[np.float64], price: NDArray[np.float64]
+    problem: Problem, kept: NDArray[np.float64], dual: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    # A bound needs a positive price in every number; give back what thinning took away.
+    # A bound needs a positive dual variable in every number; give back what thinning took away.
     bare = problem.by_number @ kept <= 0
     if not bare.any():
         return kept
     needed = np.isin(problem.number, np.flatnonzero(bare))
     users = np.unique(problem.user[needed])
-    kept[users] = price[users]
+    kept[users] = dual[users]
     return kept

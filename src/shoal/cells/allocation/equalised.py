@@ -23,8 +23,8 @@ def solve(problem: Problem) -> Allocation:
 def to_leave_out(problem: Problem, most: float) -> NDArray[np.int64]:
     """Numbers to give up, one by one, until the common error over the width is below `most`.
 
-    All numbers share the error of the dearest user, so each time the one in which that user
-    weighs most is given up.
+    All numbers share the error of the user with the largest loss, so each time the one in which
+    that user weighs most is given up.
 
     Args:
         problem: Sensitivities.
@@ -34,8 +34,8 @@ def to_leave_out(problem: Problem, most: float) -> NDArray[np.int64]:
     rows, columns = problem.by_user.copy(), problem.by_number
     given_up: list[int] = []
     while len(given_up) < problem.n_numbers and loss.max() >= most:
-        dearest = int(loss.argmax())
-        of_user = slice(rows.indptr[dearest], rows.indptr[dearest + 1])
+        largest_loss = int(loss.argmax())
+        of_user = slice(rows.indptr[largest_loss], rows.indptr[largest_loss + 1])
         weight = np.where(np.isin(rows.indices[of_user], given_up), 0, rows.data[of_user])
         number = int(rows.indices[of_user][weight.argmax()])
         given_up.append(number)

@@ -77,11 +77,11 @@ def minimax(counts: NDArray[np.int64], epsilon: float) -> int:
         raise InputError(
             f"epsilon is {epsilon!r}", "a number above 0", "give for example epsilon=1"
         )
-    total, price = int(counts.sum()), Fraction(epsilon)
+    total, dual = int(counts.sum()), Fraction(epsilon)
     return _smallest_minimiser(
         counts,
         lambda cap: capping.minimax_objective(counts, cap, epsilon),
-        lambda cap, kept: Fraction(-kept, total) + Fraction(cap, kept) / price,
+        lambda cap, kept: Fraction(-kept, total) + Fraction(cap, kept) / dual,
     )
 
 

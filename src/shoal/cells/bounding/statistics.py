@@ -1,6 +1,6 @@
 """What a statistic of a cell costs: sensitivity and worst-case bias in closed form.
 
-A third statistic is one `Statistic` more: nothing else in this room knows which there are.
+A third statistic is one `Statistic` more: no other module knows which there are.
 """
 
 from __future__ import annotations

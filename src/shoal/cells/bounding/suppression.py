@@ -277,13 +277,13 @@ class _Batch:
         width = self.places.shape[1]
         rows = np.arange(len(self.users))
         by_user = self.error.reshape(-1, width)
-        self._price(self.by_cell, when, -1)
+        self._dual(self.by_cell, when, -1)
         choice = by_user.argmin(axis=1)
         guess, changed = np.full(len(rows), -1), rows
         for _ in range(_ROUNDS):
             touched = self._take(when, guess, choice, changed)
             guess = choice.copy()
-            priced = self._price(self.by_cell[touched[self.sorted_cell]], when, changed[0])
+            priced = self._dual(self.by_cell[touched[self.sorted_cell]], when, changed[0])
             again = np.flatnonzero(np.bincount(self.turn[priced], minlength=len(rows)))
             choice[again] = by_user[again].argmin(axis=1)
             changed = np.flatnonzero(choice != guess)
@@ -312,7 +312,7 @@ class _Batch:
         touched[self.cell[old]] = touched[self.cell[new]] = True
         return touched
 
-    def _price(
+    def _dual(
         self, pick: NDArray[np.int64], when: NDArray[np.int32], settled: int
     ) -> NDArray[np.int64]:
         """The errors were users to leave: of all pairs of some cells, by cell and turn.

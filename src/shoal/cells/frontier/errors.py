@@ -168,13 +168,13 @@ def bound_of(row: Sequence[Point[P]]) -> Bound | None:
     Returns:
         The bound, or None where one of the plans has none, or none spends anything.
     """
-    dearest = max(row, key=lambda each: each.plan.exact_epsilon)
+    largest_loss = max(row, key=lambda each: each.plan.exact_epsilon)
     spending = [each for each in row if each.plan.exact_epsilon > 0]
     # Where one plan has no bound, that of another plan need not hold for it.
     if not spending or any(np.isnan(each.plan.lower_bound).any() for each in spending):
         return None
-    error = _per_cell(dearest.plan, dearest.plan.lower_bound)
-    return Bound(dearest.epsilon, dearest.plan.exact_epsilon, error)
+    error = _per_cell(largest_loss.plan, largest_loss.plan.lower_bound)
+    return Bound(largest_loss.epsilon, largest_loss.plan.exact_epsilon, error)
 
 
 def jointly(point: Point[P]) -> float:

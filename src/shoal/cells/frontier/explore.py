@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from shoal import checks
 from shoal.cells.frontier.errors import LeftOut, P, Point
 from shoal.cells.frontier.frontier import Frontier
-from shoal.cells.request import METHODS, SHARINGS, checked_settings
+from shoal.cells.request import ALLOCATIONS, METHODS, checked_settings
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.privacy.displayed_loss import show
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from shoal.privacy.budget import Amount
 
     Settings: TypeAlias = Mapping[str, str | int | float]
-    Wish: TypeAlias = tuple[str, Settings]
-    Ask: TypeAlias = tuple[Wish, Fraction]
+    Choice: TypeAlias = tuple[str, Settings]
+    Ask: TypeAlias = tuple[Choice, Fraction]
     Progress: TypeAlias = Callable[[Iterable[Ask], int], Iterable[Ask]]
 
 _STEPS = range(-3, 4)
@@ -33,13 +33,13 @@ _OVERCOUNT = ("uniform", "clip_user")
 def compare_plans(
     base: P,
     make: Callable[..., P],
-    methods: Sequence[str | Wish] | None = None,
+    methods: Sequence[str | Choice] | None = None,
     epsilons: Sequence[Amount] | None = None,
     progress: Progress | None = None,
 ) -> Frontier[P]:
-    """Errors of several methods at several losses, for the cells and wishes of a plan.
+    """Errors of several methods at several losses, for the cells and parts of a request of a plan.
 
-    Counts, bounds, statistics, public rules, weights and delta are those of the plan. Worthless
+    Counts, bounds, statistics, public rules, weights and delta are those of the plan. Uninformative
     cells are kept, so that all methods are compared on the same cells. Methods are compared at
     equal loss: `uniform` and `clip_user` count losses as the paper does, higher than they are, and
     are asked for more if exact accounting finds that they spend less; none ever goes beyond.
@@ -64,21 +64,23 @@ def compare_plans(
         [0.5, 0.25, 0.31, 0.16, 0.25, 0.12]
     """
     if methods is None:
-        wishes = default_methods(base)
+        choices = default_methods(base)
     else:
-        wishes = tuple(_wish(one) for one in checks.items(methods, "methods"))
+        choices = tuple(_choice(one) for one in checks.items(methods, "methods"))
     if progress is not None:
         checks.function(progress, "progress", "leave it out")
     losses = default_epsilons(base) if epsilons is None else _losses(epsilons)
-    asks = [(wish, epsilon) for wish in dict.fromkeys(map(label, wishes)) for epsilon in losses]
-    named = {label(wish): wish for wish in wishes}
+    asks = [
+        (choice, epsilon) for choice in dict.fromkeys(map(label, choices)) for epsilon in losses
+    ]
+    named = {label(choice): choice for choice in choices}
     work: list[Ask] = [(named[name], epsilon) for name, epsilon in asks]
     points, left_out = [], []
-    for wish, epsilon in work if progress is None else progress(work, len(work)):
+    for choice, epsilon in work if progress is None else progress(work, len(work)):
         try:
-            points.append(Point(label(wish), epsilon, _at(base, make, wish, epsilon)))
+            points.append(Point(label(choice), epsilon, _at(base, make, choice, epsilon)))
         except InputError as error:
-            left_out.append(LeftOut(label(wish), epsilon, str(error)))
+            left_out.append(LeftOut(label(choice), epsilon, str(error)))
     if not points:
         first = left_out[0]
         raise InputError(
@@ -90,15 +92,15 @@ def compare_plans(
     return Frontier(tuple(points), tuple(left_out))
 
 
-def default_methods(base: PlanFacts) -> tuple[Wish, ...]:
+def default_methods(base: PlanFacts) -> tuple[Choice, ...]:
     """What a plan is compared with unless told: its own method, and all that certify any statistic.
 
     Methods that select a private range have no certificate, and their noise is a part of a range
     that nobody knows yet: `shoal.compare` is for them.
     """
-    known: list[Wish] = [(name, {}) for name in (*SHARINGS, "clip_user", "optimal")]
+    known: list[Choice] = [(name, {}) for name in (*ALLOCATIONS, "clip_user", "optimal")]
     known.append(("optimal", {"targets": "balanced"}))
-    own: Wish = (base.method, base.request.settings)
+    own: Choice = (base.method, base.request.settings)
     if label(own) not in {label(each) for each in known}:
         known.insert(0, own)
     return tuple(known)
@@ -110,26 +112,26 @@ def default_epsilons(base: PlanFacts) -> tuple[Fraction, ...]:
     return tuple(epsilon * Fraction(2) ** step for step in _STEPS)
 
 
-def label(wish: Wish) -> str:
+def label(choice: Choice) -> str:
     """A method with its settings, as it is named in tables and pictures.
 
     Example:
         >>> label(("optimal", {"targets": "balanced"})), label(("uniform", {}))
         ('optimal (targets=balanced)', 'uniform')
     """
-    name, settings = wish
+    name, settings = choice
     said = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
     return f"{name} ({said})" if said else name
 
 
-def _at(base: P, make: Callable[..., P], wish: Wish, epsilon: Fraction) -> P:
+def _at(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P:
     """The method's plan that spends as much of epsilon as it can."""
-    made = _plan(base, make, wish, epsilon)
+    made = _plan(base, make, choice, epsilon)
     spent = made.exact_epsilon
-    if wish[0] not in _OVERCOUNT or spent == 0 or not Point("", epsilon, made).unspent:
+    if choice[0] not in _OVERCOUNT or spent == 0 or not Point("", epsilon, made).unspent:
         return made
     try:
-        other = _plan(base, make, wish, _short(epsilon * epsilon / spent))
+        other = _plan(base, make, choice, _short(epsilon * epsilon / spent))
     except InputError:
         return made
     return other if spent < other.exact_epsilon <= epsilon else made
@@ -140,15 +142,15 @@ def _short(epsilon: Fraction) -> Fraction:
     return Fraction(show(epsilon * (1 - Fraction(1, 10**5)), 6))
 
 
-def _plan(base: P, make: Callable[..., P], wish: Wish, epsilon: Fraction) -> P:
-    request, (method, settings) = base.request, wish
+def _plan(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P:
+    request, (method, settings) = base.request, choice
     return make(
         base.occupancy,
         bounds=base.bounds,
         statistics=[each.name for each in request.statistics],
         epsilon=epsilon,
         method=method,
-        worthless="keep",
+        uninformative="keep",
         min_users=request.min_users,
         min_records=request.min_records,
         weights=request.weights,
@@ -161,10 +163,10 @@ def _plan(base: P, make: Callable[..., P], wish: Wish, epsilon: Fraction) -> P:
 
 def _delta(request: Request, method: str) -> Fraction:
     # Others draw Laplace noise, which needs none of the delta that was granted.
-    return request.delta if method in SHARINGS else Fraction(0)
+    return request.delta if method in ALLOCATIONS else Fraction(0)
 
 
-def _wish(method: object) -> Wish:
+def _choice(method: object) -> Choice:
     found = (method, {}) if isinstance(method, str) else checks.items(method, "a method", most=2)
     if len(found) == 1:
         found = [*found, {}]

@@ -55,7 +55,7 @@ def over(frontier: Points[P]) -> str:
 
 def notes(frontier: Points[P]) -> list[str]:
     """What a reader has to know to read the figures."""
-    found = ["worthless cells are kept, so that all methods are compared on the same cells"]
+    found = ["uninformative cells are kept, so that all methods are compared on the same cells"]
     if frontier.bounds:
         found.append(
             "lower bound: no plan errs less; alone: as if a cell had all of the loss for itself"

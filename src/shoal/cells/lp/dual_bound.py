@@ -1,6 +1,7 @@
-"""Prices of the users' losses prove a lower bound: what the cheapest plan of each cell must pay.
+"""Dual variables of the users' losses prove a lower bound: the least cost of each cell.
 
-At prices p = price cost of its entries a cell's cheapest plan costs 2 tau, tau the largest root of
+At dual variables p = dual variable cost of its entries a cell's cheapest plan costs 2 tau, tau the
+largest root of
 
     sum_l v (tau - p)^+ = tau (1 - 2E),
 
@@ -22,21 +23,21 @@ _SAME = 2.0**-50
 _STEPS = 200
 
 
-def dual_bound(problem: TargetProblem, prices: Floats) -> float:
-    """D(prices): no plan with error <= E in every cell costs less.
+def dual_bound(problem: TargetProblem, duals: Floats) -> float:
+    """D(dual variables): no plan with error <= E in every cell costs less.
 
     Source: docs/theory/optimal.md#the-dual-bound.
 
-    D = (1/P) sum_g min over prefixes of the users by rising price of (sum price cost v) /
-    (E - 1/2 + (1/2) sum v) with positive denominator, P the sum of the prices.
+    D = (1/P) sum_g min over prefixes of the users by rising dual variable of (sum dual variable
+    cost v) / (E - 1/2 + (1/2) sum v) with positive denominator, P the sum of the dual variables.
 
     Args:
         problem: Shares, costs and targets.
-        prices: At least 0, one a user, in any unit.
+        duals: At least 0, one a user, in any unit.
 
     Returns:
-        A lower bound on the loss of any plan, whatever the prices, rounded downwards; 0 if all
-        are 0.
+        A lower bound on the loss of any plan, whatever the dual variables, rounded downwards; 0 if
+        all are 0.
 
     Example:
         >>> from shoal.cells.lp.problem import TargetProblem
@@ -46,38 +47,38 @@ def dual_bound(problem: TargetProblem, prices: Floats) -> float:
         >>> round(dual_bound(one, np.array([3.0, 1.0])), 9)
         1.5625
     """
-    packed, largest = problem.packed, float(prices.max(initial=0.0))
+    packed, largest = problem.packed, float(duals.max(initial=0.0))
     if not packed.n_cells or not 0 < largest < np.inf:
         return 0.0
-    relative = prices / largest
-    total = float(relative.sum()) * (1 + (len(prices) + 2) * _ULP)
+    relative = duals / largest
+    total = float(relative.sum()) * (1 + (len(duals) + 2) * _ULP)
     half = surely(packed, relative[packed.user] * packed.cost)
     return 2 * float(half.sum()) / total * (1 - (len(half) + 8) * _ULP)
 
 
-def surely(packed: Packed, price: Floats) -> Floats:
+def surely(packed: Packed, dual: Floats) -> Floats:
     """A tau of each cell that is proved in floating point: rounded downwards, 0 if nothing else.
 
     Args:
         packed: Cells and entries.
-        price: price cost of each entry, at least 0.
+        dual: dual variable cost of each entry, at least 0.
     """
     # Sums of k terms v (tau - p) with sum v = 1 are off by at most k + 6 roundings of tau.
     slack = (packed.size + 8) * _ULP
     need = 1 - 2 * packed.target
-    tau, _, _ = cheapest(packed, price, need - 2 * slack)
-    paid = packed.by_cell(packed.share * np.maximum(tau[packed.cell] - price, 0.0))
+    tau, _, _ = cheapest(packed, dual, need - 2 * slack)
+    paid = packed.by_cell(packed.share * np.maximum(tau[packed.cell] - dual, 0.0))
     return np.where(paid + slack * tau <= tau * need, tau, 0.0)
 
 
 def cheapest(
-    packed: Packed, price: Floats, need: Floats, guess: Floats | None = None
+    packed: Packed, dual: Floats, need: Floats, guess: Floats | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """The cheapest plan of each cell at these prices, by Newton's method from above.
+    """The cheapest plan of each cell at these dual variables, by Newton's method from above.
 
     Args:
         packed: Cells and entries.
-        price: price cost of each entry, at least 0.
+        dual: dual variable cost of each entry, at least 0.
         need: 1 - 2E of each cell, below 1.
         guess: tau of each cell, roughly; None if unknown.
 
@@ -86,17 +87,17 @@ def cheapest(
     """
     share, cell = packed.share, packed.cell
     full = packed.by_cell(share) - need
-    highest = packed.by_cell(share * price) / full
+    highest = packed.by_cell(share * dual) / full
     tau = highest if guess is None else np.minimum(guess, highest)
-    kept, room = share, full
+    kept, capacity = share, full
     for _ in range(_STEPS):
-        kept = np.where(price <= tau[cell], share, 0.0)
-        room = packed.by_cell(kept) - need
+        kept = np.where(dual <= tau[cell], share, 0.0)
+        capacity = packed.by_cell(kept) - need
         # Left of the root the line through the kept ones falls: start again from above.
-        low = room <= 0
-        root = np.where(low, highest, packed.by_cell(kept * price) / np.where(low, 1.0, room))
+        low = capacity <= 0
+        root = np.where(low, highest, packed.by_cell(kept * dual) / np.where(low, 1.0, capacity))
         settled = not low.any() and bool((np.abs(root - tau) <= _SAME * tau).all())
         tau = root
         if settled:
             break
-    return tau, kept, room
+    return tau, kept, capacity

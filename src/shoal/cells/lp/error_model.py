@@ -96,22 +96,22 @@ class Family:
         each = (cost / (2 * slope))[self.problem.cell]
         return self._normal(error, slope, each)
 
-    def bound(self, prices: Floats, factor: float) -> float:
-        """No plan with errors of at most factor times e_g costs less, whatever the prices."""
-        return dual_bound(self.lowest(factor), prices)
+    def bound(self, duals: Floats, factor: float) -> float:
+        """No plan with errors of at most factor times e_g costs less, whatever the duals."""
+        return dual_bound(self.lowest(factor), duals)
 
-    def least(self, prices: Floats, epsilon: float, most: float) -> float:
-        """A factor that no plan of loss epsilon gets below, proved by these prices.
+    def least(self, duals: Floats, epsilon: float, most: float) -> float:
+        """A factor that no plan of loss epsilon gets below, proved by these dual variables.
 
         Args:
-            prices: Of each user's loss.
+            duals: Of each user's loss.
             epsilon: Loss.
             most: A factor that some plan reaches.
         """
         low, high = 0.0, most
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            if self.bound(prices, middle) >= epsilon:
+            if self.bound(duals, middle) >= epsilon:
                 low = middle
             else:
                 high = middle

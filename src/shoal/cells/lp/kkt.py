@@ -1,11 +1,12 @@
 """Newton's equations of the interior points.
 
 Primal: x = 1/b of each cell, y = w/b and z = v x - y of each entry, slack r of each user, loss t.
-Dual: alpha of each cell, price of each user, mu and sigma of each entry (of z >= 0 and y >= 0).
+Dual: alpha of each cell, dual variable of each user, mu and sigma of each entry (of z >= 0 and y >=
+0).
 
-    (1/2) sum_l y - (1/2 - E) x = 1       mu - sigma + cost price = alpha/2     z mu = y sigma
-    r + sum_g cost y = t                  (1/2 - E) alpha = sum_l v mu            = r price = aim
-    z + y = v x                           sum of prices = 1
+    (1/2) sum_l y - (1/2 - E) x = 1       mu - sigma + cost dual variable = alpha/2     z mu = y
+    sigma r + sum_g cost y = t                  (1/2 - E) alpha = sum_l v mu            = r dual
+    variable = aim z + y = v x                           sum of dual variables = 1
 
 They are diagonal in the entries, then diagonal in the users; what is left is one dense system in x,
 alpha and t, twice as large as the number of cells: users and entries cost only sums.
@@ -35,7 +36,7 @@ _SMALL = 600
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """One number for each inequality: z mu, y sigma, r price, or what is wanted of them."""
+    """One number for each inequality: z mu, y sigma, r dual variable, or what is wanted of them."""
 
     z: Floats
     y: Floats
@@ -80,13 +81,13 @@ class Point:
     z: Floats
     r: Floats
     alpha: Floats
-    price: Floats
+    dual: Floats
     mu: Floats
     sigma: Floats
 
     def products(self) -> Products:
         """Of each inequality and its multiplier: 0 at the optimum."""
-        return Products(self.z * self.mu, self.y * self.sigma, self.r * self.price)
+        return Products(self.z * self.mu, self.y * self.sigma, self.r * self.dual)
 
     def moved(self, along: Point, primal: float, dual: float) -> Point:
         """The point after a step."""
@@ -97,7 +98,7 @@ class Point:
             self.z + primal * along.z,
             self.r + primal * along.r,
             self.alpha + dual * along.alpha,
-            self.price + dual * along.price,
+            self.dual + dual * along.dual,
             self.mu + dual * along.mu,
             self.sigma + dual * along.sigma,
         )
@@ -109,7 +110,7 @@ class Point:
             min(
                 _length(self.mu, along.mu),
                 _length(self.sigma, along.sigma),
-                _length(self.price, along.price),
+                _length(self.dual, along.dual),
             ),
         )
 
@@ -133,7 +134,7 @@ class System:
         self.pull_z, self.pull_y = point.mu / point.z, point.sigma / point.y
         self.stiff = self.pull_z + self.pull_y
         cost = packed.cost
-        self.of_user = self._by_user(cost * cost / self.stiff) + point.r / point.price
+        self.of_user = self._by_user(cost * cost / self.stiff) + point.r / point.dual
         self._residuals()
 
     def _by_user(self, entry: Floats) -> Floats:
@@ -144,9 +145,9 @@ class System:
         """What is missing in each equation that is linear."""
         packed, point, cell = self.packed, self.point, self.packed.cell
         v, cost, gap = packed.share, packed.cost, FREE - packed.target
-        self.miss_y = point.sigma - point.mu - cost * point.price[self.user] + point.alpha[cell] / 2
+        self.miss_y = point.sigma - point.mu - cost * point.dual[self.user] + point.alpha[cell] / 2
         self.miss_x = packed.by_cell(v * point.mu) - gap * point.alpha
-        self.miss_t = 1 - float(point.price.sum())
+        self.miss_t = 1 - float(point.dual.sum())
         self.miss_error = 1 - packed.by_cell(point.y) / 2 + gap * point.x
         self.miss_z = v * point.x[cell] - point.y - point.z
         self.miss_loss = point.t - self._by_user(cost * point.y) - point.r
@@ -196,7 +197,7 @@ class System:
         v, cost, stiff, pull_z = packed.share, packed.cost, self.stiff, self.pull_z
         from_z = wanted.z / point.z - pull_z * self.miss_z
         entry = (self.miss_y - from_z + wanted.y / point.y) / stiff
-        of_user = self._by_user(cost * entry) - self.miss_loss + wanted.r / point.price
+        of_user = self._by_user(cost * entry) - self.miss_loss + wanted.r / point.dual
         right = np.concatenate(
             (
                 -self.miss_x - packed.by_cell(v * (from_z + pull_z * entry)),
@@ -208,10 +209,10 @@ class System:
         right += self.rows.T @ (root * of_user)
         found = self.solve(right)
         x, alpha, t = np.split(found, [packed.n_cells, 2 * packed.n_cells])
-        price = root * (self.rows @ found) + of_user / self.of_user
+        dual = root * (self.rows @ found) + of_user / self.of_user
         full = v * x[cell]
-        y = entry + (pull_z * full - cost * price[self.user] + alpha[cell] / 2) / stiff
+        y = entry + (pull_z * full - cost * dual[self.user] + alpha[cell] / 2) / stiff
         z = full - y + self.miss_z
         mu, sigma = wanted.z / point.z - pull_z * z, wanted.y / point.y - self.pull_y * y
-        r = (wanted.r - point.r * price) / point.price
-        return Point(x, float(t[0]), y, z, r, alpha, price, mu, sigma)
+        r = (wanted.r - point.r * dual) / point.dual
+        return Point(x, float(t[0]), y, z, r, alpha, dual, mu, sigma)

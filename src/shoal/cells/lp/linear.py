@@ -28,7 +28,8 @@ def solve(problem: TargetProblem) -> Solution:
     """The least loss by linear programming (docs/theory/optimal.md#the-linear-program).
 
     With x = 1/b and y = w/b: minimise e subject to (E - 1/2) x_g + (1/2) sum_l y_gl >= 1,
-    0 <= y_gl <= v_gl x_g and sum_g cost_gl y_gl <= e. Weights are y/x, prices the duals of users.
+    0 <= y_gl <= v_gl x_g and sum_g cost_gl y_gl <= e. Weights are y/x, dual variables the duals of
+    users.
 
     Args:
         problem: Shares, costs and targets.

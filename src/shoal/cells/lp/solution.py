@@ -1,7 +1,7 @@
 """A plan with its certificate, and the checks anybody can repeat.
 
-Nothing here trusts a solver. A solution is made by `certify` from any weights and any prices, and
-its loss and its lower bound are computed again, with every rounding against us.
+Nothing here trusts a solver. A solution is made by `certify` from any weights and any dual
+variables, and its loss and its lower bound are computed again, with every rounding against us.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Solution:
         weight: w of each entry, 0 <= w <= v, in the problem's order.
         noise_scale: b over U of each cell; 0 in cells that need nothing.
         loss: max_l sum_g cost w/b, rounded upwards.
-        lower_bound: D(prices), rounded downwards: no plan of the family costs less.
-        prices: Of each user's loss, at least 0: anybody can compute the bound from them.
+        lower_bound: D(dual variables), rounded downwards: no plan of the family costs less.
+        duals: Of each user's loss, at least 0: anybody can compute the bound from them.
     """
 
     weight: Floats
     noise_scale: Floats
     loss: float
     lower_bound: float
-    prices: Floats
+    duals: Floats
 
     @property
     def gap(self) -> float:
@@ -47,7 +47,7 @@ class Solution:
         return self.loss / self.lower_bound - 1 if self.lower_bound > 0 else math.inf
 
 
-def certify(problem: TargetProblem, weight: Floats, prices: Floats) -> Solution:
+def certify(problem: TargetProblem, weight: Floats, duals: Floats) -> Solution:
     """A feasible solution with these weights, as judged by its own numbers alone.
 
     Weights are clipped to [0, v]; the noise of each cell is the most that its target allows,
@@ -56,7 +56,7 @@ def certify(problem: TargetProblem, weight: Floats, prices: Floats) -> Solution:
     Args:
         problem: Shares, costs and targets.
         weight: Any weights, one an entry.
-        prices: Any prices, one a user; negative ones count as 0.
+        duals: Any dual variables, one a user; negative ones count as 0.
 
     Returns:
         The solution with its loss and its bound, roundings against us.
@@ -71,13 +71,13 @@ def certify(problem: TargetProblem, weight: Floats, prices: Floats) -> Solution:
         (1.666666667, 1.25)
     """
     kept, noise = adapt(problem, weight)
-    prices = np.maximum(prices, 0.0)
+    duals = np.maximum(duals, 0.0)
     return Solution(
         weight=kept,
         noise_scale=noise,
         loss=loss_of(problem, kept, noise),
-        lower_bound=dual_bound(problem, prices),
-        prices=prices,
+        lower_bound=dual_bound(problem, duals),
+        duals=duals,
     )
 
 
@@ -85,19 +85,19 @@ def better(one: Solution, other: Solution) -> Solution:
     """The cheaper plan with the stronger proof, of two solutions of one problem."""
     plan = one if one.loss <= other.loss else other
     proof = one if one.lower_bound >= other.lower_bound else other
-    return replace(plan, lower_bound=proof.lower_bound, prices=proof.prices)
+    return replace(plan, lower_bound=proof.lower_bound, duals=proof.duals)
 
 
 def adapt(problem: TargetProblem, weight: Floats) -> tuple[Floats, Floats]:
     """Weights in [0, v] and the most noise that the targets allow with them."""
     free = problem.target >= FREE
     kept = np.clip(weight, 0.0, problem.share)
-    room = largest_noise(problem, kept)
-    short = (room <= 0) & ~free
+    capacity = largest_noise(problem, kept)
+    short = (capacity <= 0) & ~free
     if short.any():
         kept = np.where(short[problem.cell], problem.share, kept)
-        room = largest_noise(problem, kept)
-    return np.where(free[problem.cell], 0.0, kept), np.where(free, 0.0, room)
+        capacity = largest_noise(problem, kept)
+    return np.where(free[problem.cell], 0.0, kept), np.where(free, 0.0, capacity)
 
 
 def largest_noise(problem: TargetProblem, weight: Floats) -> Floats:
@@ -145,8 +145,8 @@ def verify(problem: TargetProblem, solution: Solution) -> tuple[str, ...]:
         wrong.append("negative noise")
     if not solution.loss >= loss_of(problem, weight, noise):
         wrong.append("the loss is larger than stated")
-    if not (solution.prices >= 0).all():
-        wrong.append("negative prices")
-    elif not solution.lower_bound <= dual_bound(problem, solution.prices):
-        wrong.append("the lower bound does not follow from the prices")
+    if not (solution.duals >= 0).all():
+        wrong.append("negative dual variables")
+    elif not solution.lower_bound <= dual_bound(problem, solution.duals):
+        wrong.append("the lower bound does not follow from the dual variables")
     return tuple(wrong)

@@ -29,7 +29,7 @@ def solve(
     *,
     method: Method = "auto",
     seconds: float = 600.0,
-    start_prices: Floats | None = None,
+    start_duals: Floats | None = None,
 ) -> Solution:
     """The least loss at these targets, with a proof of how close it is.
 
@@ -39,7 +39,7 @@ def solve(
         method: "linear" (HiGHS; some 30,000 entries in a minute), "interior" (own interior points;
             up to some 2,000 cells), "first_order" (any size, gaps of some percent), or what fits.
         seconds: The last two stop then, with the gap they have.
-        start_prices: Where they start: the prices of a similar problem, one a user.
+        start_duals: Where they start: the dual variables of a similar problem, one a user.
 
     Returns:
         A certified solution. `gap` may be above the tolerance if time ran out.
@@ -64,10 +64,10 @@ def solve(
     if method == "linear":
         return linear.solve(problem)
     if method == "interior" or (method == "auto" and _within(problem, _QUICK)):
-        return interior.solve(problem, tolerance, seconds=seconds, start_prices=start_prices)
+        return interior.solve(problem, tolerance, seconds=seconds, start_duals=start_duals)
     slow = method == "auto" and _within(problem, _SLOW)
     first = min(seconds, _PATIENCE) if slow else seconds
-    found = first_order.solve(problem, tolerance, seconds=first, start_prices=start_prices)
+    found = first_order.solve(problem, tolerance, seconds=first, start_duals=start_duals)
     if found.gap <= tolerance or not slow or first == seconds:
         return found
     return better(found, interior.solve(problem, tolerance, seconds=seconds - first))

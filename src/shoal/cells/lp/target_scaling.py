@@ -35,13 +35,14 @@ class Factor:
         lower_bound: No plan of the family meets s e_g at the loss for any s below this.
         solution: Weights, noise and loss at targets s e_g; its loss is at most the one asked for.
             Its own lower bound is one on the loss at s.
-        prices: Prices that prove the bound on s: D(prices; s e) is above the loss for all s below.
+        duals: Dual variables that prove the bound on s: D(dual variables; s e) is above the loss
+            for all s below.
     """
 
     factor: float
     lower_bound: float
     solution: Solution
-    prices: Floats
+    duals: Floats
 
     @property
     def gap(self) -> float:
@@ -56,14 +57,14 @@ def least_factor(
     *,
     method: Method = "auto",
     seconds: float = 600.0,
-    start_prices: Floats | None = None,
+    start_duals: Floats | None = None,
 ) -> Factor:
     """The least s such that the least loss at targets s e_g is at most epsilon.
 
     The loss L(s) falls as s grows, with a jump where a cell reaches s e_g = 1/2 and needs nothing.
     Each round solves for the loss at one s. Its plan proves an s that suffices: the least one at
-    which that plan costs at most epsilon. Its prices prove one that does not: D(prices; s e) falls
-    with s and is at most L(s).
+    which that plan costs at most epsilon. Its dual variables prove one that does not: D(dual
+    variables; s e) falls with s and is at most L(s).
 
     Args:
         problem: Shares, costs, and e_g as `target`.
@@ -71,7 +72,7 @@ def least_factor(
         tolerance: Gap of s to stop at.
         method: As for `solve`.
         seconds: Stop after so many, with the gap there is.
-        start_prices: Prices of a similar problem.
+        start_duals: Dual variables of a similar problem.
 
     Returns:
         The factor, its bound, and the plan.
@@ -98,7 +99,7 @@ def least_factor(
         )
     search = _Search(problem, epsilon, min(_COARSE, tolerance / 10))
     search.try_plan(problem.share)
-    prices, end = start_prices, time.monotonic() + seconds
+    duals, end = start_duals, time.monotonic() + seconds
     for turn in range(_ROUNDS):
         left = end - time.monotonic()
         if search.high <= search.low * (1 + tolerance) or left <= 0:
@@ -108,12 +109,12 @@ def least_factor(
             search.precision(tolerance),
             method=method,
             seconds=left,
-            start_prices=prices,
+            start_duals=duals,
         )
-        prices = found.prices
+        duals = found.duals
         search.try_plan(found.weight)
-        search.try_prices(prices)
-    return search.found(prices)
+        search.try_duals(duals)
+    return search.found(duals)
 
 
 class _Search:
@@ -125,7 +126,7 @@ class _Search:
         self.high = FREE / float(problem.target.min()) * (1 + 2.0**-50)
         self.low = 0.0
         self.weight = np.zeros(len(problem.share))
-        self.prices = np.zeros(problem.n_users)
+        self.duals = np.zeros(problem.n_users)
 
     def next(self, turn: int) -> float:
         """Where to solve: the bound from below is Newton's step, the middle never stalls."""
@@ -147,13 +148,13 @@ class _Search:
         low = self.low or self._below(lambda s: self._cost(weight, s))
         _, self.high = self._between(lambda s: self._cost(weight, s), low)
 
-    def try_prices(self, prices: Floats) -> None:
-        """The largest s at which these prices prove a loss above epsilon."""
-        low = self.low or self._below(lambda s: self._bound(prices, s))
-        if not self._bound(prices, low) > self.epsilon:
+    def try_duals(self, duals: Floats) -> None:
+        """The largest s at which these dual variables prove a loss above epsilon."""
+        low = self.low or self._below(lambda s: self._bound(duals, s))
+        if not self._bound(duals, low) > self.epsilon:
             return
-        self.prices = prices
-        self.low, _ = self._between(lambda s: self._bound(prices, s), low)
+        self.duals = duals
+        self.low, _ = self._between(lambda s: self._bound(duals, s), low)
 
     def _below(self, loss: Callable[[float], float]) -> float:
         low = self.high / 2
@@ -185,14 +186,14 @@ class _Search:
         problem = self.problem.scaled(factor)
         return loss_of(problem, *adapt(problem, weight))
 
-    def _bound(self, prices: Floats, factor: float) -> float:
-        return dual_bound(self.problem.scaled(factor), prices)
+    def _bound(self, duals: Floats, factor: float) -> float:
+        return dual_bound(self.problem.scaled(factor), duals)
 
-    def found(self, prices: Floats | None) -> Factor:
+    def found(self, duals: Floats | None) -> Factor:
         """The best of all rounds; the loss gets the better proof of two."""
         problem = self.problem.scaled(self.high)
-        solution = certify(problem, self.weight, self.prices)
-        if prices is not None:
-            other = certify(problem, self.weight, prices)
+        solution = certify(problem, self.weight, self.duals)
+        if duals is not None:
+            other = certify(problem, self.weight, duals)
             solution = max(solution, other, key=lambda one: one.lower_bound)
-        return Factor(factor=self.high, lower_bound=self.low, solution=solution, prices=self.prices)
+        return Factor(factor=self.high, lower_bound=self.low, solution=solution, duals=self.duals)

@@ -159,7 +159,7 @@ def simulate(
     """
     check_occupancy(occupancy)
     checks.function(distribution, "distribution", "give for example shoal.Normal(50, 10)")
-    wishes = [_wish(each) for each in checks.items(methods, "methods", most=_MOST_METHODS)]
+    choices = [_choice(each) for each in checks.items(methods, "methods", most=_MOST_METHODS)]
     turns = checks.whole(repetitions, "repetitions", least=1, most=_MOST_TURNS)
     start = checks.whole(seed, "seed", most=_MOST_SEED)
     checks.function(progress, "progress", "leave it out")
@@ -167,7 +167,7 @@ def simulate(
     trials = [
         _Trial(method, each, _plan(occupancy, lattice, method, each, settings))
         for each in _several(epsilon)
-        for method, settings in wishes
+        for method, settings in choices
     ]
     user = np.repeat(occupancy.user, occupancy.count)
     cell = np.repeat(occupancy.cell, occupancy.count)
@@ -195,7 +195,7 @@ def check_occupancy(occupancy: object) -> None:
     checks.instance(occupancy, Occupancy, "an occupancy", todo)
 
 
-def _wish(method: object) -> tuple[str, Settings]:
+def _choice(method: object) -> tuple[str, Settings]:
     """A name with its settings, from a name alone or a pair."""
     if isinstance(method, str):
         return method, {}

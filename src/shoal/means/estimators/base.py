@@ -47,13 +47,13 @@ class Estimator(Frozen, ABC):
     It estimates the common mean of independent users from one value each. Its privacy holds for
     any values; its certificates hold for users whose values keep the moments.
 
-    **No law depends on the order of users of equal weight**, so that rows may serve as users though
-    their order may follow the values. Fair words are independent and alike, so dealing them to
-    users in another order changes no probability. Sums of whole numbers, `fsum` and sorted bins are
-    the same in any order of pairs of a value and its words; who is in which part of a split is
-    decided by words, not by places. So a draw is a function of the multiset of these pairs, and its
-    law one of the multiset of values, and neighbours differ in one of them. Words of a
-    split collide with a chance of at most 2^-69: see `Weights.shuffled`.
+    **No distribution depends on the order of users of equal weight**, so that rows may serve as
+    users though their order may follow the values. Fair words are independent and alike, so dealing
+    them to users in another order changes no probability. Sums of whole numbers, `fsum` and sorted
+    bins are the same in any order of pairs of a value and its words; who is in which part of a
+    split is decided by words, not by places. So a draw is a function of the multiset of these
+    pairs, and its distribution one of the multiset of values, and neighbours differ in one of them.
+    Words of a split collide with a chance of at most 2^-69: see `Weights.shuffled`.
 
     Attributes:
         weights: Of the users, ascending.

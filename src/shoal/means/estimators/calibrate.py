@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
-from shoal.means.estimators.first_steps import Wish, coarse_steps
+from shoal.means.estimators.first_steps import SearchRequest, coarse_steps
 from shoal.means.estimators.middle import lattice
 from shoal.means.estimators.noisy_sum import NoisySum
 from shoal.means.estimators.symmetric import Symmetric
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.first_steps import First
 
-__all__ = ["Wish", "best"]
+__all__ = ["SearchRequest", "best"]
 # Half-widths beyond the guess that are tried, in deviations.
 _ROUGH = tuple(2.0 ** (k / 2) for k in range(-4, 15))
 
 
-def best(wish: Wish) -> Symmetric:
+def best(request: SearchRequest) -> Symmetric:
     """The parts whose certificate is least, over a grid of first steps and every width.
 
     First steps have bins or sliding windows of several sizes, a part of epsilon or of the users,
@@ -37,12 +37,12 @@ def best(wish: Wish) -> Symmetric:
         >>> from shoal.means.estimators.weights import Weights
         >>> moments = (clipping.Moment(2, 1), clipping.Moment(8, 1.8))
         >>> one, tiny = Fraction(1), Fraction(1, 10**6)
-        >>> found = best(Wish(Weights.equal(10**5), moments, one, tiny, None, 1e6))
+        >>> found = best(SearchRequest(Weights.equal(10**5), moments, one, tiny, None, 1e6))
         >>> found.reuse, round(found.rmse_bound * 10**2.5, 3)
         (True, 1.006)
     """
-    size = clipping.deviation(wish.moments)
-    coarse = sorted(coarse_steps(wish), key=lambda first: first.least)
+    size = clipping.deviation(request.moments)
+    coarse = sorted(coarse_steps(request), key=lambda first: first.least)
     without, least = _least(coarse, size, math.inf)
     # What no width and no noise could save is left out before middle steps are made.
     refined = (x for first in coarse if first.setting.least < least for x in first.middles())
@@ -53,7 +53,7 @@ def best(wish: Wish) -> Symmetric:
             "an epsilon and delta above 0 that fit the lattice, and at least two users",
             "ask for a larger epsilon or delta, for more users, or use another method",
         )
-    return _built(wish, found)
+    return _built(request, found)
 
 
 def _least(firsts: Iterable[First], size: float, least: float) -> tuple[First | None, float]:
@@ -80,22 +80,22 @@ def _downhill(first: First, size: float, at: int) -> tuple[float, int]:
     return error, at
 
 
-def _built(wish: Wish, found: First) -> Symmetric:
+def _built(request: SearchRequest, found: First) -> Symmetric:
     """With the best width, on its lattice: half a width of 2^21 to 2^22 ticks."""
-    size, setting, final = clipping.deviation(wish.moments), found.setting, found.final
+    size, setting, final = clipping.deviation(request.moments), found.setting, found.final
     width = setting.finest + clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
     shift, half = lattice(setting.coarse.exponent, width)
     noise = NoisySum.fit(2 * half * final.largest, half * final.total, found.epsilon)
     return Symmetric(
-        wish.weights,
-        wish.moments,
+        request.weights,
+        request.moments,
         coarse=setting.coarse,
         reuse=setting.reuse,
         shift=shift,
         half=half,
         noise=noise,
         chance=found.chance,
-        slip=found.slip,
-        farthest=wish.farthest,
+        coarse_delta=found.coarse_delta,
+        farthest=request.farthest,
         middle=setting.middle,
     )

@@ -148,7 +148,7 @@ class Coarse:
 
     Example:
         >>> coarse = Coarse.fit(1000, 3, Fraction(1, 2), Fraction(1, 10**6))
-        >>> float(coarse.loss) <= 0.5, coarse.slip <= 1e-6
+        >>> float(coarse.loss) <= 0.5, coarse.delta <= 1e-6
         (True, True)
         >>> round(coarse.threshold / coarse.per_user, 2)
         53.49
@@ -173,7 +173,7 @@ class Coarse:
             and self.per_user < self.threshold <= 2**FINE
         )
         # The slack of the comparison covers the roundings of both sides.
-        if not sound or self.slip * (1 + _OUT) > -math.expm1(-self.per_user / 2.0**self.bits):
+        if not sound or self.delta * (1 + _OUT) > -math.expm1(-self.per_user / 2.0**self.bits):
             raise _unfit()
 
     @classmethod
@@ -205,10 +205,10 @@ class Coarse:
     @property
     def loss(self) -> Fraction:
         """The exact epsilon: a user's worth of steps up and down, and 2p with windows."""
-        return Fraction(2 * self.per_user, 2**self.bits) + (self.windows - 1) * Fraction(self.slip)
+        return Fraction(2 * self.per_user, 2**self.bits) + (self.windows - 1) * Fraction(self.delta)
 
     @property
-    def slip(self) -> float:
+    def delta(self) -> float:
         """P times `windows`, rounded upwards: the delta of the coarse step."""
         return self.windows * self.at_least(self.threshold - self.per_user)
 

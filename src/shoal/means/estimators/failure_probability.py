@@ -20,22 +20,22 @@ _SHARES = tuple(i / 200 for i in range(1, 67))
 
 
 @dataclass(frozen=True)
-class Doubts:
+class FailureBounds:
     """Bounds on what a coarse step may do to a symmetric mean.
 
     Attributes:
         near: a, in the value's unit: users within a of the mean are near, a <= s/2.
-        astray: Bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2, g >= 0.
+        far_squares: Bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2, g >= 0.
         fail: Bounds the probability of no guess, given any one user's value.
     """
 
     near: float
-    astray: float
+    far_squares: float
     fail: float
 
 
 @lru_cache(maxsize=4096)
-def doubts(coarse: Coarse, moments: Moments) -> Doubts:
+def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
     """Bounds by counting far users, whose number is binomial with a chance of at most tail(a).
 
     Near users fill at most two bins of width 2a, and the fuller one has half of them; or they share
@@ -56,21 +56,21 @@ def doubts(coarse: Coarse, moments: Moments) -> Doubts:
         >>> from fractions import Fraction
         >>> from shoal.means.estimators.coarse import Coarse
         >>> coarse = Coarse.fit(2000, 3, Fraction(1, 2), Fraction(1, 10**6))
-        >>> doubts(coarse, (clipping.Moment(8, 1.8),)).fail < 1e-40
+        >>> failure_bounds(coarse, (clipping.Moment(8, 1.8),)).fail < 1e-40
         True
     """
     n, near = coarse.users, coarse.near
     chance = clipping.tail(moments, near)
-    astray, fail = float(n), 1.0
+    far_squares, fail = float(n), 1.0
     for share in _SHARES:
         far = max(1, math.floor(share * n))
         many = binomial_tail(n - 1, far, chance)
         wins = coarse.windows * coarse.overtakes(coarse.together(n - far) - far)
-        astray = min(astray, n * (wins + many))
+        far_squares = min(far_squares, n * (wins + many))
         low = coarse.threshold - coarse.per_user * coarse.together(n - far)
         # Z < h - m N is Z >= m N - h + 1 by symmetry.
         fail = min(fail, coarse.at_least(1 - low) + many)
-    return Doubts(near, astray, fail)
+    return FailureBounds(near, far_squares, fail)
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,14 @@ class Setting:
         return clipping.deviation(self.moments)
 
     @cached_property
-    def doubts(self) -> Doubts:
+    def failure_bounds(self) -> FailureBounds:
         """Of the first step."""
-        return doubts(self.coarse, self.moments)
+        return failure_bounds(self.coarse, self.moments)
 
     @cached_property
     def first(self) -> float:
         """R = a + half a bin: a good first guess is in a bin with a near user."""
-        return self.doubts.near + self.coarse.width / 2
+        return self.failure_bounds.near + self.coarse.width / 2
 
     @cached_property
     def offs(self) -> tuple[Off, ...]:
@@ -140,8 +140,8 @@ class Setting:
         - Rounding to ticks adds half a tick to either root; noise adds its variance.
         - A rare case of the middle step after a good first guess: `Off.rare`.
         - A bad guess, off by e, errs by |e| + c at most, and |e| by |X_i - mu| + half a bin for a
-          user i of its bin: `Doubts.astray` bounds what their squares add up to. A middle step adds
-          at most its own half-width, a tick and its noise.
+          user i of its bin: `FailureBounds.far_squares` bounds what their squares add up to. A
+          middle step adds at most its own half-width, a tick and its noise.
         - No guess: the sampled mean errs by sd^2 + Q (sd^2 + mu^2)/chance at most in the mean of
           squares, times the probability to fail given any one user's value.
 
@@ -158,11 +158,11 @@ class Setting:
 
     def _bad(self, c: float) -> float:
         """E[error^2; a bad first guess]."""
-        return self.doubts.astray * (self._farthest_guess + c) ** 2
+        return self.failure_bounds.far_squares * (self._farthest_guess + c) ** 2
 
     @cached_property
     def _farthest_guess(self) -> float:
-        """How far off a guess from a bad first one is, but for what `Doubts.astray` sums up."""
+        """How far off a guess from a bad first one is, besides `FailureBounds.far_squares`."""
         further = 0.0
         if self.middle is not None:
             at = self.coarse.exponent
@@ -174,7 +174,7 @@ class Setting:
     def _fail(self) -> float:
         """E[error^2; no guess]."""
         missing = self.sd**2 + self.squares * (self.sd**2 + self.farthest**2) / self.chance
-        return self.doubts.fail * missing
+        return self.failure_bounds.fail * missing
 
     def _good(self, c: float, off: float) -> float:
         """Root of the variance, rounding and noise aside, if the guess is off by at most `off`."""

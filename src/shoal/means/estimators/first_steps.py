@@ -39,7 +39,7 @@ _USUAL = 20.0
 
 
 @dataclass(frozen=True, eq=False)
-class Wish:
+class SearchRequest:
     """A symmetric mean that is to be planned.
 
     Attributes:
@@ -69,7 +69,7 @@ class First:
         epsilon: Of the last step; with users reused, of a middle step too.
         spare: Of a middle step on users of their own; None with users reused.
         chance: With which values are sampled if the first step fails.
-        slip: The delta of the first step.
+        coarse_delta: The delta of the first step.
     """
 
     setting: Setting
@@ -77,7 +77,7 @@ class First:
     epsilon: Fraction
     spare: Fraction | None
     chance: Chance
-    slip: Fraction
+    coarse_delta: Fraction
 
     @property
     def least(self) -> float:
@@ -106,37 +106,39 @@ class First:
         return 2 * float(self.final.share) / float(self.epsilon)
 
 
-def coarse_steps(wish: Wish) -> Iterator[First]:
+def coarse_steps(request: SearchRequest) -> Iterator[First]:
     """All without a middle step; with a split, some of them leave a part of epsilon for one."""
-    if wish.reuse is not False:
+    if request.reuse is not False:
         for share in _SHARES:
-            yield from _reused(wish, share)
-    if wish.reuse is not True:
+            yield from _reused(request, share)
+    if request.reuse is not True:
         for share in (*_SHARES, *_MANY):
-            yield from _split(wish, share)
+            yield from _split(request, share)
 
 
-def _reused(wish: Wish, share: int) -> Iterator[First]:
-    part, delta = wish.epsilon * share / _WHOLE, wish.delta / 2
-    for coarse in _fitting(wish, wish.weights.users, part, delta):
-        left = wish.epsilon - coarse.loss
-        yield _first(wish, coarse, wish.weights, left, None, delta)
+def _reused(request: SearchRequest, share: int) -> Iterator[First]:
+    part, delta = request.epsilon * share / _WHOLE, request.delta / 2
+    for coarse in _fitting(request, request.weights.users, part, delta):
+        left = request.epsilon - coarse.loss
+        yield _first(request, coarse, request.weights, left, None, delta)
 
 
-def _split(wish: Wish, share: int) -> Iterator[First]:
-    users = wish.weights.users * share // _WHOLE
-    if not 0 < users < wish.weights.users:
+def _split(request: SearchRequest, share: int) -> Iterator[First]:
+    users = request.weights.users * share // _WHOLE
+    if not 0 < users < request.weights.users:
         return
-    final = wish.weights.after(users)
+    final = request.weights.after(users)
     for part in _HALVES:
-        for coarse in _fitting(wish, users, wish.epsilon * (1 - part), wish.delta):
-            spare = wish.epsilon - coarse.loss if part else Fraction(0)
-            yield _first(wish, coarse, final, wish.epsilon, spare, wish.delta)
+        for coarse in _fitting(request, users, request.epsilon * (1 - part), request.delta):
+            spare = request.epsilon - coarse.loss if part else Fraction(0)
+            yield _first(request, coarse, final, request.epsilon, spare, request.delta)
 
 
-def _fitting(wish: Wish, users: int, epsilon: Fraction, delta: Fraction) -> Iterator[Coarse]:
+def _fitting(
+    request: SearchRequest, users: int, epsilon: Fraction, delta: Fraction
+) -> Iterator[Coarse]:
     """Coarse steps of all sizes, but for those that nearly always fail."""
-    size = math.frexp(clipping.deviation(wish.moments))[1]
+    size = math.frexp(clipping.deviation(request.moments))[1]
     for scale, windows in itertools.product(_SCALES, _WINDOWS):
         if abs(size + scale) > MOST_EXPONENT:
             continue
@@ -149,7 +151,7 @@ def _fitting(wish: Wish, users: int, epsilon: Fraction, delta: Fraction) -> Iter
 
 
 def _first(
-    wish: Wish,
+    request: SearchRequest,
     coarse: Coarse,
     final: Weights,
     epsilon: Fraction,
@@ -158,7 +160,7 @@ def _first(
 ) -> First:
     chance, squares = Chance.at_most(delta), float(final.squares)
     setting = Setting(
-        coarse, wish.moments, squares, spare is None, float(chance.exact), wish.farthest
+        coarse, request.moments, squares, spare is None, float(chance.exact), request.farthest
     )
     return First(setting, final, epsilon, spare, chance, delta)
 

@@ -12,7 +12,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.privacy.noise import Randomness
 
-_ROOM = 60
+_CAPACITY = 60
 _FINE = 20
 MOST_BITS = 54
 
@@ -64,7 +64,7 @@ class NoisySum:
             all(type(x) is int and x >= 0 for x in numbers)
             and self.reach > 0
             and self.per_unit > 0
-            and self.most * self.per_unit <= 2**_ROOM
+            and self.most * self.per_unit <= 2**_CAPACITY
             and self.bits <= MOST_BITS
         )
         if not sound:
@@ -77,12 +77,12 @@ class NoisySum:
         Raises:
             InputError: epsilon is too small for the lattice.
         """
-        fine = min(_FINE, _ROOM - 1 - most.bit_length())
+        fine = min(_FINE, _CAPACITY - 1 - most.bit_length())
         ratio = Fraction(reach) / epsilon
         bits = max(0, fine + math.ceil(_log2(ratio)))
         if fine < 1 or bits > MOST_BITS:
             raise _unfit()
-        per_unit = min(int(2**bits / ratio), 2**_ROOM // most)
+        per_unit = min(int(2**bits / ratio), 2**_CAPACITY // most)
         return cls(reach, most, per_unit, bits)
 
     @property
@@ -109,7 +109,7 @@ class NoisySum:
             draw: Tells the vectors of one release apart.
         """
         # The sampler adds to numbers from 0 on.
-        middle = 2**_ROOM
+        middle = 2**_CAPACITY
         drawn = source.add_laplace([x * self.per_unit + middle for x in sums], self.bits, draw)
         return [Fraction(x - middle, self.per_unit) for x in drawn]
 

@@ -43,12 +43,13 @@ class Symmetric(Estimator):
     **Unbiased** for every symmetric distribution. Mirroring all values about the centre mirrors the
     guess (`Coarse`), then every clipped and rounded value: ticks are counted from the guess, and a
     value is an even and the guess an odd multiple of 2^-61 bins, so that none is halfway between
-    ticks and rounding is odd. Noise is symmetric. So the law of the estimate, where the coarse step
-    succeeds, is symmetric about the centre; where it fails the values' law is, and the sampled mean
-    is unbiased given the values. A middle step (`Middle`) makes the guess finer, from the users of
-    the first step, and is mirrored in the same way. This needs no independence of the steps: with
-    `reuse` all users are in all steps, at the price of all losses. Without it, the lightest users
-    are in the first steps and the others in the last, and a user loses the larger of the two.
+    ticks and rounding is odd. Noise is symmetric. So the distribution of the estimate, where the
+    coarse step succeeds, is symmetric about the centre; where it fails the values' distribution is,
+    and the sampled mean is unbiased given the values. A middle step (`Middle`) makes the guess
+    finer, from the users of the first step, and is mirrored in the same way. This needs no
+    independence of the steps: with `reuse` all users are in all steps, at the price of all losses.
+    Without it, the lightest users are in the first steps and the others in the last, and a user
+    loses the larger of the two.
 
     Who is in which part is drawn anew among users of equal weight (`release`): rows in the order of
     their values would otherwise tell the parts apart, bias the estimate and cost both losses.
@@ -63,7 +64,7 @@ class Symmetric(Estimator):
         half: c, in ticks.
         noise: On the weighed sum of ticks.
         chance: With which values are sampled if the coarse step fails.
-        slip: The delta that is charged for the coarse step, at least its own.
+        coarse_delta: The delta that is charged for the coarse step, at least its own.
         farthest: The certificate holds for means up to this, in absolute value; at most 2^60 bins.
         middle: The step between, if there is one.
 
@@ -77,7 +78,7 @@ class Symmetric(Estimator):
     half: int
     noise: NoisySum
     chance: Chance
-    slip: Fraction
+    coarse_delta: Fraction
     farthest: float
     middle: Middle | None = None
     name: ClassVar[str] = "symmetric_mean"
@@ -93,7 +94,7 @@ class Symmetric(Estimator):
             and (self.middle is None or self.middle.users == self.coarse.users)
             and self.noise.reach == 2 * self.half * final.largest
             and self.noise.most == self.half * final.total
-            and self.coarse.slip <= self.slip < 1
+            and self.coarse.delta <= self.coarse_delta < 1
             and 0 <= self.farthest <= math.ldexp(_MOST_BINS, self.coarse.exponent)
         )
         if not sound:
@@ -115,7 +116,7 @@ class Symmetric(Estimator):
     def loss(self) -> Budget:
         """All steps' with `reuse`, else the larger of each part: the first steps, and the last."""
         middle = Fraction(0) if self.middle is None else self.middle.loss
-        first = Budget(self.coarse.loss + middle, self.slip)
+        first = Budget(self.coarse.loss + middle, self.coarse_delta)
         second = Budget(self.noise.loss, self.chance.exact)
         if self.reuse:
             return first + second
@@ -133,7 +134,7 @@ class Symmetric(Estimator):
                 "coarse_bits": self.coarse.bits,
                 "coarse_threshold": self.coarse.threshold,
                 "coarse_windows": self.coarse.windows,
-                "coarse_delta": text(self.slip),
+                "coarse_delta": text(self.coarse_delta),
                 "middle_shift": 0 if middle is None else middle.shift,
                 "middle_half": 0 if middle is None else middle.half,
                 "middle_per_unit": 0 if step is None else step.per_unit,
@@ -174,7 +175,7 @@ class Symmetric(Estimator):
     @property
     def failure_bound(self) -> float:
         """Largest probability that the coarse step fails."""
-        return self.setting.doubts.fail
+        return self.setting.failure_bounds.fail
 
     @cached_property
     def variance_bound(self) -> float:

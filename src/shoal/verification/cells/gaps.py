@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def gap_holds(
     losses: Losses, errors: Errors, plan: documents.Document, epsilon: Fraction
 ) -> tuple[bool, str]:
-    """Whether weights are those asked for, and the gap is proved by the manifest's prices."""
+    """Whether weights are those asked for, and the manifest's duals prove the gap."""
     facts, method = errors.design.facts, plan["request"]["method"]
     claimed = plan["claims"]["gap"]
     weight = np.array(plan["numbers"]["weight"], dtype=np.float64)
@@ -44,13 +44,13 @@ def gap_holds(
     settings = plan["request"]["settings"]
     balances = method == "balanced" or settings.get("noise") == "balanced"
     if not balances and method != "optimal":
-        return claimed is None and plan["prices"] is None, "none is claimed"
-    if claimed is None or plan["prices"] is None:
-        return False, "none is claimed, or without prices"
-    price = _prices(plan["prices"], int(facts.user[-1]) + 1)
+        return claimed is None and plan["duals"] is None, "none is claimed"
+    if claimed is None or plan["duals"] is None:
+        return False, "none is claimed, or without dual variables"
+    dual = _duals(plan["duals"], int(facts.user[-1]) + 1)
     if balances:
         spent = 2 * losses.largest if facts.gaussian else epsilon
-        found = _balanced(errors, weight, price, float(spent))
+        found = _balanced(errors, weight, dual, float(spent))
         holds = math.isfinite(found) and abs(found - real(claimed)) <= TOLERANCE * (1 + found)
         return holds, f"{found:.2e} per cell"
     if not targets_hold(facts, plan)[0]:
@@ -59,7 +59,7 @@ def gap_holds(
     targets = targets / targets.max()
     # What the selection of a range costs is not there for noise.
     left = epsilon - Fraction(losses.once(), 2**facts.bits)
-    return proves(errors, targets, price, left, real(claimed))
+    return proves(errors, targets, dual, left, real(claimed))
 
 
 def targets_hold(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
@@ -84,30 +84,30 @@ def targets_hold(facts: Facts, plan: documents.Document) -> tuple[bool, str]:
     return True, f"{len(found)} relative errors"
 
 
-def _prices(packed: documents.Document, size: int) -> Floats:
-    """Prices over the largest: only their proportions count, and sums of them stay finite."""
-    users = documents.unpack_integers(packed["user"], "prices")
-    told = np.array([real(each) for each in packed["price"]])
+def _duals(packed: documents.Document, size: int) -> Floats:
+    """Duals over the largest: only their proportions count, and sums of them stay finite."""
+    users = documents.unpack_integers(packed["user"], "duals")
+    told = np.array([real(each) for each in packed["dual"]])
     if not len(users) == len(told) > 0 or not bool((np.diff(users) > 0).all()) or users[-1] >= size:
         raise ValueError
     if not bool((told > 0).all()):
         raise ValueError
-    price = np.zeros(size)
-    price[users] = told / told.max()
-    return price
+    dual = np.zeros(size)
+    dual[users] = told / told.max()
+    return dual
 
 
-def _balanced(errors: Errors, weight: Floats, price: Floats, spent: float) -> float:
+def _balanced(errors: Errors, weight: Floats, dual: Floats, spent: float) -> float:
     """Weak duality: how much the weighted mean of ln b could still fall at most.
 
     With Gaussian noise losses are squares, and what is spent is twice rho.
     """
     facts = errors.design.facts
-    paid = price[facts.member_user] * MemberLosses(errors).all
+    paid = dual[facts.member_user] * MemberLosses(errors).all
     per_cell = np.bincount(facts.member_number, paid, minlength=len(weight))
     if not (per_cell > 0).all():
         return math.inf
-    bound = math.log(spent * price.sum() / weight.sum())
+    bound = math.log(spent * dual.sum() / weight.sum())
     found = float(weight @ np.log(weight / per_cell)) / float(weight.sum()) + bound
     # A comparison with NaN must not turn it into 0.
     if not math.isfinite(found):

@@ -62,14 +62,14 @@ def _best_fit(kept: list[int], cap: int) -> list[tuple[int, int, int]]:
     for place, records in enumerate(kept):
         at = bisect_left(free, records)
         if at < len(free):
-            room = free[at]
-            array = heapq.heappop(lowest[room])
-            if not lowest[room]:
-                del free[at], lowest[room]
+            capacity = free[at]
+            array = heapq.heappop(lowest[capacity])
+            if not lowest[capacity]:
+                del free[at], lowest[capacity]
         else:
-            room, array, number = cap, number, number + 1
+            capacity, array, number = cap, number, number + 1
         pieces.append((place, array, records))
-        left = room - records
+        left = capacity - records
         if left and left not in lowest:
             insort(free, left)
         if left:

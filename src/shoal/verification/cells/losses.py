@@ -35,7 +35,7 @@ _LOWEST = 2**_DIGIT - 1
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Lattice steps that the dearest user moves the numbers by.
+    """Lattice steps that the user with the largest loss moves the numbers by.
 
     Attributes:
         design: Weights and reaches.
@@ -76,8 +76,8 @@ class Losses:
         """Whether a stated epsilon is the truth, but for what rounding explains."""
         facts, numbers = self.design.facts, self.most_numbers
         if not facts.gaussian:
-            least, room = self.largest, Fraction(2 * numbers, 2**facts.bits)
-            return least <= stated <= least * (1 + _PLACES) + room, f"{float(least):.12g}"
+            least, capacity = self.largest, Fraction(2 * numbers, 2**facts.bits)
+            return least <= stated <= least * (1 + _PLACES) + capacity, f"{float(least):.12g}"
         rho = self.largest
         least = verify_gaussian.delta_at(stated, rho, numbers, facts.bits)
         # Of vectors d and d + 2, lengths differ by at most twice the root of their dimension.

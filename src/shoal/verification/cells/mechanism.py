@@ -15,7 +15,7 @@ from shoal import documents
 from shoal.verification.cells import caps as verify_caps
 from shoal.verification.cells.facts import LEAST_SCALE
 from shoal.verification.cells.grouping import group
-from shoal.verification.cells.statistics import SHARINGS
+from shoal.verification.cells.statistics import ALLOCATIONS
 from shoal.verification.strict import real, whole
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _DEFAULTS: dict[str, dict[str, str | int | float]] = {
     "baseline": {},
     "clip_user": {"spare": "none", "noise": "uniform"},
     "optimal": {"targets": "equal", "range": "whole"},
-    **{method: {} for method in SHARINGS},
+    **{method: {} for method in ALLOCATIONS},
 }
 _PARAMETERS = {
     "adaptive": {"cap", "widened", "reward"},
@@ -152,7 +152,7 @@ def read(plan: documents.Document, facts: Facts) -> Mechanism:
             whole(cap, 1, max(counts))
     return Mechanism(
         name=name,
-        shares=method in SHARINGS,
+        shares=method in ALLOCATIONS,
         settings={**_DEFAULTS[method], **settings},
         parameters=parameters,
         of_members=of_members,
@@ -266,7 +266,7 @@ def _rewards(reward: list[int], facts: Facts) -> bool:
 
 
 def _name(method: str, settings: documents.Document) -> str:
-    if method in SHARINGS:
+    if method in ALLOCATIONS:
         return "baseline"
     if method == "auto":
         return _OBJECTIVES[settings.get("objective", "typical")]

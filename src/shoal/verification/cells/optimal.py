@@ -1,4 +1,4 @@
-"""The proof of an optimal plan, for the second opinion: prices, and the prefixes of every cell.
+"""The proof of an optimal plan, for the second opinion: duals, and the prefixes of every cell.
 
 Nothing is imported from statistics, planning, mechanisms, bounding, records or theory, as in
 `verify`.
@@ -30,9 +30,9 @@ _HALVINGS = 80
 
 
 def proves(
-    errors: Errors, targets: Floats, price: Floats, epsilon: Fraction, claimed: float
+    errors: Errors, targets: Floats, dual: Floats, epsilon: Fraction, claimed: float
 ) -> tuple[bool, str]:
-    """Whether prices prove that no plan of this loss has errors below this one's over 1 + gap.
+    """Whether duals prove that no plan of this loss has errors below this one's over 1 + gap.
 
     Errors are compared with the targets e_g: the largest error_g/e_g of this plan is s, and plans
     with errors of at most E_g = s/(1 + gap) e_g are shown to lose at least epsilon.
@@ -40,14 +40,14 @@ def proves(
     Args:
         errors: Of the plan.
         targets: e_g of each number.
-        price: Of each user's loss.
+        dual: Of each user's loss.
         epsilon: Of the plan.
         claimed: The gap.
     """
     if not 0 <= claimed < math.inf:
         return False, "no gap from 0"
     factor = float((_without_rounding(errors) / targets).max())
-    proof = _Proof(errors, price)
+    proof = _Proof(errors, dual)
     # A gap may be better than the truth by the last places of floating-point numbers only.
     error = factor / (1 + claimed) * (1 - TOLERANCE) * targets
     bound = proof.bound(error)
@@ -79,12 +79,12 @@ class _Proof:
     In a cell with missing mass d and noise scales that sum to B (5 b1 + 4 b2 of both moments) the
     error is at least a d + B, with a the slope of a chord: biases are concave in d. A weight w
     costs its user c w/B at least: by Cauchy-Schwarz the square of the sum of the roots of the
-    sensitivities over w. So a cell costs at least, at any prices, what the cheapest prefix of its
-    users costs, c (sum price v) / (E - a + a sum v).
+    sensitivities over w. So a cell costs at least, at any dual variables, what the cheapest prefix
+    of its users costs, c (sum dual variable v) / (E - a + a sum v).
     """
 
     errors: Errors
-    price: Floats
+    dual: Floats
 
     def bound(self, error: Floats) -> float:
         """No plan with these errors, or less, loses less; one error a cell."""
@@ -92,14 +92,14 @@ class _Proof:
         most = self._most_missing(error)
         slope = np.array([self._bias(d) / d for d in np.maximum(most, 1e-12)])
         cost = self._cost(most)
-        total = float(self.price.sum())
+        total = float(self.dual.sum())
         if not total > 0:
             return 0.0
-        dearest = [
+        largest_loss = [
             self._cheapest(members, slope[at], cost[at], error[at])
             for at, members in enumerate(facts.by_number)
         ]
-        return float(sum(dearest)) / total
+        return float(sum(largest_loss)) / total
 
     def _cheapest(
         self, members: NDArray[np.int64], slope: float, cost: float, error: float
@@ -107,13 +107,13 @@ class _Proof:
         if error >= slope:
             return 0.0
         facts = self.errors.design.facts
-        price = self.price[facts.member_user[members]]
-        order = np.argsort(price)
+        dual = self.dual[facts.member_user[members]]
+        order = np.argsort(dual)
         share = (facts.count[facts.member][members] / self._records(members))[order]
-        room = error - slope + slope * np.cumsum(share)
-        paid = cost * np.cumsum(price[order] * share)
-        able = room > 0
-        return float((paid[able] / room[able]).min())
+        capacity = error - slope + slope * np.cumsum(share)
+        paid = cost * np.cumsum(dual[order] * share)
+        able = capacity > 0
+        return float((paid[able] / capacity[able]).min())
 
     def _records(self, members: NDArray[np.int64]) -> float:
         facts = self.errors.design.facts

@@ -44,7 +44,7 @@ def ranges_hold(design: Design, manifest: documents.Document) -> tuple[bool, str
     return True, f"{len(ranges)} possible ranges"
 
 
-def room_holds(design: Design, manifest: documents.Document) -> tuple[bool, str]:
+def capacity_holds(design: Design, manifest: documents.Document) -> tuple[bool, str]:
     """Whether every number stays below 2^61 steps, so that nothing had to be clamped.
 
     Where squares of noise count, the lattice must be fine, too.

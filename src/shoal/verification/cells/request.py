@@ -1,4 +1,4 @@
-"""Which wishes go together, for the second opinion: every rule of a plan's request, once more.
+"""Which parts of a request go together, for the second opinion.
 
 Nothing is imported from statistics, planning, mechanisms, bounding, records or theory, as in
 `verify`.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from shoal.verification.cells.facts import FINE
 from shoal.verification.cells.mechanism import PART
-from shoal.verification.cells.statistics import BOUNDINGS, MEAN, SHARINGS, VARIANCE
+from shoal.verification.cells.statistics import ALLOCATIONS, BOUNDINGS, MEAN, VARIANCE
 from shoal.verification.strict import rational, real
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ _FEWEST_BITS = 20
 
 
 def refused(plan: documents.Document) -> str | None:
-    """Why the wishes of a request do not go together; None if they do."""
+    """Why the parts of a request do not go together; None if they do."""
     request = plan["request"]
     method, names, settings = request["method"], request["statistics"], request["settings"]
     delta, error, weights = rational(request["delta"]), request["error"], request["weights"]
     many, selects = names != [MEAN], settings.get("range") == "selected"
-    fits_error = method in {*SHARINGS, "optimal"} and len(names) == 1 and not (selects or delta)
+    fits_error = method in {*ALLOCATIONS, "optimal"} and len(names) == 1 and not (selects or delta)
     rules = (
-        (many and method not in SHARINGS + BOUNDINGS, "several statistics with another method"),
+        (many and method not in ALLOCATIONS + BOUNDINGS, "several statistics with another method"),
         (many and selects, "a selected range with more than the mean alone"),
-        (delta > 0 and method not in SHARINGS, "a delta with a method of Laplace noise"),
+        (delta > 0 and method not in ALLOCATIONS, "a delta with a method of Laplace noise"),
         (delta > 0 and not _LEAST_DELTA <= delta <= _MOST_DELTA, "a delta that is not small"),
         (error is not None and not fits_error, "an error with what takes epsilon only"),
         (weights and method in {"equalised", "uniform"}, "weights with a method that has none"),
@@ -59,7 +59,7 @@ def _one_limit(request: documents.Document) -> bool:
 
 
 def beyond(errors: Errors, request: documents.Document) -> str | None:
-    """Why no plan for these counts and this range has these wishes; None if one has."""
+    """Why no plan for these counts and this range has these parts; None if one has."""
     facts, method = errors.design.facts, request["method"]
     most, bits = int(facts.count.max()), facts.tick_bits
     fine = bits >= _FEWEST_BITS or VARIANCE not in facts.statistics or method not in BOUNDINGS
@@ -75,7 +75,7 @@ def beyond(errors: Errors, request: documents.Document) -> str | None:
     return next((why for broken, why in rules if broken), None)
 
 
-def worthless(errors: Errors) -> bool:
+def uninformative(errors: Errors) -> bool:
     """Whether a released cell is no better than guessing: an error of at least half its range.
 
     Where a range is selected: the noise over the longest range, and what own parts of it leave out.

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.verification.cells import gaussian as verify_gaussian
 from shoal.verification.cells import statistics as verify_statistics
 from shoal.verification.cells.members import MemberLosses
-from shoal.verification.cells.statistics import MEAN, SHARINGS, VARIANCE
+from shoal.verification.cells.statistics import ALLOCATIONS, MEAN, VARIANCE
 from shoal.verification.strict import rational, real
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _RATIOS = (0.02, 2.0, 400)
 
 
 def known(method: str) -> bool:
-    """Whether the scales of a method follow from public counts, or prices prove them."""
-    return method in {*SHARINGS, "clip_user", "optimal"}
+    """Whether the scales of a method follow from public counts, or dual variables prove them."""
+    return method in {*ALLOCATIONS, "clip_user", "optimal"}
 
 
 def scales_hold(losses: Losses, errors: Errors, plan: documents.Document) -> tuple[bool, str]:
@@ -54,7 +54,7 @@ def scales_hold(losses: Losses, errors: Errors, plan: documents.Document) -> tup
     scales = _Scales(losses, errors, MemberLosses(errors))
     if method == "clip_user" and noise == "uniform":
         return scales.by_clip_user(rational(request["epsilon"]))
-    if method not in SHARINGS and method != "clip_user":
+    if method not in ALLOCATIONS and method != "clip_user":
         return True, "in proportion, by the gap" if method == "optimal" else "not recomputed"
     if not scales.shaped(least_sum=method == "equalised"):
         return False, "statistics of a cell share its noise in another ratio"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal import documents
 
 MEAN, VARIANCE = "mean", "variance"
-SHARINGS = ("balanced", "equalised", "uniform")
+ALLOCATIONS = ("balanced", "equalised", "uniform")
 BOUNDINGS = ("clip_user", "optimal")
 _SHARE = re.compile(r"share_above\((-?[0-9][-+.0-9e]{0,29})\)")
 _MOST = 8

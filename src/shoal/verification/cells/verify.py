@@ -25,7 +25,7 @@ from shoal.verification.cells.facts import Facts
 from shoal.verification.cells.gaps import gap_holds, targets_hold
 from shoal.verification.cells.keys import keys_hold
 from shoal.verification.cells.losses import Losses
-from shoal.verification.cells.ranges import ranges_hold, room_holds
+from shoal.verification.cells.ranges import capacity_holds, ranges_hold
 from shoal.verification.cells.results import results_hold
 from shoal.verification.envelope import (
     Words,
@@ -72,7 +72,7 @@ _WAYS = (
 _COMPARED = (
     "the errors with which an optimal plan with balanced targets is compared: its gap is to these"
 )
-_LEFT_OUT = "that cells left out as worthless are so"
+_LEFT_OUT = "that cells left out as uninformative are so"
 
 
 def _unverified(plan: documents.Document) -> list[str]:
@@ -81,21 +81,21 @@ def _unverified(plan: documents.Document) -> list[str]:
     method, names = request["method"], request["statistics"]
     both = {verify_statistics.MEAN, verify_statistics.VARIANCE} <= {*names}
     said = (
-        (method not in verify_statistics.SHARINGS, _BOUNDED),
+        (method not in verify_statistics.ALLOCATIONS, _BOUNDED),
         (not verify_scales.known(method), _SHARED.format(method)),
         (both or request["delta"] != "0", _WAYS),
         (request["settings"].get("targets") == "balanced", _COMPARED),
-        ("worthless" in plan["status"], _LEFT_OUT),
+        ("uninformative" in plan["status"], _LEFT_OUT),
     )
     return [sentence for there, sentence in said if there]
 
 
 _PLAN = {
     *("schema", "neighbours", "bounds", "tick_bits", "request", "source", "occupancy", "status"),
-    *("numbers", "mechanism", "prices", "targets", "claims"),
+    *("numbers", "mechanism", "duals", "targets", "claims"),
 }
 _REQUEST = {
-    *("method", "epsilon", "error", "statistics", "delta", "worthless", "min_users"),
+    *("method", "epsilon", "error", "statistics", "delta", "uninformative", "min_users"),
     *("min_records", "weights", "settings"),
 }
 _CLAIMS = {"epsilon", "delta", "gap", "bias_bound", "worst_case_error", "lower_bound"}
@@ -154,7 +154,7 @@ def _all(facts: Facts, mechanism: Mechanism, manifest: documents.Document) -> li
         Check("lower bounds", *_least(errors, stated, claims["lower_bound"])),
         Check("targets", *targets_hold(facts, plan)),
         Check("selected ranges", *ranges_hold(design, manifest)),
-        Check("room on the lattice", *room_holds(design, manifest)),
+        Check("capacity of the lattice", *capacity_holds(design, manifest)),
         Check("results", *results_hold(errors, manifest)),
         Check("gap to the best plan", *gap_holds(losses, errors, plan, stated)),
     ]
@@ -216,9 +216,9 @@ def _rules(errors: Errors, plan: documents.Document) -> tuple[bool, str]:
     few, thin = users < rule["min_users"], facts.total < rule["min_records"]
     if len(status) != len(few):
         return False, "not one status a cell"
-    if rule["worthless"] != "keep" and verify_request.worthless(errors):
+    if rule["uninformative"] != "keep" and verify_request.uninformative(errors):
         return False, "a released cell is no better than guessing"
-    own = {"released", "worthless"} if rule["worthless"] == "drop" else {"released"}
+    own = {"released", "uninformative"} if rule["uninformative"] == "drop" else {"released"}
     holds = all(
         each == "too few users" if one else each == "too few records" if other else each in own
         for each, one, other in zip(status, few.tolist(), thin.tolist(), strict=True)
@@ -236,7 +236,7 @@ def _fingerprint(facts: Facts, occupancy: documents.Document) -> tuple[bool, str
 
 def _request(manifest: documents.Document) -> Check:
     plan, about = manifest["plan"], manifest["records"]
-    asked = {part: each for part, each in plan.items() if part not in ("claims", "prices")}
+    asked = {part: each for part, each in plan.items() if part not in ("claims", "duals")}
     found = request_key(manifest, asked, about["value"], about["user"])
     if plan["source"] not in (None, about):
         return replace(found, holds=False, found="other records than the plan's")

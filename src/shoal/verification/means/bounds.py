@@ -129,7 +129,7 @@ def _symmetric(facts: Facts, tick: float, noise: float) -> float:
     """A good guess, rare cases of a middle step, bad guesses (`verify_coarse`), and no guess."""
     sd, coarse = facts.deviation, Coarse.of(facts)
     half, squares = tick * facts.parameters["half"], float(facts.squares)
-    astray, fail = coarse.doubts(far_chance(facts.moments, coarse.bin / 2))
+    far_squares, fail = coarse.failure_bounds(far_chance(facts.moments, coarse.bin / 2))
     further, offs = 0.0, [(coarse.off, 0.0)]
     if facts.parameters["middle_half"]:
         middle = Middle.of(facts)
@@ -138,18 +138,20 @@ def _symmetric(facts: Facts, tick: float, noise: float) -> float:
         chance = far_chance(facts.moments, outside) if outside > 0 else 1.0
         offs = middle.offs(coarse.off, sd, chance, half + tick)
     good = min(((_good(facts, half, off) + tick / 2) ** 2 + rare for off, rare in offs))
-    bad = astray * (sd + coarse.reach + further + half + tick) ** 2
+    bad = far_squares * (sd + coarse.reach + further + half + tick) ** 2
     none = fail * (sd**2 + squares * (sd**2 + facts.farthest**2) / float(facts.chance))
     return good + noise + bad + none
 
 
 def _good(facts: Facts, half: float, off: float) -> float:
     """Root of the variance given a guess that is off by no more; infinite if it may be outside."""
-    moments, room, squares = facts.moments, half - off, float(facts.squares)
+    moments, capacity, squares = facts.moments, half - off, float(facts.squares)
     root = math.sqrt(squares) * facts.deviation
-    if room <= 0:
+    if capacity <= 0:
         return math.inf
     if facts.parameters["reuse"]:
-        return root + math.sqrt(beyond(moments, room, 1) ** 2 + squares * beyond(moments, room, 2))
-    bias = min(beyond(moments, room, 1) / 2, off * far_chance(moments, room))
+        return root + math.sqrt(
+            beyond(moments, capacity, 1) ** 2 + squares * beyond(moments, capacity, 2)
+        )
+    bias = min(beyond(moments, capacity, 1) / 2, off * far_chance(moments, capacity))
     return math.hypot(root, bias)

@@ -60,7 +60,7 @@ class Coarse:
         """Most that a guess is off whose bin has a user within s/2 of the mean."""
         return self.reach + self.bin / 2
 
-    def doubts(self, far_chance: float) -> tuple[float, float]:
+    def failure_bounds(self, far_chance: float) -> tuple[float, float]:
         """Bounds of bad guesses, as a sum over far users, and of no guess.
 
         Users within s/2 of the mean are near and fill two bins at most, or share a window. For any
@@ -81,8 +81,8 @@ class Coarse:
         short = float(self.threshold) - self.worth * half.astype(np.float64)
         # Noise is below `short` whole steps: at least 1 - short on the other side.
         low = self._tail(1 - short)
-        astray = min(1.0, float((self.windows * wins + many).min()))
-        return self.users * astray, min(1.0, float((low + many).min()))
+        far_squares = min(1.0, float((self.windows * wins + many).min()))
+        return self.users * far_squares, min(1.0, float((low + many).min()))
 
     def _tail(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
         """P[Z >= k]."""

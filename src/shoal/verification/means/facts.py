@@ -1,6 +1,6 @@
 """What the second opinion on an unbiased mean reads from a manifest: strictly checked public facts.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STEPS = (
     *("reuse", "shift", "half", "per_unit", "lattice_bits"),
 )
 _CHANCE = "sampling_words"
-_SLIP = "coarse_delta"
+_COARSE_DELTA = "coarse_delta"
 # Whole numbers that say what a method does; texts are those of large ones, and of a fraction.
 PARAMETERS: dict[str, set[str]] = {
     CLIPPED: {*_GRID},
@@ -74,7 +74,7 @@ class Facts:
         reuse: What was asked for of the symmetric mean, if anything.
         farthest: Largest absolute mean for the certificate of the symmetric mean.
         parameters: Whole numbers by name.
-        slip: Delta that is charged for a coarse step; 0 without one.
+        coarse_delta: Delta that is charged for a coarse step; 0 without one.
         claims: Bounds in the value's unit, by name.
     """
 
@@ -90,30 +90,30 @@ class Facts:
     reuse: bool | None
     farthest: float
     parameters: dict[str, int]
-    slip: Fraction
+    coarse_delta: Fraction
     claims: dict[str, float]
 
     @classmethod
     def of(cls, plan: documents.Document) -> Facts:
         """Read and check; ValueError, KeyError or TypeError if something is wrong."""
-        method, wishes = plan["method"], plan["wishes"]
-        moments = _moments(wishes["moments"])
+        method, request = plan["method"], plan["request"]
+        moments = _moments(request["moments"])
         counts = _counts(plan["counts"])
-        parameters, slip = _parameters(plan["parameters"], method)
+        parameters, coarse_delta = _parameters(plan["parameters"], method)
         return cls(
             method=method,
             rising=bool((np.diff(counts) >= 0).all()),
             several=int(counts.max()) > 1,
-            weight=_weights(counts, wishes),
+            weight=_weights(counts, request),
             moments=moments,
-            epsilon=rational(wishes["epsilon"]),
-            delta=rational(wishes["delta"]),
-            interval=_interval(wishes["interval"], method),
-            bias=_bias(wishes["bias"], method),
-            reuse=_reuse(wishes["reuse"], method),
-            farthest=_farthest(wishes["farthest"], method, moments),
+            epsilon=rational(request["epsilon"]),
+            delta=rational(request["delta"]),
+            interval=_interval(request["interval"], method),
+            bias=_bias(request["bias"], method),
+            reuse=_reuse(request["reuse"], method),
+            farthest=_farthest(request["farthest"], method, moments),
             parameters=parameters,
-            slip=slip,
+            coarse_delta=coarse_delta,
             claims={name: real(plan["claims"][name]) for name in _CLAIMS},
         )
 
@@ -147,8 +147,8 @@ def _counts(packed: documents.Document) -> NDArray[np.int64]:
     return counts
 
 
-def _weights(counts: NDArray[np.int64], wishes: documents.Document) -> NDArray[np.int64]:
-    cap, kind = wishes["cap"], wishes["weights"]
+def _weights(counts: NDArray[np.int64], request: documents.Document) -> NDArray[np.int64]:
+    cap, kind = request["cap"], request["weights"]
     if kind == "equal" and cap is None:
         return np.ones(len(counts), dtype=np.int64)
     if kind != "counts" or (cap is not None and whole(cap) < 1):
@@ -209,10 +209,10 @@ def _farthest(farthest: object, method: str, moments: tuple[tuple[float, float],
 def _parameters(found: documents.Document, method: str) -> tuple[dict[str, int], Fraction]:
     if found.keys() != PARAMETERS[method]:
         raise ValueError
-    slip = rational(found[_SLIP]) if _SLIP in found else Fraction(0)
-    numbers = {name: whole(found[name]) for name in found.keys() - {_SLIP, _CHANCE}}
+    coarse_delta = rational(found[_COARSE_DELTA]) if _COARSE_DELTA in found else Fraction(0)
+    numbers = {name: whole(found[name]) for name in found.keys() - {_COARSE_DELTA, _CHANCE}}
     if _CHANCE in found:
         if not _WORDS.fullmatch(text(found[_CHANCE])):
             raise ValueError
         numbers[_CHANCE] = int(found[_CHANCE])
-    return numbers, slip
+    return numbers, coarse_delta

@@ -8,7 +8,7 @@ from fractions import Fraction
 from shoal.verification.means.facts import CLIPPED, RESIDUAL, SAMPLED, SYMMETRIC, Facts
 
 # The sampler adds noise of scale 2^54 at most to whole numbers of at most 2^60.
-_ROOM, _MOST_BITS = 2**60, 54
+_CAPACITY, _MOST_BITS = 2**60, 54
 _MOST_TICKS, _MOST_EDGE, _MOST_EXPONENT, _FINE = 2**22, 2**52, 400, 60
 _FARTHEST_BINS = 60
 _DIGITS = 60
@@ -59,7 +59,7 @@ def _first(facts: Facts) -> tuple[Fraction, Fraction]:
         epsilon += 2 * alone
     reach = 2 * numbers["middle_half"] * numbers["middle_per_unit"]
     # What is charged for the coarse step is at least its own: see `_coarse`.
-    return epsilon + Fraction(reach, 2 ** numbers["middle_bits"]), facts.slip
+    return epsilon + Fraction(reach, 2 ** numbers["middle_bits"]), facts.coarse_delta
 
 
 def _alone(facts: Facts) -> Fraction:
@@ -88,8 +88,8 @@ def _exponential(power: Fraction) -> Fraction:
 
 
 def _noise(per_unit: int, bits: int, most: int) -> bool:
-    """Whether the sampler has room for sums up to a size."""
-    return per_unit > 0 and 0 <= bits <= _MOST_BITS and most * per_unit <= _ROOM
+    """Whether sums up to a size are within the capacity of the sampler."""
+    return per_unit > 0 and 0 <= bits <= _MOST_BITS and most * per_unit <= _CAPACITY
 
 
 def _grid(facts: Facts) -> bool:
@@ -155,9 +155,9 @@ def _coarse(facts: Facts) -> bool:
         worth > 0
         and numbers["coarse_windows"] in (1, 2)
         and abs(numbers["coarse_exponent"]) <= _MOST_EXPONENT
-        and numbers["coarse_users"] * worth <= _ROOM
+        and numbers["coarse_users"] * worth <= _CAPACITY
         and 0 <= bits <= _MOST_BITS
-        and worth < threshold <= _ROOM
+        and worth < threshold <= _CAPACITY
         # Values are cut off at 2^61 bins: means nearly as far have no certificate.
         and facts.farthest <= 2.0 ** (numbers["coarse_exponent"] + _FARTHEST_BINS)
     )
@@ -166,4 +166,4 @@ def _coarse(facts: Facts) -> bool:
     alone = numbers["coarse_windows"] * _alone(facts)
     # Bins that appear cost a factor 1/(1 - p) each at most: no more than another m steps.
     kept = _exponential(-min(Fraction(worth, 2**bits), Fraction(_FAR))) * (1 + _SURE)
-    return alone <= facts.slip < 1 and alone <= 1 - kept
+    return alone <= facts.coarse_delta < 1 and alone <= 1 - kept

@@ -1,7 +1,7 @@
 """The second opinion on an unbiased mean: recompute every claim of its manifest, with its own code.
 
 Exact fractions and outward-rounded decimals for the loss, other formulas for the errors, and
-nothing imported from the mechanisms or from other rooms: a fault there is not repeated here.
+nothing is imported from the mechanisms or other packages: a fault there is not repeated here.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 KIND = "mean"
 
 _PLAN_SCHEMA = "shoal.unbiased-plan/1"
-_PLAN = {"schema", "method", "counts", "wishes", "parameters", "source", "claims"}
+_PLAN = {"schema", "method", "counts", "request", "parameters", "source", "claims"}
 _RECORDS = {"value"}
-_WISHES = {
+_REQUEST = {
     *("moments", "epsilon", "delta", "interval", "bias", "weights", "cap", "reuse", "farthest"),
 }
 _CLAIMS = {"epsilon", "delta", "bias_bound", "standard_error", "rmse_bound", "noise_scale"}
@@ -245,7 +245,7 @@ def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[s
         raise ValueError
     return [
         (plan, _PLAN),
-        (plan["wishes"], _WISHES),
+        (plan["request"], _REQUEST),
         (plan["claims"], _CLAIMS),
         (manifest["records"], _RECORDS),
         (manifest["results"], _RESULTS),

@@ -1,6 +1,6 @@
 """Released numbers of clusters, again: what one outcome moves, and what the numbers tell.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Aggregate:
         return true == stated, f"{float(true):.6g}, {self.moved} steps at a scale of 2^{self.bits}"
 
     def parameters_hold(self) -> tuple[bool, str]:
-        """Whether the mechanism is about this trial, without a delta, and its noise has room."""
+        """Whether the mechanism is about this trial, without a delta, and its noise fits."""
         reach = 2 * (self.weight + self.spread) * (self.facts.units + 1)
         holds = self.same and self.facts.delta == 0 and reach <= 2 * _LARGEST
         return holds, f"{self.facts.mechanism}, {self.weight} steps"

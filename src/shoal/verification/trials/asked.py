@@ -1,6 +1,6 @@
 """What a trial's mechanism was asked for, and whether its parameters are of that.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def asked_hold(facts: Facts, mechanism: Document) -> tuple[bool, str]:
         return False, f"not what {name} is asked"
     if name in _PLAIN:
         spread = name != "noisy_horvitz_thompson" or _spread(facts, mechanism["aggregate"], asked)
-        return spread and mechanism["reason"] == _PLAIN[name], f"{len(asked)} wishes"
+        return spread and mechanism["reason"] == _PLAIN[name], f"{len(asked)} parts of a request"
     told = mechanism["parameters"]
     levels = len(facts.levels)
     holds = _levels(told["kept"], levels, asked["levels"]) and mechanism["reason"].startswith(
         _sentence(len(told["kept"]), levels, pooled=mechanism["pooled"], weight=told["weight"])
     )
-    return holds and _histogram(told, asked), f"{len(asked)} wishes"
+    return holds and _histogram(told, asked), f"{len(asked)} parts of a request"
 
 
 def _spread(facts: Facts, told: Document, asked: Document) -> bool:

@@ -1,6 +1,6 @@
 """Effects, standard errors and intervals, again, and whether a manifest states the same.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def errors_hold(facts: Facts, found: list[Found], stated: list[Document]) -> tup
         error = told["standard_error"]
         if math.isnan(known.error) or error is None:
             return math.isnan(known.error) and error is None
-        return abs(real(error) - known.error) <= _room(facts, each, known.error, _CLOSE)
+        return abs(real(error) - known.error) <= _capacity(facts, each, known.error, _CLOSE)
 
     shown = ", ".join(_pair([known.error for known in each.known]) for each in found)
     return _all(found, stated, right), shown
@@ -190,17 +190,17 @@ def intervals_hold(facts: Facts, found: list[Found], stated: list[Document]) -> 
         low, high = told["interval"]
         if math.isnan(known.half) or low is None or high is None:
             return math.isnan(known.half) and low is None and high is None
-        room = _room(facts, each, known.half, _CLOSE_QUANTILE) + _CLOSE * abs(each.value)
+        capacity = _capacity(facts, each, known.half, _CLOSE_QUANTILE) + _CLOSE * abs(each.value)
         off = max(
             abs(real(low) - (each.value - known.half)),
             abs(real(high) - (each.value + known.half)),
         )
-        return off <= room
+        return off <= capacity
 
     return _all(found, stated, right), f"at confidence {facts.confidence:.6g}"
 
 
-def _room(facts: Facts, each: Found, size: float, close: float) -> float:
+def _capacity(facts: Facts, each: Found, size: float, close: float) -> float:
     """By how much a stated number may be off: rounding is worse where levels are far from 0."""
     far = float(np.abs(facts.levels).max()) / facts.width
     return each.rounding + (close + _DIGITS * far) * size

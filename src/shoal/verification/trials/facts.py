@@ -1,6 +1,6 @@
 """What the second opinion on a trial reads from a manifest: strictly checked public facts.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations

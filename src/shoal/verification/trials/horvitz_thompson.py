@@ -1,6 +1,6 @@
 """Noisy Horvitz-Thompson, again: which numbers there are, what an outcome moves, what they tell.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The loss of one outcome, again: outward-rounded decimals and whole numbers.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fractions import Fraction
 BITS = 32
 ONE: int = 1 << BITS
 # Stated losses of responses may be above the truth by rounding, never below it.
-_ROOM = 1 + Fraction(1, 2**40)
+_CAPACITY = 1 + Fraction(1, 2**40)
 _DIGITS = 60
 _SMALL = Fraction(1, 10**20)
 
@@ -63,4 +63,4 @@ def units_hold(
     histogram = Fraction(2 * weight, 2**bits)
     true = histogram + response_loss(replaced, floor, delta)
     found = f"{float(true):.6g}, of which the histogram has {float(histogram):.6g}"
-    return true <= stated <= true * _ROOM, found
+    return true <= stated <= true * _CAPACITY, found

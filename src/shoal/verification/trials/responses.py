@@ -1,6 +1,6 @@
 """Released responses, again: priors, counts, and the means and variances they give.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Variances and quantiles, again: how clusters differ, Student's t, normal plus Laplace.
 
-Nothing is imported from other rooms or from the mechanisms, as in `verify`.
+Nothing is imported from other packages, as in `verify`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 # Half of all the weight is taken for a little less, where the formula has its limit.
-_ROOM = 1e-18
+_CAPACITY = 1e-18
 _POINTS = 4001
 # Of a quantile that is looked for: none of a probability below 1 - 1e-15 is further.
 _DOUBLINGS = 64
@@ -54,8 +54,8 @@ def between(weight: Floats, value: Floats, scale: Floats) -> tuple[float, float]
     used = weight * max(weight[top] / rest, 1.0)
     used[top] = weight[top]
     p = used / math.fsum(used)
-    room = np.maximum(1 - 2 * p, _ROOM)
-    b = used**2 / room / (1 + math.fsum(p**2 / room))
+    capacity = np.maximum(1 - 2 * p, _CAPACITY)
+    b = used**2 / capacity / (1 + math.fsum(p**2 / capacity))
     variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
     return variance, max(1.0, min(_degrees(b, p, scale), _degrees(b, p, np.ones(len(p)))))
 

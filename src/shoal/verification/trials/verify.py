@@ -1,7 +1,7 @@
 """The second opinion on a trial: recompute every claim of its manifest, with code of its own.
 
 Exact fractions and outward-rounded decimals for the loss, and nothing imported from the
-mechanisms or from other rooms: a fault there is not repeated here.
+mechanisms or from other packages: a fault there is not repeated here.
 """
 
 from __future__ import annotations

@@ -124,9 +124,9 @@ class _Asked:
         found = balanced.solve(problem)
         self.error = found.noise_scale
         middle = f"median error {np.median(self.error):.4g} at epsilon 1"
-        if found.prices is None:
+        if found.duals is None:
             return middle
-        return f"{middle}, gap {balanced.gap(problem, found.noise_scale, found.prices, 1.0):.1e}"
+        return f"{middle}, gap {balanced.gap(problem, found.noise_scale, found.duals, 1.0):.1e}"
 
     def optimal(self, made: _Counts) -> str:
         """The least loss at targets a fifth below."""

@@ -14,9 +14,9 @@ from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import trilemma
 from shoal_studies import unbiased_printed
+from shoal_studies.known_distributions import mirrored
 from shoal_studies.measure import Effort
 from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_laws import mirrored
 from shoal_studies.unbiased_measure import Job, amount, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, WORDS, Asked
 
@@ -45,7 +45,7 @@ class Line:
         part: The estimator.
         found: Simulated on +-1, of which all moments are 1, with the mean at the interval's end.
         worst: On the two points that are worst, exactly; None for the symmetric mean.
-        bound: Nobody errs less over the class of all laws with this moment.
+        bound: Nobody errs less over the class of all distributions with this moment.
         printed: The paper's certificate.
     """
 
@@ -98,9 +98,10 @@ def run(repetitions: int, seed: int) -> Iterator[str]:
     """Errors in units of 1/sqrt(n) over users, epsilon, delta and the order of a moment of size 1.
 
     `measured` is simulated on values of +-1 and `worst` exact on the worst two points that were
-    found; `bound` is the lower bound over all laws with the moment, which is no bound for symmetric
-    laws, nor for these data alone: easier laws allow less. The clipped mean has a bias budget of
-    0.01 and spends no delta; the mean is in [0, 1]. Then the gains over the paper, one a line.
+    found; `bound` is the lower bound over all distributions with the moment, which is no bound for
+    symmetric distributions, nor for these data alone: easier distributions allow less. The clipped
+    mean has a bias budget of 0.01 and spends no delta; the mean is in [0, 1]. Then the gains over
+    the paper, one a line.
 
     Args:
         repetitions: Releases a figure with up to 1000 users, fewer with more, 20 at least.
@@ -156,7 +157,7 @@ def measure(asked: Asked, effort: Effort) -> list[Line]:
 def _verdicts(lines: list[Line]) -> Iterator[str]:
     within, above = (all(getattr(line, name) for line in lines) for name in ("within", "above"))
     yield f"no error above its certificate, beyond {_SLACK:g} standard errors: {_yes(within)}"
-    yield f"no certificate below the bound, but for symmetric laws: {_yes(above)}"
+    yield f"no certificate below the bound, but for symmetric distributions: {_yes(above)}"
     for method in (CLIPPED, COMBINED, SYMMETRIC):
         these = [line for line in lines if line.part.name == method]
         ours = [line.certified / line.bound for line in these]
@@ -217,7 +218,7 @@ def _thresholds(delta: float) -> str:
     printed = 2 + 2 * math.log(1 / delta) / _GAIN.epsilon
     return (
         f"threshold at delta {delta:g}: {ours:.4g} users instead of {printed:.4g}; delta of the "
-        f"step at most {coarse.slip:.4g}"
+        f"step at most {coarse.delta:.4g}"
     )
 
 

@@ -29,7 +29,7 @@ _FAR = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class Distribution:
     """Errors of an estimate in one population.
 
     Attributes:
@@ -57,7 +57,7 @@ class Law:
         return float(np.mean((self.errors / self.deviation) ** order))
 
 
-def simulate(setting: Setting, parameters: Parameters, effort: Effort) -> Law:
+def simulate(setting: Setting, parameters: Parameters, effort: Effort) -> Distribution:
     """Errors of Cluster-DP in one population, at least 500 of them."""
     population = setting.population((effort.seed, 0))
     mechanism = Randomised(parameters)
@@ -69,7 +69,7 @@ def simulate(setting: Setting, parameters: Parameters, effort: Effort) -> Law:
         estimate, added[at] = mechanism.draw(draws, random)
         errors[at] = estimate - population.effect
     deviation = float((draws.variance + added.mean()) ** 0.5)
-    return Law(errors.ravel(), deviation, mechanism.loss(DELTA))
+    return Distribution(errors.ravel(), deviation, mechanism.loss(DELTA))
 
 
 def default() -> Parameters:
@@ -77,41 +77,45 @@ def default() -> Parameters:
     return lines.replacing(12, lines.LAMBDA, floor=lines.GAMMA, sigma=lines.SIGMA)
 
 
-def _rows(law: Law) -> list[Row]:
-    normal, found = trial_drawing.normal_pairs(law.errors, law.deviation)
+def _rows(drawn: Distribution) -> list[Row]:
+    normal, found = trial_drawing.normal_pairs(drawn.errors, drawn.deviation)
     return [
         {"quantile": at + 1, "normal": short(a), "error": short(b)}
         for at, (a, b) in enumerate(zip(normal.tolist(), found.tolist(), strict=True))
     ]
 
 
-def _reading(law: Law, claimed: float) -> str:
-    number = len(law.errors)
-    kurtosis = law.moment(4)
+def _reading(drawn: Distribution, claimed: float) -> str:
+    number = len(drawn.errors)
+    kurtosis = drawn.moment(4)
     skew_error, kurtosis_error = (6 / number) ** 0.5, (24 / number) ** 0.5
-    normal = abs(law.moment(3)) < _FAR * skew_error and abs(kurtosis - 3) < _FAR * kurtosis_error
-    unbiased = abs(law.bias) < _FAR
+    normal = abs(drawn.moment(3)) < _FAR * skew_error and abs(kurtosis - 3) < _FAR * kurtosis_error
+    unbiased = abs(drawn.bias) < _FAR
     return (
         f"Over {number:,} realisations of assignment and mechanism in one population the mean "
-        f"error is {law.bias:.2f} standard errors from 0: {'un' if unbiased else ''}biased, "
+        f"error is {drawn.bias:.2f} standard errors from 0: {'un' if unbiased else ''}biased, "
         f"{'as' if unbiased else 'unlike'} in the paper. The deviation is "
-        f"{law.errors.std() / law.deviation:.3f} times the exact one ({law.deviation:.4g}), "
-        f"{law.covered:.1%} of the errors are within 1.96 exact deviations, and third and fourth "
-        f"standardised moments are {law.moment(3):.3f} (+- {skew_error:.3f}) and {kurtosis:.3f} "
+        f"{drawn.errors.std() / drawn.deviation:.3f} times the exact one ({drawn.deviation:.4g}), "
+        f"{drawn.covered:.1%} of the errors are within 1.96 exact deviations, and third and fourth "
+        f"standardised moments are {drawn.moment(3):.3f} (+- {skew_error:.3f}) and {kurtosis:.3f} "
         f"(+- {kurtosis_error:.3f}): {'hardly told from normal' if normal else 'not quite normal'},"
         f" {'as' if normal else 'unlike'} in the paper. The release truly costs epsilon "
-        f"{law.loss:.2f} at delta 1e-4, where {claimed:.2f} is claimed (erratum 12)."
+        f"{drawn.loss:.2f} at delta 1e-4, where {claimed:.2f} is claimed (erratum 12)."
     )
 
 
 def _mixture(effort: Effort, *, bars: bool) -> Outcome:
     drawing.check()
-    law = simulate(Mixture(4.5), default(), effort)
+    distribution = simulate(Mixture(4.5), default(), effort)
     number = 3 if bars else 4
     figure, [axis] = drawing.canvas(f"Paper 003, figure {number}: Cluster-DP's errors", 1)
     show = trial_drawing.histogram if bars else trial_drawing.quantiles
-    show(axis, law.errors, law.deviation, "Gaussian mixture, the paper's defaults")
-    return Outcome(_rows(law), figure, _reading(law, law.loss - 1 / lines.SIGMA))
+    show(
+        axis, distribution.errors, distribution.deviation, "Gaussian mixture, the paper's defaults"
+    )
+    return Outcome(
+        _rows(distribution), figure, _reading(distribution, distribution.loss - 1 / lines.SIGMA)
+    )
 
 
 def _figure_3(effort: Effort) -> Outcome:
@@ -126,11 +130,13 @@ def _figure_7(effort: Effort) -> Outcome:
     drawing.check()
     size, sigma = 8, 5.0
     given = lines.replacing(size, lines.LAMBDA, floor=0.1 / size, sigma=sigma)
-    law = simulate(Communities(), given, effort)
+    distribution = simulate(Communities(), given, effort)
     figure, [axis] = drawing.canvas("Paper 003, figure 7: Cluster-DP's errors", 1)
     title = f"fifty communities, gamma 0.1/K, sigma {sigma:g}, lambda {lines.LAMBDA:g}"
-    trial_drawing.quantiles(axis, law.errors, law.deviation, title)
-    return Outcome(_rows(law), figure, _reading(law, law.loss - 1 / sigma))
+    trial_drawing.quantiles(axis, distribution.errors, distribution.deviation, title)
+    return Outcome(
+        _rows(distribution), figure, _reading(distribution, distribution.loss - 1 / sigma)
+    )
 
 
 FIGURE_3 = Study(

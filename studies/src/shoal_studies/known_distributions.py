@@ -1,4 +1,4 @@
-"""Laws of made-up values around their mean 0, and the worst laws of two points."""
+"""Distributions of made-up values around their mean 0, and the worst ones of two points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HALVINGS = 160
 _SKEW = 1.5
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """A distribution with mean 0."""
 
     @property
@@ -38,8 +38,8 @@ class Law(Protocol):
         ...
 
 
-class Known(Law, Protocol):
-    """A law whose clipped moments are known exactly."""
+class Known(Distribution, Protocol):
+    """A distribution whose clipped moments are known exactly."""
 
     def clipped(self, low: float, high: float) -> tuple[float, float]:
         """E Y and E Y^2 of Y = clip(X, low, high)."""
@@ -52,7 +52,7 @@ class Known(Law, Protocol):
 
 @dataclass(frozen=True)
 class Points:
-    """A law of finitely many points.
+    """A distribution of finitely many points.
 
     Attributes:
         name: In words.
@@ -92,7 +92,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Normal:
-    """The standard normal law.
+    """The standard normal distribution.
 
     Example:
         >>> [round(each, 6) for each in Normal().clipped(-50, 1)]
@@ -120,7 +120,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A law of deviation 1 that can be drawn: laplace, uniform, t4 or lognormal.
+    """A distribution of deviation 1 that can be drawn: laplace, uniform, t4 or lognormal.
 
     `t4` is Student's t with 4 degrees of freedom (no fourth moment); `lognormal` is
     exp(1.5 Z), skewed.
@@ -160,8 +160,8 @@ def two_points(moments: Moments, far: Floats) -> list[Points]:
 
     Example:
         >>> from shoal.theory.clipping import Moment
-        >>> [law] = two_points((Moment(2, 1),), np.array([3.0]))
-        >>> round(law.chances[0], 9), round(law.variance, 9)
+        >>> [distribution] = two_points((Moment(2, 1),), np.array([3.0]))
+        >>> round(distribution.chances[0], 9), round(distribution.variance, 9)
         (0.1, 1.0)
     """
     low, high = np.zeros(len(far)), np.full(len(far), 0.5)
