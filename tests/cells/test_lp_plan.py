@@ -97,11 +97,11 @@ def test_small_errors_are_met(tmp_path: Path, error: float, first: float) -> Non
 @pytest.mark.parametrize("bits", [8, 10, 12, 14, 16])
 def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
     """G-ERROR: means of users are rounded more the fewer tick bits there are."""
-    extent = 9 if statistic == "mean" else 1
+    statistic_range = 9 if statistic == "mean" else 1
     for part in (0.3, 0.03, 1.5 * 2.0**-bits):
-        made = plan(0, [statistic], epsilon=None, error=part * extent, tick_bits=bits)
+        made = plan(0, [statistic], epsilon=None, error=part * statistic_range, tick_bits=bits)
         assert keeps(made)
-        assert (made.worst_case_error <= part * extent).all()
+        assert (made.worst_case_error <= part * statistic_range).all()
 
 
 @pytest.mark.parametrize("error", [9 * 2.0**-22, 1e-9, 4.5])
@@ -166,10 +166,10 @@ def test_users_reach_their_part_of_a_selected_range() -> None:
             own[at] = end * occupancy.count[at]
             aggregate = Aggregate(occupancy, lattice, own, np.zeros_like(own))
             sums.append(Contributions(design, aggregate).add_up(chosen)[occupancy.cell[at]])
-        span = int(chosen.span[occupancy.cell[at]])
-        reach = int(design.reach[at]) * span
+        range_width = int(chosen.range_width[occupancy.cell[at]])
+        contribution = int(design.contribution[at]) * range_width
         # Ends are rounded to whole ticks, by less than one on each side.
-        assert 0 <= reach - (sums[1] - sums[0]) <= 2 * int(design.weight[at])
+        assert 0 <= contribution - (sums[1] - sums[0]) <= 2 * int(design.weight[at])
 
 
 def test_selected_ranges_and_optimal_weights_go_together() -> None:

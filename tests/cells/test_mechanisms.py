@@ -42,10 +42,10 @@ def by_hand(plan: shoal.Plan) -> Fraction:
     design, mechanism, bits = plan.design, plan.mechanism, plan.lattice_bits
     moved = mechanism.score_sensitivity(design)
     lost: dict[int, Fraction] = {}
-    for user, number, reach in zip(
-        design.user.tolist(), design.number.tolist(), design.reach.tolist(), strict=True
+    for user, number, contribution in zip(
+        design.user.tolist(), design.number.tolist(), design.contribution.tolist(), strict=True
     ):
-        share = Fraction(reach, int(design.total[number]))
+        share = Fraction(contribution, int(design.total[number]))
         steps = math.ceil(share * 2**bits / Fraction(plan.relative_scale[number]))
         lost[user] = lost.get(user, Fraction(0)) + Fraction(steps, 2**bits)
         if mechanism.selects == "per cell":

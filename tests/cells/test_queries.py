@@ -486,7 +486,7 @@ def test_cells_do_not_depend_on_the_names_of_others() -> None:
         occupancies.sparse(3), bounds=(-5, 50), epsilon=8, uninformative="keep",
         statistics=["share_above(10)", "variance", "mean"],
     )  # fmt: skip
-    rows = made.queries.per_statistic(made.extent)
+    rows = made.queries.per_statistic(made.statistic_range)
     assert rows[:, 0].tolist() == [1.0, 55**2 / 4, 55.0]
     assert (rows == rows[:, :1]).all()
     again = made.to_document()["numbers"]

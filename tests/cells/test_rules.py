@@ -137,14 +137,14 @@ def test_losses_never_wrap() -> None:
 def test_noise_over_a_selected_range_has_room_on_the_lattice(method: str) -> None:
     """G-ACCOUNTING: a narrow range means many steps; what might not fit is refused beforehand."""
     made = plan(method=method, uninformative="keep")
-    spans = made.mechanism.most_spans(made.parameters)
-    assert (spans == 1) is (method == "baseline")
+    range_widths = made.mechanism.most_narrowing(made.parameters)
+    assert (range_widths == 1) is (method == "baseline")
     # Twice the least scale at which numbers over the whole range fit.
     scale = np.full(len(made.relative_scale), 2.0**-10)
-    if spans <= 2:
+    if range_widths <= 2:
         assert replace(made, relative_scale=scale, lattice_bits=50).lattice_bits == 50
         return
     with pytest.raises(InputError, match="lattice"):
         replace(made, relative_scale=scale, lattice_bits=50)
-    wide = replace(made, relative_scale=scale * spans, lattice_bits=50)
+    wide = replace(made, relative_scale=scale * range_widths, lattice_bits=50)
     assert wide.lattice_bits == 50

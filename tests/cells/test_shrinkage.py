@@ -81,7 +81,7 @@ def test_groups_of_cells_are_shrunk_within_their_own() -> None:
     # Cells are sorted by side first.
     truth = truth[occupancy.cells["cell"].to_numpy()]
     noisy = truth + rng.laplace(scale=plan.noise_scale)
-    steps = noisy / (plan.extent * plan.relative_scale) * 2.0**plan.lattice_bits
+    steps = noisy / (plan.statistic_range * plan.relative_scale) * 2.0**plan.lattice_bits
     numbers = Numbers(plan, [round(x) for x in steps.tolist()], None)
     alone, together = (table.shrunken_table(numbers, 0.95, each) for each in ("side", None))
     own, other = (np.abs(each["shrunken"].to_numpy() - truth).mean() for each in (alone, together))

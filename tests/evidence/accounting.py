@@ -146,7 +146,7 @@ def _moves(plan: shoal.Plan) -> list[list[tuple[int, float]]]:
     for at, statistic in enumerate(plan.statistics):
         if plan.joint and statistic in (Mean(), Variance()):
             continue
-        part = design.reach / design.total[design.number]
+        part = design.contribution / design.total[design.number]
         if statistic == Variance():
             # No closed form of two lines: the theory's own tests enumerate it.
             part = queries.sensitivity[at]
@@ -155,7 +155,7 @@ def _moves(plan: shoal.Plan) -> list[list[tuple[int, float]]]:
                 moved[user].append((int(number), float(move / rows[at][number])))
     if plan.joint:
         first, second = queries.pair
-        part = design.reach / design.total[design.number]
+        part = design.contribution / design.total[design.number]
         for user, number, move in zip(design.user, design.number, part, strict=True):
             for each in _pair(rows[first][number], rows[second][number] / 4, plan.gaussian):
                 if move * each > 0:
@@ -255,10 +255,12 @@ def _clipped(rng: np.random.Generator, oracle: Oracle) -> tuple[float, float, fl
     )  # fmt: skip
     clipped: Any = plan.estimator
     weight = counts / counts.sum()
-    span = float(plan.request.interval[1]) + 2 * clipped.margin if plan.request.interval else 0
+    range_width = (
+        float(plan.request.interval[1]) + 2 * clipped.margin if plan.request.interval else 0
+    )
     return (
         plan.epsilon,
-        oracle.pure([float(weight.max()) * span / plan.noise_scale]),
+        oracle.pure([float(weight.max()) * range_width / plan.noise_scale]),
         0.0,
         0.0,
     )

@@ -243,7 +243,7 @@ ARRAYS: dict[str, Any] = {
     "text array": lambda: np.array([WORD, "b"]),
     "byte array": lambda: np.array([b"a", b"b"]),
     "dates": lambda: np.array(["2020-01-01", "NaT"], dtype="M8[D]"),
-    "spans": lambda: np.array([1, 2], "m8[s]"),
+    "range_widths": lambda: np.array([1, 2], "m8[s]"),
     "records": lambda: np.array([(1, CANARY)], dtype=[("a", "i8"), ("b", "f8")]),
     "strided": lambda: np.arange(20.0)[::-3],
     "read only": _read_only,

@@ -1,9 +1,9 @@
 """Plans of a mean mechanism in many cells: its parameters and its share of the loss, cell by cell.
 
 What a mechanism costs a user in a cell is linear in the loss epsilon_g that it may use there: the
-part for selections in full, the rest in proportion to the user's reach. So the losses of the cells
-are balanced like noise scales are (docs/theory/balanced.md). Parameters such as caps depend on
-epsilon_g, and epsilon_g on them: a few rounds settle that.
+part for selections in full, the rest in proportion to the user's contribution. So the losses of the
+cells are balanced like noise scales are (docs/theory/balanced.md). Parameters such as caps depend
+on epsilon_g, and epsilon_g on them: a few rounds settle that.
 """
 
 from __future__ import annotations

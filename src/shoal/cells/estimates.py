@@ -48,9 +48,11 @@ class Numbers:
     def _drawn(self) -> NDArray[np.float64]:
         """What the lattice numbers stand for; of a joint variance, the second moment."""
         plan, cells = self.plan, len(self.plan.released)
-        extents = [each for each in plan.extents for _ in range(cells)]
+        statistic_ranges = [each for each in plan.statistic_ranges for _ in range(cells)]
         scales = plan.relative_scale.tolist()
-        return np.array(draw.values(extents, self.steps, scales, plan.lattice_bits, self._spans))
+        return np.array(
+            draw.values(statistic_ranges, self.steps, scales, plan.lattice_bits, self._spans)
+        )
 
     @cached_property
     def unclamped(self) -> NDArray[np.float64]:
@@ -106,7 +108,7 @@ class Numbers:
     @property
     def noise_scale(self) -> NDArray[np.float64]:
         """Noise scale of each number, shape (numbers,), in its unit, now that ranges are known."""
-        return self.plan.relative_scale * self._span_of_width * self.plan.extent
+        return self.plan.relative_scale * self._span_of_width * self.plan.statistic_range
 
     @property
     def bias_bound(self) -> NDArray[np.float64]:
@@ -221,7 +223,7 @@ class Numbers:
         estimate = (self.unclamped[rows] - design.missing * (low + high) / 2) / kept
         empty = design.missing >= 1
         scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
-        weight = design.weight if design.interval is None else design.reach
+        weight = design.weight if design.interval is None else design.contribution
         part = weight / (design.total * kept)[design.number]
         # Clipped sums are of whole records: nobody is weighed.
         spread = np.zeros(cells) if design.sums else self._spread(part)
@@ -247,7 +249,7 @@ class Numbers:
 
     @property
     def _left_out(self) -> NDArray[np.float64]:
-        """Half of the missing mass times the span of the selected range, over the width."""
+        """Half of the missing mass times the range of the selected range, over the width."""
         return np.asarray(self.plan.design.missing * self._span_of_width / 2)
 
     @functools.cached_property
@@ -266,7 +268,7 @@ class Numbers:
             low, high = ends(design, self.chosen)
             half = np.minimum((high - low) / (2 * self._top), 0.5)
         elif self.chosen is not None:
-            half = (self.chosen.span / (2 * self._top))[design.number]
+            half = (self.chosen.range_width / (2 * self._top))[design.number]
         apart = (part - design.share) * half
         users = np.bincount(design.number, minlength=design.n_numbers)
         variance = np.bincount(design.number, apart**2, minlength=design.n_numbers)
@@ -281,10 +283,10 @@ class Numbers:
         if self.chosen is None:
             return [Fraction(1)] * len(self.steps)
         return [
-            Fraction(span, self._top)
-            for span in draw.spans(self.plan.design, self.chosen, self._top)
+            Fraction(range_width, self._top)
+            for range_width in draw.range_widths(self.plan.design, self.chosen, self._top)
         ]
 
     @functools.cached_property
     def _span_of_width(self) -> NDArray[np.float64]:
-        return np.array([float(span) for span in self._spans])
+        return np.array([float(range_width) for range_width in self._spans])

@@ -51,10 +51,10 @@ def intervals(
     """
     centre, second, scale = _moments(plan, shares)
     where = slice(*rows(plan))
-    reach = np.minimum(np.abs(centre) + quantile * scale, 0.5)
+    contribution = np.minimum(np.abs(centre) + quantile * scale, 0.5)
     near = np.maximum(np.abs(centre) - quantile * scale, 0.0)
     noise, bias = quantile * plan.relative_scale[where], plan.bias_bound[where]
-    low, high = second - noise - 4 * reach**2, second + noise - 4 * near**2
+    low, high = second - noise - 4 * contribution**2, second + noise - 4 * near**2
     unit = plan.width**2 / 4
     return (low + middle(plan)) * unit - bias, (high + middle(plan)) * unit + bias
 

@@ -257,7 +257,7 @@ def _targets(
     weight = weights_of(occupancy, cells, request.weights)
     if request.error is not None:
         statistic = request.statistics[0]
-        wanted = request.error / float(statistic.extent(lattice.bounds)[1])
+        wanted = request.error / float(statistic.statistic_range(lattice.bounds)[1])
         rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
         if not rounded < wanted < sharing.GUESS:
             raise sharing.bad_error(request.error, statistic, lattice)

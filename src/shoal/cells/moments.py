@@ -23,15 +23,15 @@ _HALF = 20
 
 @dataclass(frozen=True, eq=False)
 class WeighedMoments:
-    """First and second moments of the values of each cell, users weighed by their reach.
+    """First and second moments of the values of each cell, users weighed by their contribution.
 
-    With T the total of a cell, R the sum of its reaches and y in [-1/2, 1/2] the centred values,
+    With T the total of a cell, R the sum of its contributions and y in [-1/2, 1/2] the centred values,
     the missing mass (T - R)/T lies at y = 0.
 
     Attributes:
         design: Weights; public.
         aggregate: Sums; private.
-        linear: Whether means weigh users by their reach; else the design's own intervals hold.
+        linear: Whether means weigh users by their contribution; else the design's own intervals hold.
     """
 
     design: Design
@@ -53,8 +53,8 @@ class WeighedMoments:
         design = self.design
         if design.interval is None:
             return [0] * design.n_numbers
-        reach = add_by(design.number, design.reach, design.n_numbers)
-        missing: list[int] = (design.total - reach).tolist()
+        contribution = add_by(design.number, design.contribution, design.n_numbers)
+        missing: list[int] = (design.total - contribution).tolist()
         return missing
 
     def mean(self, measure: str) -> Fractions:
@@ -97,25 +97,25 @@ class WeighedMoments:
 
     @cached_property
     def _first(self) -> list[int]:
-        """Sum of reach times centred mean, in ticks over 2^FINE."""
+        """Sum of contribution times centred mean, in ticks over 2^FINE."""
         ticks = self._weighed(self.aggregate.centred, FINE)
         return [int(x) for x in ticks]
 
     @cached_property
     def _second(self) -> list[int]:
-        """Sum of reach times mean square, in squared ticks."""
+        """Sum of contribution times mean square, in squared ticks."""
         return self._weighed(self.aggregate.squares, 0)
 
     def _weighed(self, sums: NDArray[np.int64], fine: int) -> list[int]:
-        """Sum over members of reach times mean, in 2^-fine; exact where reach is a multiple."""
+        """Sum over members of contribution times mean, in 2^-fine; exact where it is a multiple."""
         design = self.design
         own, count = sums[design.member], design.count
-        times, rest = np.divmod(design.reach, count)
+        times, rest = np.divmod(design.contribution, count)
         exact = rest == 0
         whole, left = np.divmod(own, count)
         mean = (whole << fine) + ((left << fine) + count // 2) // count
         high = self._product(np.where(exact, times, 0), own)
-        low = self._product(np.where(exact, 0, design.reach), mean)
+        low = self._product(np.where(exact, 0, design.contribution), mean)
         return [(up << fine) + down for up, down in zip(high, low, strict=True)]
 
     def _product(self, weight: NDArray[np.int64], amount: NDArray[np.int64]) -> list[int]:

@@ -129,8 +129,8 @@ def _least_epsilon(
     allocation: Allocation, queries: Queries, lattice: Lattice, request: Request
 ) -> Fraction:
     statistic = queries.statistics[0]
-    extent = float(statistic.extent(lattice.bounds)[1])
-    wanted = (request.error or 0.0) / extent
+    statistic_range = float(statistic.statistic_range(lattice.bounds)[1])
+    wanted = (request.error or 0.0) / statistic_range
     # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.
     noise = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)
     if noise <= 0 or wanted >= GUESS:
@@ -140,9 +140,9 @@ def _least_epsilon(
 
 def bad_error(error: float, statistic: Statistic, lattice: Lattice) -> InputError:
     """For an error that no plan can have, or that needs none."""
-    extent = float(statistic.extent(lattice.bounds)[1])
+    statistic_range = float(statistic.statistic_range(lattice.bounds)[1])
     return InputError(
         f"a worst-case error of {error:g}",
-        f"above a tick and below half the range ({extent / 2:g})",
+        f"above a tick and below half the range ({statistic_range / 2:g})",
         "ask for another error; half the range needs no data at all",
     )

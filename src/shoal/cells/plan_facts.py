@@ -54,7 +54,7 @@ class PlanFacts(Frozen):
         request: What was asked for.
         status: Of each cell: released, or why it is left out.
         relative_scale: b (sigma if Gaussian) as a part of the range of each number, shape
-            (numbers,); where a range of the values is selected, as a part of the span of that.
+            (numbers,); where a range of the values is selected, as a part of the range of that.
         lattice_bits: j; the noise of a number has the scale of 2^j steps.
         duals: Proof of near-optimality, a loss each, shape (users,), or None.
         source: Public description of the records (columns and cell rules), if known.
@@ -197,22 +197,22 @@ class PlanFacts(Frozen):
         return self.mechanism.selects == "nothing"
 
     @cached_property
-    def extents(self) -> tuple[tuple[Fraction, Fraction], ...]:
+    def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Lower end and length of the range of each statistic, as the bounds allow."""
         bounds = self.bounds
-        return tuple(each.extent(bounds) for each in self.statistics)
+        return tuple(each.statistic_range(bounds) for each in self.statistics)
 
     @cached_property
     def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both ends of the range of each number's statistic, shape (numbers,), in its unit."""
-        ends = [(float(low), float(low + length)) for low, length in self.extents]
+        ends = [(float(low), float(low + length)) for low, length in self.statistic_ranges]
         low, high = np.repeat(ends, len(self.released), axis=0).T
         return low, high
 
     @cached_property
-    def extent(self) -> NDArray[np.float64]:
+    def statistic_range(self) -> NDArray[np.float64]:
         """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
-        return np.repeat([float(length) for _, length in self.extents], len(self.released))
+        return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.released))
 
     @property
     def noise_scale(self) -> NDArray[np.float64]:
@@ -221,7 +221,11 @@ class PlanFacts(Frozen):
         Where a range is selected: at most this, in proportion to the range. Of a variance that is
         released jointly: that of the second moment.
         """
-        return self.relative_scale * self.mechanism.longest_span(self.parameters) * self.extent
+        return (
+            self.relative_scale
+            * self.mechanism.widest_range(self.parameters)
+            * self.statistic_range
+        )
 
     @cached_property
     def bias_bound(self) -> NDArray[np.float64]:
@@ -232,7 +236,7 @@ class PlanFacts(Frozen):
         """
         if not self.certified:
             return np.full(len(self.released), self.width)
-        return (self.rounding + self.queries.bias) * self.extent
+        return (self.rounding + self.queries.bias) * self.statistic_range
 
     @property
     def rounding(self) -> NDArray[np.float64]:
@@ -242,7 +246,7 @@ class PlanFacts(Frozen):
         """
         means = 0.0 if self.request.shares else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
-        longest = self.mechanism.longest_span(self.parameters)
+        longest = self.mechanism.widest_range(self.parameters)
         steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)
         if self.joint:
             rows, (first, second) = self.queries.per_statistic(steps), self.queries.pair
@@ -259,7 +263,7 @@ class PlanFacts(Frozen):
         """
         if not self.certified:
             return self.bias_bound
-        return self.bias_bound + self.mean_noise * self.extent
+        return self.bias_bound + self.mean_noise * self.statistic_range
 
     @cached_property
     def mean_noise(self) -> NDArray[np.float64]:
@@ -283,13 +287,13 @@ class PlanFacts(Frozen):
         """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
 
         Where a range is selected: mean absolute noise, and what own intervals leave out, over that
-        range's span.
+        range's range.
         """
         if not self.certified:
-            longest = self.mechanism.longest_span(self.parameters)
+            longest = self.mechanism.widest_range(self.parameters)
             left_out = np.asarray(self.design.missing / 2)
             return self.relative_scale * longest * self._mean_noise + left_out
-        return self.worst_case_error / self.extent
+        return self.worst_case_error / self.statistic_range
 
     @property
     def cell_error(self) -> NDArray[np.float64]:
@@ -307,7 +311,7 @@ class PlanFacts(Frozen):
         if self.gaussian:
             return np.full(self.queries.n_numbers, np.nan)
         counts = self.occupancy.cell, self.occupancy.count, self.occupancy.n_cells
-        own = self.queries.per_statistic(self.worst_case_error / self.extent)
+        own = self.queries.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
         for each, error in zip(self.statistics, own, strict=True):
             if isinstance(each, Variance):
@@ -318,7 +322,7 @@ class PlanFacts(Frozen):
             else:
                 found = limits.least_mean_error(*counts, self.epsilon)
             least.append(found[self.released])
-        return np.concatenate(least) * self.extent
+        return np.concatenate(least) * self.statistic_range
 
     @cached_property
     def gap(self) -> float | None:

@@ -149,7 +149,7 @@ def check_capacity(facts: Facts) -> None:
         facts.parameters, facts.occupancy, facts.released
     ):
         raise _unlike("parameters or selection_scale")
-    finest = float(facts.relative_scale.min()) / mechanism.most_spans(facts.parameters)
+    finest = float(facts.relative_scale.min()) / mechanism.most_narrowing(facts.parameters)
     if facts.lattice_bits >= MOST_BITS or 2.0**facts.lattice_bits > LARGEST_STEPS * finest:
         raise InputError(
             f"noise on a lattice of {facts.lattice_bits} bits that does not fit 61",

@@ -50,7 +50,7 @@ class Weighed:
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
         """Whether anybody counts in each cell."""
-        return np.bincount(self.queries.design.number, self.queries.design.reach) > 0
+        return np.bincount(self.queries.design.number, self.queries.design.contribution) > 0
 
     def error(self, scale: Floats) -> Floats:
         """Sum over the statistics of bias and mean absolute noise, of each cell."""

@@ -167,7 +167,7 @@ def _plan(plan: PlanFacts) -> Figure:
     figure.set_size_inches(7, 4)
     # Several statistics have several units: then errors are over their ranges.
     several = len(plan.statistics) > 1
-    unit = plan.extent if several else np.ones(len(plan.extent))
+    unit = plan.statistic_range if several else np.ones(len(plan.statistic_range))
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * len(plan.released), (at + 1) * len(plan.released))
         error, bound = (plan.worst_case_error / unit)[rows], (plan.lower_bound / unit)[rows]
@@ -177,7 +177,7 @@ def _plan(plan: PlanFacts) -> Figure:
         if not plan.gaussian:
             label = f"{what}no plan does better in this cell"
             axis.plot(place, bound[order], "_", color=color, alpha=0.5, label=label)
-    guess = 1 / 2 if several else float(plan.extent[0]) / 2
+    guess = 1 / 2 if several else float(plan.statistic_range[0]) / 2
     axis.axhline(guess, color=_ORANGE, label="guessing the middle")
     name = plan.statistics[0].name
     label = "error over the range" if several else f"error of the {name}, in its unit"

@@ -217,7 +217,8 @@ def _reading(found: list[Compared]) -> str:
     covered = np.array([each.covered.mean() for each in found])
     deviation = np.sqrt(most.truth)
     within = all(
-        bool((each.value >= 0).all() and (each.value <= each.plan.extent).all()) for each in found
+        bool((each.value >= 0).all() and (each.value <= each.plan.statistic_range).all())
+        for each in found
     )
     useful = [
         each for each in found if np.median(each.plan.worst_case_error) < np.median(each.truth)

@@ -72,8 +72,8 @@ def probability(outcome: tuple[int, ...], centre: tuple[int, ...]) -> Fraction:
 def user_ticks(case: Small, user: str) -> list[tuple[int, ...]]:
     """Every vector of sums of ticks that one user can add to the cells."""
     cells = range(len(case.scales))
-    spans = [range((case.counts.get((user, g), 0) << TICK_BITS) + 1) for g in cells]
-    return list(itertools.product(*spans))
+    range_widths = [range((case.counts.get((user, g), 0) << TICK_BITS) + 1) for g in cells]
+    return list(itertools.product(*range_widths))
 
 
 def loss_in_steps(case: Small, user: str) -> int:
@@ -88,9 +88,12 @@ def loss_in_steps(case: Small, user: str) -> int:
     for others in set(rest):
         centres = {case.steps(tuple(map(sum, zip(others, mine, strict=True)))) for mine in own}
         for one, other in itertools.permutations(centres, 2):
-            spans = [range(min(x, y) - 1, max(x, y) + 2) for x, y in zip(one, other, strict=True)]
+            range_widths = [
+                range(min(x, y) - 1, max(x, y) + 2) for x, y in zip(one, other, strict=True)
+            ]
             ratios = (
-                probability(y, one) / probability(y, other) for y in itertools.product(*spans)
+                probability(y, one) / probability(y, other)
+                for y in itertools.product(*range_widths)
             )
             worst = max(worst, *ratios)
     steps = round(-math.log2(worst) / math.log2(A))

@@ -130,8 +130,8 @@ class Case:
 
     def data_sets(self) -> Iterator[NDArray[np.int64]]:
         """Every vector of sums of ticks."""
-        spans = [range((int(m) << BITS) + 1) for m in self.occupancy.count]
-        for sums in itertools.product(*spans):
+        range_widths = [range((int(m) << BITS) + 1) for m in self.occupancy.count]
+        for sums in itertools.product(*range_widths):
             yield np.array(sums)
 
     def ranges(self) -> list[Range | None]:
@@ -158,22 +158,27 @@ def groups_of(case: Case, user: int) -> dict[bytes, list[NDArray[np.int64]]]:
 def test_nobody_reaches_further_than_accounted(
     counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
 ) -> None:
-    """G-REACH: over all data sets, users and some ranges, sums move by at most reach x span."""
+    """G-REACH: over all data sets, users and some ranges, sums move by at most reach x range."""
     case = Case.of(counts, name, settings)
     for chosen in case.ranges():
-        span = np.full(case.design.n_numbers, TOP) if chosen is None else chosen.span
+        range_width = np.full(case.design.n_numbers, TOP) if chosen is None else chosen.range_width
         total = {
             sums.tobytes(): np.array(case.contributions(sums).add_up(chosen))
             for sums in case.data_sets()
         }
         for user in range(case.occupancy.n_users):
             own = case.design.user == user
-            reach = np.zeros(case.design.n_numbers, dtype=np.int64)
-            reach[case.design.number[own]] = case.design.reach[own]
+            contribution = np.zeros(case.design.n_numbers, dtype=np.int64)
+            contribution[case.design.number[own]] = case.design.contribution[own]
             for sets in groups_of(case, user).values():
                 found = np.stack([total[sums.tobytes()] for sums in sets])
                 moved = found.max(axis=0) - found.min(axis=0)
-                assert (moved <= reach * span).all(), (user, chosen, moved, reach * span)
+                assert (moved <= contribution * range_width).all(), (
+                    user,
+                    chosen,
+                    moved,
+                    contribution * range_width,
+                )
 
 
 @pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
@@ -222,12 +227,15 @@ def test_no_data_set_errs_by_more_than_the_bias_bound(
 
 
 def test_somebody_straddles_two_arrays() -> None:
-    """The counts are such that it matters: one user is in two arrays, and its reach says so."""
+    """The counts are such that it matters: one user is in two arrays, as its contribution says."""
     for name in ("levy", "quantile"):
         design = Case.of(STRADDLING, name, WRAPPED).design
         assert design.groups is not None
         assert sorted(np.bincount(design.groups.member).tolist()) == [1, 1, 1, 2]
-        assert sorted(np.unique(design.reach // design.reach.min()).tolist()) == [1, 2]
+        assert sorted(np.unique(design.contribution // design.contribution.min()).tolist()) == [
+            1,
+            2,
+        ]
 
 
 @pytest.mark.parametrize("at", [0, 3, 50, 4000, 10**9])
@@ -235,7 +243,7 @@ def test_somebody_straddles_two_arrays() -> None:
 def test_selected_ranges_are_ranges(
     name: str, settings: dict[str, str | int | float], at: int
 ) -> None:
-    """Whatever is selected, low is below high, means within the bounds, and spans long enough."""
+    """Whatever is selected, low is below high, means within the bounds, and ranges long enough."""
     case = Case.of(TWO_CELLS, name, settings)
     sums = next(case.data_sets())
     scale = np.ones(case.design.n_numbers)
@@ -245,11 +253,13 @@ def test_selected_ranges_are_ranges(
         assert case.mechanism.selects == "nothing"
         return
     assert (chosen.low >= 0).all()
-    assert (chosen.span >= 1).all()
+    assert (chosen.range_width >= 1).all()
     if not case.design.sums:
         assert (chosen.high <= TOP).all()
-        assert (chosen.span * case.mechanism.most_spans(case.parameters) >= TOP).all()
+        assert (chosen.range_width * case.mechanism.most_narrowing(case.parameters) >= TOP).all()
         low, high = ends(case.design, chosen)
-        reach = case.design.weight * (high - low)
+        contribution = case.design.weight * (high - low)
         if case.design.groups is None:
-            assert (reach <= case.design.reach * chosen.span[case.design.number]).all()
+            assert (
+                contribution <= case.design.contribution * chosen.range_width[case.design.number]
+            ).all()

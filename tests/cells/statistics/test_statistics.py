@@ -69,9 +69,9 @@ def test_other_statistics_are_refused_in_one_line(names: Any) -> None:  # noqa: 
 def test_ranges_are_what_values_allow() -> None:
     """U, U^2/4 and 1, exactly."""
     bounds = Bounds(-2, 6)
-    assert Mean().extent(bounds) == (Fraction(-2), Fraction(8))
-    assert Variance().extent(bounds) == (Fraction(0), Fraction(16))
-    assert ShareAbove(3.0).extent(bounds) == (Fraction(0), Fraction(1))
+    assert Mean().statistic_range(bounds) == (Fraction(-2), Fraction(8))
+    assert Variance().statistic_range(bounds) == (Fraction(0), Fraction(16))
+    assert ShareAbove(3.0).statistic_range(bounds) == (Fraction(0), Fraction(1))
     assert [each.power for each in statistics(list(NAMES))] == [1, 2, 0]
 
 

@@ -1,4 +1,4 @@
-"""Faults in the mechanisms of means: reach, clips, selections, rounding."""
+"""Faults in the mechanisms of means: contribution, clips, selections, rounding."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _ESTIMATES = ("tests/cells/test_estimates.py",)
 
 FAULTS = (
     Fault(
-        "a user's second array is forgotten in the reach",
+        "a user's second array is forgotten in the contribution",
         "G-REACH",
         "cells/mechanisms/array_averaging.py",
-        "return replace(plain, reach=touched << SHARE, groups=groups)",
-        "return replace(plain, reach=np.minimum(touched, 1) << SHARE, groups=groups)",
+        "return replace(plain, contribution=touched << SHARE, groups=groups)",
+        "return replace(plain, contribution=np.minimum(touched, 1) << SHARE, groups=groups)",
         _REACH,
     ),
     Fault(
         "levy's scores move by one array",
         "G-SELECTION",
         "cells/mechanisms/levy.py",
-        "return int((design.reach >> SHARE).max())",
+        "return int((design.contribution >> SHARE).max())",
         "return 1",
         _REACH,
     ),
@@ -31,15 +31,15 @@ FAULTS = (
         "levy's scores move as for the user in the fewest arrays",
         "G-SELECTION",
         "cells/mechanisms/levy.py",
-        "return int((design.reach >> SHARE).max())",
-        "return max(1, int((design.reach >> SHARE).min()))",
+        "return int((design.contribution >> SHARE).max())",
+        "return max(1, int((design.contribution >> SHARE).min()))",
         _REACH,
     ),
     Fault(
         "scores of quantiles move by one array",
         "G-SELECTION",
         "cells/mechanisms/quantile.py",
-        "return int((design.reach >> SHARE).max()) * UNIT",
+        "return int((design.contribution >> SHARE).max()) * UNIT",
         "return UNIT",
         _REACH,
     ),
@@ -47,8 +47,8 @@ FAULTS = (
         "scores of quantiles move as for the user in the fewest arrays",
         "G-SELECTION",
         "cells/mechanisms/quantile.py",
-        "return int((design.reach >> SHARE).max()) * UNIT",
-        "return max(1, int((design.reach >> SHARE).min())) * UNIT",
+        "return int((design.contribution >> SHARE).max()) * UNIT",
+        "return max(1, int((design.contribution >> SHARE).min())) * UNIT",
         _REACH,
     ),
     Fault(
@@ -92,7 +92,7 @@ FAULTS = (
         _REACH,
     ),
     Fault(
-        "the span of clipped sums is one record",
+        "the range of clipped sums is one record",
         "G-ERROR",
         "cells/mechanisms/akmv.py",
         'return parameters["most"].astype(np.float64)',
@@ -125,11 +125,11 @@ FAULTS = (
         ),
     ),
     Fault(
-        "the optimal threshold is off by one in the reach",
+        "the optimal threshold is off by one in the contribution",
         "G-REACH",
         "cells/mechanisms/worst_case_optimal.py",
-        "return replace(plain, reach=near, interval=Interval(near, counts))",
-        "return replace(plain, reach=near - 1, interval=Interval(near, counts))",
+        "return replace(plain, contribution=near, interval=Interval(near, counts))",
+        "return replace(plain, contribution=near - 1, interval=Interval(near, counts))",
         _REACH,
     ),
     Fault(
@@ -176,8 +176,8 @@ FAULTS = (
         "widened intervals are twice as wide",
         "G-REACH",
         "cells/mechanisms/ranges.py",
-        "design.heaviest[design.number]) // (2 * design.weight)",
-        "design.heaviest[design.number]) // design.weight",
+        "half = widest // (2 * design.weight)",
+        "half = widest // design.weight",
         _REACH,
     ),
     Fault(
@@ -185,7 +185,7 @@ FAULTS = (
         "G-REACH",
         "cells/mechanisms/ranges.py",
         "half = inside // (2 * design.interval.whole)",
-        "half = chosen.span[design.number] // 2 + 0 * inside",
+        "half = chosen.range_width[design.number] // 2 + 0 * inside",
         _REACH,
     ),
     Fault(
@@ -221,10 +221,10 @@ FAULTS = (
         _REACH,
     ),
     Fault(
-        "a part is the weight, not the reach",
+        "a part is the weight, not the contribution",
         "G-REACH",
         "cells/mechanisms/contributions.py",
-        "self.reach / self.total[self.number] * OUTWARD",
+        "self.contribution / self.total[self.number] * OUTWARD",
         "self.weight / self.total[self.number] * OUTWARD",
         ("tests/cells/test_mechanisms.py", "tests/cells/test_queries.py"),
     ),
@@ -248,7 +248,7 @@ FAULTS = (
         "widened intervals are accounted as plain ones",
         "G-REACH",
         "cells/mechanisms/adaptive.py",
-        "return replace(made, widened=True, reach=made.heaviest[number])",
+        "return replace(made, widened=True, contribution=made.heaviest[number])",
         "return replace(made, widened=True)",
         _REACH,
     ),

@@ -171,7 +171,7 @@ FAULTS = (
         _AGGREGATES,
     ),
     Fault(
-        "sampling variances are scaled to the smallest reach",
+        "sampling variances are scaled to the smallest contribution",
         "G-TRIAL-AGGREGATES",
         "trials/sampling_numbers.py",
         "found.append(max(pairs,",

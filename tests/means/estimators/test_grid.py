@@ -54,12 +54,14 @@ def test_random_rounding_has_the_exact_expectation(low: float, width: float, x: 
     st.integers(1, 2**30),
     st.fractions(Fraction(1, 1000), Fraction(50)),
 )
-def test_noise_keeps_its_loss_and_hardly_wastes(reach: int, users: int, epsilon: Fraction) -> None:
+def test_noise_keeps_its_loss_and_hardly_wastes(
+    sensitivity: int, users: int, epsilon: Fraction
+) -> None:
     """G-BUDGET: never above epsilon; at most a 50th below at the largest sums."""
-    found = NoisySum.fit(reach, users * reach, epsilon)
+    found = NoisySum.fit(sensitivity, users * sensitivity, epsilon)
     assert found.loss <= epsilon
     assert found.loss >= epsilon * Fraction(98, 100)
-    assert users * reach * found.per_unit <= 2**60
+    assert users * sensitivity * found.per_unit <= 2**60
 
 
 def test_noise_has_its_variance() -> None:
@@ -89,7 +91,7 @@ def test_no_neighbour_moves_a_clipped_sum_by_more_than_accounted(weight: list[in
             moved = abs(other - data[user]) * weight[user]
             worst = max(worst, moved * noise.per_unit)
         assert abs(np.dot(data, weight)) <= noise.most
-    assert worst == noise.reach * noise.per_unit
+    assert worst == noise.sensitivity * noise.per_unit
     assert Fraction(worst, 2**noise.bits) == noise.loss
 
 
@@ -137,7 +139,7 @@ def test_ticks_about_a_guess_are_odd_and_within_reach(
         clipped = min(max(truth, -part.half), part.half)
         assert abs(clipped - tick) <= Fraction(1, 2) + Fraction(1, 2**40)
     # The reach: twice the half, times the heaviest weight.
-    assert part.noise.reach == 2 * part.half * 2
+    assert part.noise.sensitivity == 2 * part.half * 2
 
 
 @given(st.fractions(Fraction(1, 2**63), 1))

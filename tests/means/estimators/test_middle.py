@@ -82,7 +82,7 @@ def test_no_neighbour_moves_the_sum_by_more_than_accounted() -> None:
     worst = max(
         abs(sums[x, y] - sums[z, y]) for x, y, z in itertools.product(values, values, values)
     )
-    assert worst == step.noise.reach
+    assert worst == step.noise.sensitivity
     assert step.loss == Fraction(worst * step.noise.per_unit, 2**step.noise.bits) <= Fraction(1, 3)
     with pytest.raises(InputError):
         Middle(2, 1, 3, NoisySum.fit(5, 6, Fraction(1, 3)))

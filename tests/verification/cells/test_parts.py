@@ -55,13 +55,13 @@ SELECTIONS_ALONE = shoal.Occupancy.from_counts(
 def test_designs_agree_with_the_planner(
     method: str, settings: dict[str, Any], occupancy: shoal.Occupancy
 ) -> None:
-    """G-INDEPENDENT: two ways to the same weights and reaches, and to nearly the same loss."""
+    """G-INDEPENDENT: two ways to the same weights, contributions, and nearly the same loss."""
     plan = shoal.plan(
         occupancy, bounds=(0, 1), epsilon=1, method=method, settings=settings, uninformative="keep"
     )
     own = of_plan(plan)
     assert own.weight.tolist() == plan.design.weight.tolist()
-    assert own.reach.tolist() == plan.design.reach.tolist()
+    assert own.contribution.tolist() == plan.design.contribution.tolist()
     assert own.total == plan.design.total.tolist()
     steps = Fraction(2 * occupancy.n_cells + 1, 2**plan.lattice_bits)
     assert 0 <= plan.exact_epsilon - Losses(own).largest <= steps

@@ -155,7 +155,7 @@ class LeftOut:
 
 def _per_cell(plan: PlanFacts, number: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest of each cell's statistics, over their ranges."""
-    rows = (number / plan.extent).reshape(-1, len(plan.released))
+    rows = (number / plan.statistic_range).reshape(-1, len(plan.released))
     return np.asarray(rows.max(axis=0))
 
 

@@ -76,7 +76,7 @@ class Adaptive(MeanMechanism):
         made = linear(occupancy, cells, weight, add_by(number, weight, len(cells)))
         if not parameters["widened"][0]:
             return made
-        return replace(made, widened=True, reach=made.heaviest[number])
+        return replace(made, widened=True, contribution=made.heaviest[number])
 
     def selecting(self, design: Design, epsilon: float) -> float:
         """sqrt(10/N) with N = epsilon times the weight of all users, at least what finds K."""
@@ -100,7 +100,7 @@ class Adaptive(MeanMechanism):
             and are_rewards(reward)
         )
 
-    def most_spans(self, parameters: Parameters) -> int:
+    def most_narrowing(self, parameters: Parameters) -> int:
         """The narrowest candidate, with a factor of 2 for its rounding to even numbers."""
         return 2 << (len(parameters["reward"]) // 2)
 
@@ -209,12 +209,12 @@ def _inside(
     if not design.widened:
         return _weight_between(contributions.means, say, low, high)
     inside = np.zeros(len(low), dtype=np.int64)
-    heaviest, span = design.heaviest[design.number], high - low
+    heaviest, range_width = design.heaviest[design.number], high - low
     # Of one width, a member is inside for the middles in an interval around its mean.
     for step in range(int(steps[-1]) + 1):
         these = np.flatnonzero(steps == step)
         middle = (low + high)[these] // 2
-        half = span[these[0]] * heaviest // (2 * design.weight)
+        half = range_width[these[0]] * heaviest // (2 * design.weight)
         begin = np.searchsorted(middle, contributions.means - half, side="left")
         end = np.searchsorted(middle, contributions.means + half, side="right")
         change = add_by(begin, say, len(these) + 1) - add_by(end, say, len(these) + 1)

@@ -53,13 +53,13 @@ class Akmv(MeanMechanism):
         cells: NDArray[np.int64],
         parameters: Parameters,  # noqa: ARG002
     ) -> Design:
-        """Every user's sum reaches the whole span T."""
+        """Every user's sum reaches the whole range T."""
         member, number = members(occupancy, cells)
         one = np.ones(len(member), dtype=np.int64)
         total = add_by(number, occupancy.count[member], len(cells))
         return replace(linear(occupancy, cells, one, total), sums=True)
 
-    def longest_span(self, parameters: Parameters) -> NDArray[np.float64]:
+    def widest_range(self, parameters: Parameters) -> NDArray[np.float64]:
         """T is at most U m*."""
         return parameters["most"].astype(np.float64)
 

@@ -101,10 +101,10 @@ def array_clipping(
     cap: NDArray[np.int64],
     strategy: Grouping,
 ) -> Design:
-    """A design in which the means of arrays are clipped: each array reaches the whole span."""
+    """A design in which the means of arrays are clipped: each array reaches the whole range."""
     plain, groups = array_weights(occupancy, cells, cap, strategy)
     touched = np.bincount(groups.member, minlength=len(plain.member)).astype(np.int64)
-    return replace(plain, reach=touched << SHARE, groups=groups)
+    return replace(plain, contribution=touched << SHARE, groups=groups)
 
 
 def _arrays(

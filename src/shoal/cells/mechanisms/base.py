@@ -30,7 +30,7 @@ class MeanMechanism(ABC):
 
     A mechanism spends `selecting` of its budget on private selections and the rest on one Laplace
     draw for every cell. Selections `per cell` cost every user present in the cell; a selection
-    `for all` cells costs every user once; noise costs each user its own reach.
+    `for all` cells costs every user once; noise costs each user its own contribution.
 
     Class attributes: `name`; what it `selects`; `rounds`, selections of each kind; `least`, the
     smallest value of each parameter of which every cell has one; `per_member`, parameters of which
@@ -64,14 +64,14 @@ class MeanMechanism(ABC):
     def design(
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
     ) -> Design:
-        """Weights and reaches that follow from the parameters."""
+        """Weights and contributions that follow from the parameters."""
 
-    def most_spans(self, parameters: Parameters) -> int:  # noqa: ARG002
-        """The width over the shortest span that a selection can give, rounded upwards."""
+    def most_narrowing(self, parameters: Parameters) -> int:  # noqa: ARG002
+        """The width over the shortest range that a selection can give, rounded upwards."""
         return 1
 
-    def longest_span(self, parameters: Parameters) -> NDArray[np.float64] | float:  # noqa: ARG002
-        """The longest span over the width, of each number or of all."""
+    def widest_range(self, parameters: Parameters) -> NDArray[np.float64] | float:  # noqa: ARG002
+        """The longest range over the width, of each number or of all."""
         return 1.0
 
     def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:

@@ -4,7 +4,7 @@ The estimator of a cell is, over the width U and with Y in 0..1 for the mean of 
 
     sum_p weight_p clip(Y_p, low_p, high_p) / total ,
 
-where the range [low, high] is the whole width or was chosen by a private selection. Its span is
+where the range [low, high] is the whole width or was chosen by a private selection. Its range is
 high - low; noise scales are relative to it, so that accounting does not depend on the range.
 """
 
@@ -50,7 +50,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Where the mean of each member is clipped: the range's middle -+ near/(2 whole) of its span.
+    """Where the mean of each member is clipped: the range's middle -+ near/(2 whole) of its range.
 
     The range is the whole width, or was selected.
 
@@ -65,7 +65,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Weights and reaches of every membership in the released cells.
+    """Weights and contributions of every membership in the released cells.
 
     Attributes:
         occupancy: The counts.
@@ -73,11 +73,11 @@ class Design:
         member: Memberships in these cells.
         number: Number of each member.
         weight: Whole weight of each member's mean.
-        total: What weights and reaches of each number are divided by.
-        reach: Most that a member moves the estimator, as a part of the span times `total`.
+        total: What weights and contributions of each number are divided by.
+        contribution: Most that a member moves the estimator, as a part of the range times `total`.
         groups: Groups of records that are clipped as one, or None if each user is.
         interval: Where means of users are clipped, if each to an own part of the range; a user
-            then reaches near/whole of its weight. A linear estimator with these reaches as
+            then reaches near/whole of its weight. A linear estimator with these contributions as
             weights, and the missing mass in the middle, errs as much in the worst case
             (docs/theory/limits.md#means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
@@ -90,7 +90,7 @@ class Design:
     number: NDArray[np.int64]
     weight: NDArray[np.int64]
     total: NDArray[np.int64]
-    reach: NDArray[np.int64]
+    contribution: NDArray[np.int64]
     groups: Groups | None = None
     interval: Interval | None = None
     widened: bool = False
@@ -148,10 +148,10 @@ class Design:
 
     @cached_property
     def missing(self) -> NDArray[np.float64]:
-        """1 - W of each number, with W the sum of reaches: what own intervals leave out."""
+        """1 - W of each number, with W the sum of contributions: what own intervals leave out."""
         if self.interval is None:
             return np.zeros(self.n_numbers)
-        beyond = self.total - add_by(self.number, self.reach, self.n_numbers)
+        beyond = self.total - add_by(self.number, self.contribution, self.n_numbers)
         return np.asarray(beyond / self.total)
 
     @cached_property
@@ -163,8 +163,8 @@ class Design:
 
     @cached_property
     def part(self) -> NDArray[np.float64]:
-        """Most that each member moves its number, as a part of the span, rounded upwards."""
-        return np.minimum(1.0, self.reach / self.total[self.number] * OUTWARD)
+        """Most that each member moves its number, as a part of the range, rounded upwards."""
+        return np.minimum(1.0, self.contribution / self.total[self.number] * OUTWARD)
 
     @cached_property
     def kept(self) -> NDArray[np.float64]:
@@ -215,7 +215,7 @@ def linear(
         number=number,
         weight=weight,
         total=total,
-        reach=weight,
+        contribution=weight,
     )
 
 

@@ -50,7 +50,7 @@ class Drawing:
         design: What each user contributes.
         parameters: Of the mechanism.
         selection_scale: Of its private selections.
-        relative_scale: b over the range (the selected span, if there is one) of each number.
+        relative_scale: b over the range (the selected range, if there is one) of each number.
         bits: j; noise has the scale of 2^j steps.
         statistics: What is released of every cell.
         joint: Whether mean and variance are drawn as first and second moment.
@@ -95,18 +95,18 @@ class Drawing:
         return private
 
     def _within(self, contributions: Contributions, chosen: Range) -> Fractions:
-        size = spans(self.design, chosen, contributions.top)
+        size = range_widths(self.design, chosen, contributions.top)
         return [
-            (part, whole * span)
-            for part, whole, span in zip(
+            (part, whole * range_width)
+            for part, whole, range_width in zip(
                 contributions.add_up(chosen), self.design.total.tolist(), size, strict=True
             )
         ]
 
 
-def spans(design: Design, chosen: Range | None, top: int) -> list[int]:
-    """The span of each number in ticks over 2^FINE."""
-    found: list[int] = [top] * design.n_numbers if chosen is None else chosen.span.tolist()
+def range_widths(design: Design, chosen: Range | None, top: int) -> list[int]:
+    """The range of each number in ticks over 2^FINE."""
+    found: list[int] = [top] * design.n_numbers if chosen is None else chosen.range_width.tolist()
     return found
 
 
@@ -125,35 +125,42 @@ def to_steps(total: int, most: int, relative_scale: float, bits: int) -> int:
 
 
 def values(
-    extents: Iterable[tuple[Fraction, Fraction]],
+    statistic_ranges: Iterable[tuple[Fraction, Fraction]],
     steps: Iterable[int],
     relative_scales: Iterable[float],
     bits: int,
-    spans: Iterable[Fraction],
+    range_widths: Iterable[Fraction],
 ) -> list[float]:
-    """What lattice numbers x stand for, correctly rounded: low + length x span b/2^j.
+    """What lattice numbers x stand for, correctly rounded: low + length x range b/2^j.
 
     Args:
-        extents: Lower end and length of the range of each number's statistic.
+        statistic_ranges: Lower end and length of the range of each number's statistic.
         steps: The lattice numbers x.
-        relative_scales: b over the span.
+        relative_scales: b over the range.
         bits: j.
-        spans: Of the selected ranges, as parts of the width; 1 if there is none.
+        range_widths: Of the selected ranges, as parts of the width; 1 if there is none.
 
     Example:
         >>> from fractions import Fraction
         >>> values([(Fraction(-1), Fraction(2))], [3], [0.5], 2, [Fraction(1)])
         [-0.25]
     """
-    each = zip(extents, steps, relative_scales, spans, strict=True)
-    return [_value(extent, x, scale, bits, span) for extent, x, scale, span in each]
+    each = zip(statistic_ranges, steps, relative_scales, range_widths, strict=True)
+    return [
+        _value(statistic_range, x, scale, bits, range_width)
+        for statistic_range, x, scale, range_width in each
+    ]
 
 
 def _value(
-    extent: tuple[Fraction, Fraction], steps: int, relative_scale: float, bits: int, span: Fraction
+    statistic_range: tuple[Fraction, Fraction],
+    steps: int,
+    relative_scale: float,
+    bits: int,
+    range_width: Fraction,
 ) -> float:
-    low, length = extent
-    (up, down), moved = relative_scale.as_integer_ratio(), length * span
+    low, length = statistic_range
+    (up, down), moved = relative_scale.as_integer_ratio(), length * range_width
     whole = low.denominator * moved.denominator * down << bits
     part = low.numerator * moved.denominator * (down << bits)
     # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.

@@ -72,11 +72,11 @@ class Levy(MeanMechanism):
     def design(
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
     ) -> Design:
-        """Array means, each of which reaches the whole span."""
+        """Array means, each of which reaches the whole range."""
         return array_clipping(occupancy, cells, parameters["cap"], self.grouping)
 
-    def most_spans(self, parameters: Parameters) -> int:
-        """A span is at least the radius."""
+    def most_narrowing(self, parameters: Parameters) -> int:
+        """A range is at least the radius."""
         top = 1 << (self.lattice.bits + FINE)
         return -(-top // int(parameters["radius"].min()))
 
@@ -88,7 +88,7 @@ class Levy(MeanMechanism):
 
     def score_sensitivity(self, design: Design) -> int:
         """Arrays that one user touches: 1 with best_fit, 2 with wrap_around."""
-        return int((design.reach >> SHARE).max())
+        return int((design.contribution >> SHARE).max())
 
     def select(
         self,

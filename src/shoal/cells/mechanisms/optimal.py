@@ -71,8 +71,8 @@ class Optimal(MeanMechanism):
 class OptimalInRange(Adaptive):
     """The same within one private range for all cells, found as by the adaptive mean.
 
-    Weights, noise and targets are relative to the range's span, so the plan is made before the
-    range is known: errors are the span times the planned ones, if the range holds the means of the
+    Weights, noise and targets are relative to the range's range, so the plan is made before the
+    range is known: errors are the range times the planned ones, if the range holds the means of the
     users (docs/theory/optimal.md#within-a-selected-range).
     """
 
@@ -119,7 +119,7 @@ def in_parts(occupancy: Occupancy, cells: NDArray[np.int64], part: NDArray[np.in
     member, _ = members(occupancy, cells)
     count = occupancy.count[member]
     plain = linear(occupancy, cells, count << PART, occupancy.totals[cells] << PART)
-    return replace(plain, reach=count * part, interval=Interval(part, np.array([1 << PART])))
+    return replace(plain, contribution=count * part, interval=Interval(part, np.array([1 << PART])))
 
 
 def are_parts(part: NDArray[np.int64], occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:

@@ -63,16 +63,16 @@ class Quantile(MeanMechanism):
     def design(
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
     ) -> Design:
-        """Array means, each of which reaches the whole span."""
+        """Array means, each of which reaches the whole range."""
         return array_clipping(occupancy, cells, parameters["cap"], self.grouping)
 
-    def most_spans(self, parameters: Parameters) -> int:  # noqa: ARG002
+    def most_narrowing(self, parameters: Parameters) -> int:  # noqa: ARG002
         """Two candidates differ by at least one grid step."""
         return selection.CELLS
 
     def score_sensitivity(self, design: Design) -> int:
         """One array moves a rank by UNIT; a user touches 1 or 2 arrays."""
-        return int((design.reach >> SHARE).max()) * UNIT
+        return int((design.contribution >> SHARE).max()) * UNIT
 
     def select(
         self,
@@ -94,7 +94,7 @@ class Quantile(MeanMechanism):
                 )
                 for turn, rank in enumerate(("low_rank", "high_rank"))
             )
-            # A range needs a span: of two equal candidates the neighbours are taken.
+            # A range needs a range: of two equal candidates the neighbours are taken.
             if found[0] == found[1]:
                 found = [max(found[0] - 1, 0), min(found[1] + 1, len(candidates) - 1)]
             low.append(int(candidates[found[0]]))

@@ -32,7 +32,7 @@ class Range:
     high: NDArray[np.int64]
 
     @property
-    def span(self) -> NDArray[np.int64]:
+    def range_width(self) -> NDArray[np.int64]:
         """High - low."""
         return self.high - self.low
 
@@ -130,11 +130,12 @@ class Contributions:
 
 
 def widened(design: Design, chosen: Range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ends for each member: the span times heaviest weight over own weight, same middle.
+    """Ends for each member: the range times heaviest weight over own weight, same middle.
 
-    The weight times the width of each stays at most the heaviest weight times the span.
+    The weight times the width of each stays at most the heaviest weight times the range.
     """
-    half = (chosen.span[design.number] * design.heaviest[design.number]) // (2 * design.weight)
+    widest = chosen.range_width[design.number] * design.heaviest[design.number]
+    half = widest // (2 * design.weight)
     middle = (chosen.low + chosen.high)[design.number] // 2
     return middle - half, middle + half
 
@@ -144,7 +145,7 @@ def ends(design: Design, chosen: Range) -> tuple[NDArray[np.int64], NDArray[np.i
     if design.widened:
         return widened(design, chosen)
     if design.interval is not None:
-        inside = chosen.span[design.number] * design.interval.near
+        inside = chosen.range_width[design.number] * design.interval.near
         half = inside // (2 * design.interval.whole)
         middle = (chosen.low + chosen.high)[design.number] // 2
         return middle - half, middle + half

@@ -51,4 +51,4 @@ class WorstCaseOptimal(MeanMechanism):
         counts = occupancy.count[member]
         near = np.minimum(counts, parameters["threshold"][number])
         plain = linear(occupancy, cells, counts, occupancy.totals[cells])
-        return replace(plain, reach=near, interval=Interval(near, counts))
+        return replace(plain, contribution=near, interval=Interval(near, counts))

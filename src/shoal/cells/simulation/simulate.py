@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.mechanisms.draw import spans
+from shoal.cells.mechanisms.draw import range_widths
 from shoal.cells.mechanisms.ranges import Contributions
 from shoal.cells.planner import decide
 from shoal.cells.request import mean_request
@@ -247,7 +247,7 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
     chosen = plan.mechanism.select(contributions, plan.parameters, plan.selection_scale, noise)
     exact = np.array(contributions.add_up(chosen), dtype=np.float64) / plan.design.total / top
     truth = _truth(plan, aggregate)
-    scale = plan.relative_scale * np.array(spans(plan.design, chosen, top)) / top
+    scale = plan.relative_scale * np.array(range_widths(plan.design, chosen, top)) / top
     low, high = np.zeros(len(exact)), np.ones(len(exact))
     if chosen is not None and not plan.design.sums:
         low, high = chosen.low / top, chosen.high / top

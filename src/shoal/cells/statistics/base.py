@@ -86,7 +86,7 @@ class Statistic(ABC):
         return None
 
     @abstractmethod
-    def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
+    def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
         """Lower end and length of its range, in its unit."""
 
     @abstractmethod

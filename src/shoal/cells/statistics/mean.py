@@ -24,6 +24,6 @@ class Mean(Linear):
     power = 1
     name = "mean"
 
-    def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
+    def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
         """The bounds."""
         return Fraction(bounds.lo), bounds.width

@@ -59,7 +59,7 @@ class ShareAbove(Linear):
         """Itself: it adds records up."""
         return self
 
-    def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+    def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """0 to 1."""
         return Fraction(0), Fraction(1)
 

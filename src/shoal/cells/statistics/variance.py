@@ -40,7 +40,7 @@ class Variance(Statistic):
     in_counts = _OVER_RANGE
     name = "variance"
 
-    def extent(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
+    def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
         """0 to U^2/4: half of the values at each bound."""
         return Fraction(0), bounds.width**2 / 4
 

@@ -140,7 +140,7 @@ def noise_for(weights: Weights, ticks: int, epsilon: Fraction) -> NoisySum:
 def fitting(noise: NoisySum, weights: Weights, ticks: int) -> NoisySum:
     """The same noise with the reach and the largest sum that it must have."""
     most = weights.total * (ticks // 2 + 1)
-    return replace(noise, reach=weights.largest * ticks, most=most)
+    return replace(noise, sensitivity=weights.largest * ticks, most=most)
 
 
 def clipped_means(part: Clipped, values: NDArray[np.float64], source: Randomness) -> list[Fraction]:

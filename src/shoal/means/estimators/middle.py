@@ -57,7 +57,7 @@ class Middle:
             and type(self.half) is int
             and 1 <= self.shift < FINE
             and 0 < self.half <= MOST_TICKS
-            and self.noise.reach == 2 * self.half
+            and self.noise.sensitivity == 2 * self.half
             and self.noise.most == self.half * self.users
         )
         if not sound:

@@ -32,14 +32,14 @@ def laplace_variance(scale: float) -> float:
 
 @dataclass(frozen=True)
 class NoisySum:
-    """A whole number that one user moves by at most `reach`, released with noise.
+    """A whole number that one user moves by at most `sensitivity`, released with noise.
 
     Every unit is worth a whole number of steps, so that nothing is rounded: a neighbour's sum is at
     most reach * per_unit steps away, and discrete Laplace noise of scale 2^bits steps loses
     epsilon = reach * per_unit / 2^bits, exactly. The noise is symmetric about 0.
 
     Attributes:
-        reach: Most units that one user moves the sum.
+        sensitivity: Most units that one user moves the sum.
         most: No sum is larger in absolute value.
         per_unit: Steps of noise that one unit is worth.
         bits: j, the noise has the scale of 2^j steps.
@@ -48,21 +48,21 @@ class NoisySum:
         InputError: The numbers do not fit 2^61 steps.
 
     Example:
-        >>> found = NoisySum.fit(reach=1000, most=10**6, epsilon=Fraction(1, 10))
+        >>> found = NoisySum.fit(sensitivity=1000, most=10**6, epsilon=Fraction(1, 10))
         >>> float(found.loss), float(round(found.scale))
         (0.0999999..., 10000.0)
     """
 
-    reach: int
+    sensitivity: int
     most: int
     per_unit: int
     bits: int
 
     def __post_init__(self) -> None:
-        numbers = (self.reach, self.most, self.per_unit, self.bits)
+        numbers = (self.sensitivity, self.most, self.per_unit, self.bits)
         sound = (
             all(type(x) is int and x >= 0 for x in numbers)
-            and self.reach > 0
+            and self.sensitivity > 0
             and self.per_unit > 0
             and self.most * self.per_unit <= 2**_CAPACITY
             and self.bits <= MOST_BITS
@@ -71,24 +71,24 @@ class NoisySum:
             raise _unfit()
 
     @classmethod
-    def fit(cls, reach: int, most: int, epsilon: Fraction) -> NoisySum:
+    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> NoisySum:
         """The least noise of a loss of at most epsilon: a millionth below, a 60th at the largest.
 
         Raises:
             InputError: epsilon is too small for the lattice.
         """
         fine = min(_FINE, _CAPACITY - 1 - most.bit_length())
-        ratio = Fraction(reach) / epsilon
+        ratio = Fraction(sensitivity) / epsilon
         bits = max(0, fine + math.ceil(_log2(ratio)))
         if fine < 1 or bits > MOST_BITS:
             raise _unfit()
         per_unit = min(int(2**bits / ratio), 2**_CAPACITY // most)
-        return cls(reach, most, per_unit, bits)
+        return cls(sensitivity, most, per_unit, bits)
 
     @property
     def loss(self) -> Fraction:
         """The exact privacy loss."""
-        return Fraction(self.reach * self.per_unit, 2**self.bits)
+        return Fraction(self.sensitivity * self.per_unit, 2**self.bits)
 
     @property
     def scale(self) -> float:

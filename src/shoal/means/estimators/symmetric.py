@@ -92,7 +92,7 @@ class Symmetric(Estimator):
             and 1 <= self.shift < FINE
             and 0 < self.half <= MOST_TICKS
             and (self.middle is None or self.middle.users == self.coarse.users)
-            and self.noise.reach == 2 * self.half * final.largest
+            and self.noise.sensitivity == 2 * self.half * final.largest
             and self.noise.most == self.half * final.total
             and self.coarse.delta <= self.coarse_delta < 1
             and 0 <= self.farthest <= math.ldexp(_MOST_BINS, self.coarse.exponent)

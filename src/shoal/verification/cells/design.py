@@ -1,4 +1,4 @@
-"""What every user contributes, by the second opinion: weights, reaches, masses and biases.
+"""What every user contributes, by the second opinion: weights, contributions, masses and biases.
 
 Nothing is imported from planning, mechanisms, bounding, records or theory, as in `verify`.
 """
@@ -29,21 +29,21 @@ _MOST_COUNT = 2**45
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Weights and reaches of the members.
+    """Weights and contributions of the members.
 
     Attributes:
         facts: Counts, scales and bounds.
         mechanism: What releases the numbers.
         weight: Of the mean of each member.
-        reach: Most that each member moves its number, as a part of the span times `total`.
-        total: What weights and reaches of each number are divided by.
+        contribution: Most that each member moves its number, as a part of the range times `total`.
+        total: What weights and contributions of each number are divided by.
         touched: Most arrays that one user is in.
     """
 
     facts: Facts
     mechanism: Mechanism
     weight: NDArray[np.int64]
-    reach: NDArray[np.int64]
+    contribution: NDArray[np.int64]
     total: list[int]
     touched: int = 1
 
@@ -63,8 +63,8 @@ class Design:
             weight = np.minimum(count, np.array(told["cap"], dtype=np.int64)[number])
             total = [int(each) for each in sum_by(number, weight, len(facts.released))]
             heaviest = np.array([int(weight[members].max()) for members in facts.by_number])
-            reach = heaviest[number] if told["widened"] == [1] else weight
-            return cls(facts, mechanism, weight, reach, total)
+            contribution = heaviest[number] if told["widened"] == [1] else weight
+            return cls(facts, mechanism, weight, contribution, total)
         if mechanism.name == "clip_user":
             kept = mechanism.of_members["kept"]
             weight = np.minimum(count, np.array(told["cap"], dtype=np.int64)[number]) * kept
@@ -87,7 +87,7 @@ class Design:
             facts,
             mechanism,
             weight,
-            # A clipped array reaches the whole span, however small the user's share of it is.
+            # A clipped array reaches the whole range, however small the user's share of it is.
             touched << SHARE if mechanism.name in CLIPPED else weight,
             [own.number << SHARE for own in arrays],
             int(touched.max()),
@@ -100,8 +100,10 @@ class Design:
 
     @cached_property
     def reached(self) -> list[int]:
-        """Sum of the reaches of each number, over `total` the mass that counts."""
-        return [int(self.reach[members].sum(dtype=object)) for members in self.facts.by_number]
+        """Sum of the contributions of each number, over `total` the mass that counts."""
+        return [
+            int(self.contribution[members].sum(dtype=object)) for members in self.facts.by_number
+        ]
 
     def missing(self) -> list[Fraction]:
         """Mass of each number that counts for nobody and lies in the middle of the bounds."""
@@ -114,8 +116,8 @@ class Design:
 
     @cached_property
     def rounds_means(self) -> bool:
-        """Whether anybody's mean is rounded before it is weighed: reaches of no whole records."""
-        return bool((self.reach % self.facts.count[self.facts.member]).any())
+        """Whether anybody's mean is rounded before it is weighed."""
+        return bool((self.contribution % self.facts.count[self.facts.member]).any())
 
     def biases(self) -> list[Fraction]:
         """Bias of each number without a selected range, over the width.

@@ -16,7 +16,13 @@ import numpy as np
 
 from shoal.verification.cells import gaussian as verify_gaussian
 from shoal.verification.cells.facts import TOLERANCE
-from shoal.verification.cells.statistics import MEAN, VARIANCE, extent, rounding, variance_errs
+from shoal.verification.cells.statistics import (
+    MEAN,
+    VARIANCE,
+    rounding,
+    statistic_range,
+    variance_errs,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,16 +38,16 @@ class Errors:
     """What the numbers err by over their ranges, statistic by statistic.
 
     Attributes:
-        design: Weights and reaches.
+        design: Weights and contributions.
     """
 
     design: Design
 
     @cached_property
-    def extents(self) -> dict[str, tuple[Fraction, Fraction]]:
+    def statistic_ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
         """Lower end and length of the range of each statistic, in its unit."""
         facts = self.design.facts
-        return {name: extent(name, facts.lo, facts.width) for name in facts.statistics}
+        return {name: statistic_range(name, facts.lo, facts.width) for name in facts.statistics}
 
     @cached_property
     def biases(self) -> dict[str, list[Fraction]]:
@@ -63,18 +69,18 @@ class Errors:
         pairs = zip(self.design.missing(), self.design.biases(), strict=True)
         return [variance_errs(missing, distance) for missing, distance in pairs]
 
-    def rounding(self, name: str, at: int, span: Fraction = Fraction(1)) -> Fraction:
+    def rounding(self, name: str, at: int, range_width: Fraction = Fraction(1)) -> Fraction:
         """Of values to ticks, means to ticks over 2^10, and numbers to steps.
 
         Args:
             name: Statistic.
             at: Number.
-            span: Of a selected range, over the width.
+            range_width: Of a selected range, over the width.
         """
         facts = self.design.facts
         ticks = Fraction(1025, 1024 << (facts.tick_bits + 1))
         means = Fraction(0 if self.design.mechanism.shares else 1, facts.top)
-        step = self.half_step(name, at) * span
+        step = self.half_step(name, at) * range_width
         if facts.joint and name == VARIANCE:
             # Four times the square of a first moment of at most 1/2.
             first = self.half_step(MEAN, at)
@@ -104,7 +110,9 @@ class Errors:
         if self.design.mechanism.selects:
             return [float(facts.width)] * len(facts.released)
         return [
-            float(self.extents[name][1] * (self.rounding(name, at) + self.biases[name][at]))
+            float(
+                self.statistic_ranges[name][1] * (self.rounding(name, at) + self.biases[name][at])
+            )
             for name in facts.statistics
             for at in range(len(facts.released))
         ]
@@ -115,7 +123,7 @@ class Errors:
         if self.design.mechanism.selects:
             return bounds
         noise = [
-            float(self.extents[name][1]) * self.noise(name, at)
+            float(self.statistic_ranges[name][1]) * self.noise(name, at)
             for name in facts.statistics
             for at in range(len(facts.released))
         ]
@@ -135,7 +143,7 @@ class Errors:
         groups = np.split(facts.count[order], ends[:-1])
         found = []
         for name in facts.statistics:
-            length = float(self.extents[name][1])
+            length = float(self.statistic_ranges[name][1])
             for at, g in enumerate(facts.released):
                 counts, total = groups[g], int(facts.total[g])
                 if name != VARIANCE:

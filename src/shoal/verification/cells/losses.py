@@ -38,7 +38,7 @@ class Losses:
     """Lattice steps that the user with the largest loss moves the numbers by.
 
     Attributes:
-        design: Weights and reaches.
+        design: Weights and contributions.
     """
 
     design: Design
@@ -57,11 +57,12 @@ class Losses:
         return Fraction(most, 2 * 4**facts.bits if facts.gaussian else 2**facts.bits)
 
     def _costs(self) -> tuple[list[int], NDArray[np.int64]]:
-        """What each number costs at each of its reaches, and which of these each member has."""
-        number, reach = self.design.facts.member_number, self.design.reach
-        reaches, place = np.unique(reach, return_inverse=True)
-        kinds, kind = np.unique(number * len(reaches) + place, return_inverse=True)
-        pairs = zip((kinds // len(reaches)).tolist(), reaches[kinds % len(reaches)].tolist(),
+        """What each number costs at each contribution, and which of these each member has."""
+        number, contribution = self.design.facts.member_number, self.design.contribution
+        contributions, place = np.unique(contribution, return_inverse=True)
+        kinds, kind = np.unique(number * len(contributions) + place, return_inverse=True)
+        of_kind = contributions[kinds % len(contributions)]
+        pairs = zip((kinds // len(contributions)).tolist(), of_kind.tolist(),
                     strict=True)  # fmt: skip
         selection = self._selections()
         return [selection[at] + self._cost(at, each) for at, each in pairs], kind
@@ -91,14 +92,14 @@ class Losses:
         found = f"rho {float(rho):.9g}, delta {float(least):.9g}"
         return least <= facts.delta and close, found
 
-    def _cost(self, at: int, reach: int) -> int:
-        """What a user of this reach pays in one cell: steps, or their squares if Gaussian."""
+    def _cost(self, at: int, contribution: int) -> int:
+        """What a user pays in one cell: steps, or their squares if Gaussian."""
         design, facts = self.design, self.design.facts
-        if not reach:
+        if not contribution:
             return 0
-        part, whole = Fraction(reach, design.total[at]), 2**facts.bits
+        part, whole = Fraction(contribution, design.total[at]), 2**facts.bits
         alone = [name for name in facts.statistics if not self._together(name)]
-        steps = [math.ceil(self._moved(name, at, reach) * whole / self._scale[name][at])
+        steps = [math.ceil(self._moved(name, at, contribution) * whole / self._scale[name][at])
                  for name in alone]  # fmt: skip
         if facts.joint:
             steps.append(self._both(at, part * self._margin(JOINT_MARGIN) * whole))
@@ -112,12 +113,12 @@ class Losses:
         # Lengths grow by sqrt 2 at most.
         return verify_gaussian.ceil_root(share**2 * self._rate[at]) + 2
 
-    def _moved(self, name: str, at: int, reach: int) -> Fraction:
+    def _moved(self, name: str, at: int, contribution: int) -> Fraction:
         total = self.design.total[at]
         if name != VARIANCE:
-            return Fraction(reach, total)
+            return Fraction(contribution, total)
         kept = self.design.reached[at]
-        exact = verify_statistics.variance_moves(reach, kept, total)
+        exact = verify_statistics.variance_moves(contribution, kept, total)
         return min(Fraction(1), exact * self._margin(VARIANCE_MARGIN))
 
     def _margin(self, usual: Fraction) -> Fraction:

@@ -63,7 +63,7 @@ class MemberLosses:
     def _part(self) -> Floats:
         design = self.errors.design
         total = np.array([float(each) for each in design.total])
-        return np.asarray(design.reach / total[design.facts.member_number])
+        return np.asarray(design.contribution / total[design.facts.member_number])
 
     @property
     def _variance(self) -> Floats:

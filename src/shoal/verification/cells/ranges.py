@@ -54,7 +54,7 @@ def capacity_holds(design: Design, manifest: documents.Document) -> tuple[bool, 
         return False, f"a lattice of {facts.bits} bits, too coarse for squares"
     for at, result in enumerate(manifest["results"][: len(facts.scale)]):
         low, high = ends_of(result) or (0, facts.top)
-        # Numbers are above 0 by up to the bounds over the span; clipped sums, by up to 1.
+        # Numbers are above 0 by up to the bounds over the range; clipped sums, by up to 1.
         most = high - low if design.mechanism.name == "akmv" else facts.top
         if most * 2**facts.bits > _MOST_ON_LATTICE * facts.scale[at] * (high - low):
             return False, f"cell {result['cell']} can leave the lattice"

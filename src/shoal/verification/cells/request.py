@@ -65,7 +65,7 @@ def beyond(errors: Errors, request: documents.Document) -> str | None:
     fine = bits >= _FEWEST_BITS or VARIANCE not in facts.statistics or method not in BOUNDINGS
     narrow = most << (bits + FINE + 1) < 2**63 and (most + 1) * len(facts.total) < 2**62
     parts = most < 1 << (62 - bits - PART) and int(facts.total.max()) < 1 << (62 - PART)
-    ranges = [float(length) for _, length in errors.extents.values()]
+    ranges = [float(length) for _, length in errors.statistic_ranges.values()]
     rules = (
         (not fine, "a variance with few tick bits"),
         (not narrow or (method == "optimal" and not parts), "more records than have room"),

@@ -73,11 +73,11 @@ class _Rows:
         ends = [row.around(exact, quantile) for quantile in self._alone]
         # The estimate is rounded once, an interval's ends by their own size.
         largest = max(abs(end) for pair in ends for end in pair)
-        off = TOLERANCE * TOLERANCE * float(row.extent[1]) + _PLACES * abs(float(exact))
+        off = TOLERANCE * TOLERANCE * float(row.statistic_range[1]) + _PLACES * abs(float(exact))
         return row.follows(result, float(exact), ends, (off, off + _PLACES * largest))
 
     def _variance(self, row: Row, second: Fraction, result: documents.Document) -> bool:
-        facts, length = self.errors.design.facts, row.extent[1]
+        facts, length = self.errors.design.facts, row.statistic_range[1]
         at = facts.statistics.index(MEAN) * len(facts.released) + row.at
         mean, size = self._row(at), len(self.results)
         whole(at, 0, size - 1)

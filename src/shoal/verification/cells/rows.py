@@ -46,25 +46,29 @@ class Row:
         return mechanism.name == "akmv" or mechanism.parameters.get("widened") == [1]
 
     @cached_property
-    def span(self) -> Fraction:
+    def range_width(self) -> Fraction:
         """Of the selected range, over the width."""
         top = self.errors.design.facts.top
         return Fraction(self.ends[1] - self.ends[0], top) if self.ends else Fraction(1)
 
     @property
-    def extent(self) -> tuple[Fraction, Fraction]:
+    def statistic_range(self) -> tuple[Fraction, Fraction]:
         """Lower end and length of the statistic's range."""
-        return self.errors.extents[self.name]
+        return self.errors.statistic_ranges[self.name]
 
     @cached_property
     def noise(self) -> Fraction:
         """Noise scale in the statistic's unit."""
-        return self.errors.design.facts.scales(self.name)[self.at] * self.span * self.extent[1]
+        return (
+            self.errors.design.facts.scales(self.name)[self.at]
+            * self.range_width
+            * self.statistic_range[1]
+        )
 
     @property
     def inside(self) -> tuple[float, float]:
         """Where the estimate is moved to if it lies outside."""
-        facts, (lo, length) = self.errors.design.facts, self.extent
+        facts, (lo, length) = self.errors.design.facts, self.statistic_range
         low, high = (0, facts.top) if self.ends is None or self._beyond else self.ends
         return float(lo + low * length / facts.top), float(lo + high * length / facts.top)
 
@@ -72,15 +76,17 @@ class Row:
     def bias(self) -> float:
         """Most that the estimate without noise is off in any data set with this range."""
         errors, at = self.errors, self.at
-        off = errors.rounding(self.name, at, self.span) + errors.biases[self.name][at]
+        off = errors.rounding(self.name, at, self.range_width) + errors.biases[self.name][at]
         if self.ends:
             off = min(off + errors.design.range_bias(at, *self.ends), Fraction(1))
-        return float(self.extent[1] * off)
+        return float(self.statistic_range[1] * off)
 
     def drawn(self, steps: object) -> Fraction:
         """What a lattice number stands for; of a joint variance, the second moment."""
         number = whole(steps, -MOST_STEPS, MOST_STEPS)
-        return self.extent[0] + self.noise * Fraction(number, 1 << self.errors.design.facts.bits)
+        return self.statistic_range[0] + self.noise * Fraction(
+            number, 1 << self.errors.design.facts.bits
+        )
 
     def around(self, exact: Fraction, quantile: float) -> tuple[float, float]:
         """Bias bound and a quantile of the noise, in noise scales, on both sides."""
@@ -114,7 +120,7 @@ class Row:
         return min(max(estimate, self.inside[0]), self.inside[1])
 
     def _between(self, stated: float, least: float, most: float) -> bool:
-        slack = TOLERANCE * float(self.extent[1])
+        slack = TOLERANCE * float(self.statistic_range[1])
         return least - slack <= stated <= most + slack
 
     def _cut(
@@ -122,7 +128,10 @@ class Row:
     ) -> bool:
         """Whether stated ends are these, cut to the bounds; the bounds if nothing is within."""
         low, high = ends
-        lo, hi = float(self.extent[0]), float(self.extent[0] + self.extent[1])
+        lo, hi = (
+            float(self.statistic_range[0]),
+            float(self.statistic_range[0] + self.statistic_range[1]),
+        )
         cuts = []
         if low - off <= hi and high + off >= lo:
             cuts.append((low - off, low + off, high - off, high + off))

@@ -60,7 +60,7 @@ def _known(name: object) -> bool:
     return match[1] == repr(x).removesuffix(".0")
 
 
-def extent(name: str, lo: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
+def statistic_range(name: str, lo: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
     """Lower end and length of the range of a statistic, in its unit."""
     if name == MEAN:
         return lo, width

@@ -138,7 +138,7 @@ def _symmetric(facts: Facts, tick: float, noise: float) -> float:
         chance = far_chance(facts.moments, outside) if outside > 0 else 1.0
         offs = middle.offs(coarse.off, sd, chance, half + tick)
     good = min(((_good(facts, half, off) + tick / 2) ** 2 + rare for off, rare in offs))
-    bad = far_squares * (sd + coarse.reach + further + half + tick) ** 2
+    bad = far_squares * (sd + coarse.sensitivity + further + half + tick) ** 2
     none = fail * (sd**2 + squares * (sd**2 + facts.farthest**2) / float(facts.chance))
     return good + noise + bad + none
 

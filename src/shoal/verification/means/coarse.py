@@ -51,14 +51,14 @@ class Coarse:
         )
 
     @property
-    def reach(self) -> float:
+    def sensitivity(self) -> float:
         """Most that a guess is from a user of its bin or window."""
         return self.bin * self.windows / 2
 
     @property
     def off(self) -> float:
         """Most that a guess is off whose bin has a user within s/2 of the mean."""
-        return self.reach + self.bin / 2
+        return self.sensitivity + self.bin / 2
 
     def failure_bounds(self, far_chance: float) -> tuple[float, float]:
         """Bounds of bad guesses, as a sum over far users, and of no guess.

@@ -37,8 +37,8 @@ def exact_loss(facts: Facts) -> tuple[Fraction, Fraction]:
     numbers = facts.parameters
     symmetric = facts.method == SYMMETRIC
     ticks = 2 * numbers["half"] if symmetric else numbers["high"] - numbers["low"]
-    reach = int(facts.final.max()) * ticks * numbers["per_unit"]
-    second = Fraction(reach, 2 ** numbers["lattice_bits"]), facts.chance
+    sensitivity = int(facts.final.max()) * ticks * numbers["per_unit"]
+    second = Fraction(sensitivity, 2 ** numbers["lattice_bits"]), facts.chance
     if not symmetric:
         return second
     first = _first(facts)
@@ -57,9 +57,9 @@ def _first(facts: Facts) -> tuple[Fraction, Fraction]:
     epsilon = Fraction(2 * numbers["coarse_per_user"], 2 ** numbers["coarse_bits"])
     if numbers["coarse_windows"] > 1:
         epsilon += 2 * alone
-    reach = 2 * numbers["middle_half"] * numbers["middle_per_unit"]
+    sensitivity = 2 * numbers["middle_half"] * numbers["middle_per_unit"]
     # What is charged for the coarse step is at least its own: see `_coarse`.
-    return epsilon + Fraction(reach, 2 ** numbers["middle_bits"]), facts.coarse_delta
+    return epsilon + Fraction(sensitivity, 2 ** numbers["middle_bits"]), facts.coarse_delta
 
 
 def _alone(facts: Facts) -> Fraction:
