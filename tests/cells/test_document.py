@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     Change = Callable[[dict[str, Any]], object]
 
 
-def plan(**request: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(**wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that leaves something out."""
-    request = {"bounds": (-5, 50), "epsilon": "3", **request}
+    wanted = {"bounds": (-5, 50), "epsilon": "3", **wanted}
     occupancy = occupancies.sparse(5)
-    return shoal.plan(occupancy, min_users=int(occupancy.users_per_cell.min()) + 1, **request)
+    return shoal.plan(occupancy, min_users=int(occupancy.users_per_cell.min()) + 1, **wanted)
 
 
-@pytest.mark.parametrize("request", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
-def test_saved_and_loaded_plans_are_equal(tmp_path: Path, request: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wanted", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
+def test_saved_and_loaded_plans_are_equal(tmp_path: Path, wanted: dict[str, Any]) -> None:
     """Every field survives, and so does the text."""
-    one = plan(**request)
+    one = plan(**wanted)
     one.save(tmp_path / "plan.json")
     other = shoal.Plan.load(tmp_path / "plan.json")
     assert other.to_document() == one.to_document()

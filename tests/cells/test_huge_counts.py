@@ -24,7 +24,7 @@ _TABLES = (
     (_MOST // 8,) * 8,
     (2**25, 420_663, 1_382_501, 1),
 )
-_PLAIN = {name: request for name, request in METHODS.items() if "statistics" not in request}
+_PLAIN = {name: wanted for name, wanted in METHODS.items() if "statistics" not in wanted}
 
 
 def test_more_records_than_fit_are_refused() -> None:

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
 
 
-def plan(seed: int, statistics: Sequence[str] = ("mean",), **request: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(seed: int, statistics: Sequence[str] = ("mean",), **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that keeps all cells of a sparse occupancy."""
-    request = {"epsilon": 6, "method": "optimal", "uninformative": "keep", **request}
-    return shoal.plan(occupancies.sparse(seed), bounds=(0, 9), statistics=statistics, **request)
+    wanted = {"epsilon": 6, "method": "optimal", "uninformative": "keep", **wanted}
+    return shoal.plan(occupancies.sparse(seed), bounds=(0, 9), statistics=statistics, **wanted)
 
 
 def errors(made: shoal.Plan) -> np.ndarray:
@@ -185,18 +185,18 @@ def test_selected_ranges_and_optimal_weights_go_together() -> None:
 
 def test_noise_is_gaussian_where_that_errs_less() -> None:
     """Users in many cells: Gaussian noise at a delta; users in one cell: Laplace noise still."""
-    request: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "uninformative": "keep"}
+    wanted: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "uninformative": "keep"}
     crowd = occupancies.crowded()
-    pure = shoal.plan(crowd, **request)
+    pure = shoal.plan(crowd, **wanted)
     for statistics in (["mean"], ["mean", "variance"]):
-        pure = shoal.plan(crowd, statistics=statistics, **request)
-        made = shoal.plan(crowd, statistics=statistics, delta="1e-6", **request)
+        pure = shoal.plan(crowd, statistics=statistics, **wanted)
+        made = shoal.plan(crowd, statistics=statistics, delta="1e-6", **wanted)
         assert made.gaussian
         assert made.exact_delta == Fraction("1e-6")
         assert 0.999 < made.epsilon <= 1
         assert (made.worst_case_error < pure.worst_case_error).all()
     alone = Occupancy.from_counts(range(40), [1, 2] * 20, [1] * 40)
-    made = shoal.plan(alone, delta="1e-6", **request)
+    made = shoal.plan(alone, delta="1e-6", **wanted)
     assert not made.gaussian
     assert made.exact_delta == 0
 

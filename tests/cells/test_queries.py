@@ -353,16 +353,16 @@ def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> Non
 def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> None:
     """G-REFUSE: a variance of capped users needs 20 tick bits; where all counts in full, none."""
     occupancy = occupancies.sparse(3)
-    request: dict[str, Any] = {"bounds": (0, 1), "epsilon": 8, "uninformative": "keep"}
+    wanted: dict[str, Any] = {"bounds": (0, 1), "epsilon": 8, "uninformative": "keep"}
     for method in ("clip_user", "optimal"):
         with pytest.raises(InputError, match="tick bits"):
-            shoal.plan(occupancy, statistics=names, method=method, tick_bits=19, **request)
-    assert shoal.plan(occupancy, statistics=names, tick_bits=8, **request).epsilon <= 8
+            shoal.plan(occupancy, statistics=names, method=method, tick_bits=19, **wanted)
+    assert shoal.plan(occupancy, statistics=names, tick_bits=8, **wanted).epsilon <= 8
 
 
-def plan(names: list[str], **request: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(names: list[str], **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan of the made-up flights, uninformative cells included."""
-    return flights.plan(statistics=names, **{"uninformative": "keep", **request})
+    return flights.plan(statistics=names, **{"uninformative": "keep", **wanted})
 
 
 @pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])

@@ -17,9 +17,9 @@ LONELY = shoal.Occupancy.from_counts(
 )
 
 
-def plan(occupancy: shoal.Occupancy = LONELY, **request: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(occupancy: shoal.Occupancy = LONELY, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan with plain parts of a request."""
-    return shoal.plan(occupancy, **{"bounds": (0, 10), "epsilon": 1, **request})
+    return shoal.plan(occupancy, **{"bounds": (0, 10), "epsilon": 1, **wanted})
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
@@ -63,7 +63,7 @@ def test_nothing_left_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "message"),
+    ("wanted", "message"),
     [
         ({"epsilon": 0}, "epsilon is 0; allowed: a finite number above 0"),
         ({"epsilon": -1.0}, "epsilon is -1.0"),
@@ -95,10 +95,10 @@ def test_nothing_left_is_an_error() -> None:
         ({"bounds": (1e15, 1e15 + 1)}, "tick bits for bounds"),
     ],
 )
-def test_bad_wishes_are_refused_in_one_line(request: dict[str, Any], message: str) -> None:
+def test_bad_wishes_are_refused_in_one_line(wanted: dict[str, Any], message: str) -> None:
     """Each says what was got, what is allowed and what to do."""
     with pytest.raises(InputError, match=message) as caught:
-        plan(**request)
+        plan(**wanted)
     assert "\n" not in str(caught.value)
 
 

@@ -78,14 +78,14 @@ WISHES: list[dict[str, Any]] = [
 ]
 
 
-def plan_of(table: pa.Table, request: dict[str, Any]) -> shoal.Plan:
+def plan_of(table: pa.Table, wanted: dict[str, Any]) -> shoal.Plan:
     """At a large epsilon, with every cell."""
-    return flights.plan(table, **{"epsilon": 5, "uninformative": "keep", **request})
+    return flights.plan(table, **{"epsilon": 5, "uninformative": "keep", **wanted})
 
 
 @pytest.mark.parametrize("data", [flights.table, extreme], ids=["speeds", "extreme"])
-@pytest.mark.parametrize("request", WISHES, ids=str)
-def test_errors_intervals_and_ranges(request: dict[str, Any], data: Any) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("wanted", WISHES, ids=str)
+def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:  # noqa: ANN401
     """G-ERROR: mean absolute errors stay below what the plan states; intervals cover as stated.
 
     With 800 simulated releases the average of each number's error may pass its expectation by
@@ -93,7 +93,7 @@ def test_errors_intervals_and_ranges(request: dict[str, Any], data: Any) -> None
     so once in 1e9. Seeds are fixed.
     """
     table = data()
-    plan = plan_of(table, request)
+    plan = plan_of(table, wanted)
     found, true = estimates(plan, table), exact(plan, table)
     unclamped = np.array([each.unclamped for each in found])
     for drawn in (unclamped, np.array([each.value for each in found])):
@@ -114,9 +114,9 @@ def test_errors_intervals_and_ranges(request: dict[str, Any], data: Any) -> None
     assert np.all(inside)
 
 
-def joint_plan(table: pa.Table, **request: Any) -> shoal.Plan:  # noqa: ANN401
+def joint_plan(table: pa.Table, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that releases first and second moments together."""
-    made = plan_of(table, {"statistics": ["mean", "variance"], **request})
+    made = plan_of(table, {"statistics": ["mean", "variance"], **wanted})
     assert made.joint
     return made
 

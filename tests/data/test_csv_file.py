@@ -39,9 +39,9 @@ def sample(value: str) -> list[str]:
     return first + [f"p{at % 50},{PLACE},1\n" for at in range(MANY)]
 
 
-def sums(path: Path, **request: Any) -> list[int]:  # noqa: ANN401
+def sums(path: Path, **wanted: Any) -> list[int]:  # noqa: ANN401
     """Sum of ticks of each cell."""
-    given = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place", **request}
+    given = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place", **wanted}
     return shoal.Records(path, **given).aggregate().cell_sums()
 
 
@@ -62,8 +62,8 @@ def test_neighbours_lose_what_is_accounted(tmp_path: Path) -> None:
     for value in ("1", "0.5"):
         others = [f"u{at},{PLACE},{1 if at < MANY else 0.5}\n" for at in range(MANY + 2000)]
         path = written(tmp_path / "n.csv", [f"ann,{PLACE},{value}\n", *others])
-        request: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place"}
-        records = shoal.Records(path, missing="public", **request)
+        wanted: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place"}
+        records = shoal.Records(path, missing="public", **wanted)
         plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1)
         tapes.append(Tape())
         drawing_of(plan).draw(records.aggregate(), tapes[-1])
@@ -162,24 +162,24 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
     }
     for order in (list(times), list(times)[::-1]):
         path = written(tmp_path / "t.csv", [f"{at},{at},1\n" for at in order], "who,at,v\n")
-        request: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1)}
-        request["cell"] = "hour_of_day(at)"
-        found = shoal.Records(path, **request).occupancy()
+        wanted: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1)}
+        wanted["cell"] = "hour_of_day(at)"
+        found = shoal.Records(path, **wanted).occupancy()
         assert found.cells.column(0).to_pylist() == sorted(set(times.values()))
         for bad in ("01/02/2013", "5:00", "2013-02-30", "2013-01-01 05:00:00 Europe/Paris"):
             path = written(path, [f"{at},{at},1\n" for at in (*order, bad)], "who,at,v\n")
             with pytest.raises(DataError, match="'at' holds string; allowed: a date or time"):
-                shoal.Records(path, **request).occupancy()
+                shoal.Records(path, **wanted).occupancy()
 
 
 def test_a_date_is_a_key_and_a_slot(tmp_path: Path) -> None:
     """G-ENGINES: one column in two rules, and no coordinates among texts."""
     path = written(tmp_path / "d.csv", ["a,2013-01-01,1\n", "b,2013-01-02,2\n"], "who,day,v\n")
-    request: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 2)}
-    found = shoal.Records(path, cell=["day", "timeslot(day,1d)"], **request).occupancy()
+    wanted: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 2)}
+    found = shoal.Records(path, cell=["day", "timeslot(day,1d)"], **wanted).occupancy()
     assert found.n_cells == 2
     with pytest.raises(DataError, match="'day' holds string"):
-        shoal.Records(path, cell="hexagon(day,day,3)", **request).occupancy()
+        shoal.Records(path, cell="hexagon(day,day,3)", **wanted).occupancy()
 
 
 def test_without_a_line_of_names_no_record_is_told(tmp_path: Path) -> None:

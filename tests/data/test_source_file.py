@@ -67,13 +67,13 @@ def test_a_file_that_changes_meanwhile_is_refused(
     path, draft = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
     run = one_pass.run
 
-    def late(*given: object, **request: object) -> object:
+    def late(*given: object, **wanted: object) -> object:
         if ways.pop():
             write(path, NAMES, rows=40)
         else:
             write(draft, NAMES, rows=20)
             os.replace(draft, path)  # noqa: PTH105
-        return run(*given, **request)  # type: ignore[arg-type]
+        return run(*given, **wanted)  # type: ignore[arg-type]
 
     monkeypatch.setattr(one_pass, "run", late)
     ways = [True, False]

@@ -34,9 +34,9 @@ def table(folder: Path, columns: dict[str, str], rows: list[tuple[Any, ...]]) ->
     return ibis.sqlite.connect(folder / "s.db").table("t")
 
 
-def records(source: object, value: str, **request: Any) -> shoal.Records:  # noqa: ANN401
+def records(source: object, value: str, **wanted: Any) -> shoal.Records:  # noqa: ANN401
     """Values between -8 and 8."""
-    given = {"user": "who", "cell": "place", "bounds": (-8, 8), **request}
+    given = {"user": "who", "cell": "place", "bounds": (-8, 8), **wanted}
     return shoal.Records(source, value=value, **given)
 
 

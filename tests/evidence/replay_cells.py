@@ -31,7 +31,7 @@ class Cells:
     slots = None
 
     def __init__(
-        self, request: Mapping[str, Any], rng: np.random.Generator, users: int = 40
+        self, wanted: Mapping[str, Any], rng: np.random.Generator, users: int = 40
     ) -> None:
         users, cells = int(rng.integers(8, users)), int(rng.integers(1, 5))
         self.table = methods.tied(int(rng.integers(2**31)), users, cells)
@@ -39,7 +39,7 @@ class Cells:
         self.pieces = int(rng.choice([7, len(self.table)]))
         self.table = self._in_some_order(self.table, rng)
         epsilon = float(rng.choice([0.5, 4.0, 40.0]))
-        self.plan = methods.plan(self.table, request, epsilon=epsilon)
+        self.plan = methods.plan(self.table, wanted, epsilon=epsilon)
         self.epsilon = 0.0 if self.plan.gaussian else float(self.plan.exact_epsilon)
         self.rho = float(self.plan.rho or 0.0)
 
@@ -130,5 +130,5 @@ SOURCES: dict[str, Callable[[pa.Table, Path], object]] = {
     "pandas": _pandas,
 }
 CASES: dict[str, Callable[..., Case]] = {
-    f"cells, {name}": partial(Cells, request) for name, request in methods.METHODS.items()
+    f"cells, {name}": partial(Cells, wanted) for name, wanted in methods.METHODS.items()
 }

@@ -45,7 +45,7 @@ class Mean:
     # Nobody is sampled: a sampled user's value is published, as delta says.
     forced: ClassVar[dict[int, tuple[int, int]]] = {_SAMPLING: (0, 2**64 - 1)}
 
-    def __init__(self, request: Mapping[str, Any], rng: np.random.Generator) -> None:
+    def __init__(self, wanted: Mapping[str, Any], rng: np.random.Generator) -> None:
         users = int(rng.integers(100, 400))
         counts = rng.integers(1, 4, users)
         names = np.array([f"u{name:05}" for name in rng.permutation(10 * users)[:users]])
@@ -53,7 +53,7 @@ class Mean:
         self.who = np.repeat(names, counts)[order]
         self.values = rng.normal(5, 1, len(self.who))
         sizes = counts[np.argsort(names)]
-        self.plan = unbiased.plan(counts=np.sort(sizes), moment=unbiased.Moment(2, 1.5), **request)
+        self.plan = unbiased.plan(counts=np.sort(sizes), moment=unbiased.Moment(2, 1.5), **wanted)
         self.epsilon = float(self.plan.exact_epsilon)
         coarse = getattr(self.plan.estimator, "coarse", None)
         self.slots = coarse and Slots(_NOISE, coarse.per_user, coarse.windows)
@@ -88,5 +88,5 @@ class Mean:
 
 
 CASES: dict[str, Callable[..., Case]] = {
-    f"unbiased mean, {name}": partial(Mean, request) for name, request in WISHES.items()
+    f"unbiased mean, {name}": partial(Mean, wanted) for name, wanted in WISHES.items()
 }

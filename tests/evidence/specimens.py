@@ -27,11 +27,11 @@ def plans() -> dict[str, bytes]:
     """The file of a plan by every method, of cells and of unbiased means."""
     table = methods.tied(3, _USERS, _CELLS)
     found = {
-        f"cells, {name}": methods.plan(table, request).to_document()
-        for name, request in methods.METHODS.items()
+        f"cells, {name}": methods.plan(table, wanted).to_document()
+        for name, wanted in methods.METHODS.items()
     }
-    for name, request in replay_means.WISHES.items():
-        found[f"unbiased mean, {name}"] = _mean_plan(request).to_document()
+    for name, wanted in replay_means.WISHES.items():
+        found[f"unbiased mean, {name}"] = _mean_plan(wanted).to_document()
     return {name: documents.canonical_bytes(each) for name, each in found.items()}
 
 
@@ -44,9 +44,9 @@ def _cells(folder: Path) -> dict[str, bytes]:
     table = methods.tied(3, _USERS, _CELLS)
     records = methods.records(table)
     found = {}
-    for number, (name, request) in enumerate(methods.METHODS.items()):
+    for number, (name, wanted) in enumerate(methods.METHODS.items()):
         book = shoal.Ledger.create(folder / f"{number}.ledger", epsilon=100, delta="0.5")
-        made = methods.plan(table, request)
+        made = methods.plan(table, wanted)
         found[f"cells, {name}"] = made.release(records, ledger=book, name="may").document
     return found
 
@@ -75,14 +75,14 @@ def _trials(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def _mean_plan(request: dict[str, Any]) -> unbiased.UnbiasedPlan:
-    return unbiased.plan(counts=_COUNTS, moment=unbiased.Moment(2, 1.5), **request)
+def _mean_plan(wanted: dict[str, Any]) -> unbiased.UnbiasedPlan:
+    return unbiased.plan(counts=_COUNTS, moment=unbiased.Moment(2, 1.5), **wanted)
 
 
 def _means() -> dict[str, bytes]:
     found = {}
-    for name, request in replay_means.WISHES.items():
-        made = _mean_plan(request)
+    for name, wanted in replay_means.WISHES.items():
+        made = _mean_plan(wanted)
         estimate = made.release(*values(), name="may", values_name="height")
         found[f"unbiased mean, {name}"] = estimate.document
     return found

@@ -51,7 +51,7 @@ _TOGETHER = ("balanced", "equalised", "uniform", "optimal", "clip_user")
 
 
 @cache
-def request() -> tuple[dict[str, Any], ...]:
+def requests() -> tuple[dict[str, Any], ...]:
     """Every method with its settings, statistics, loss and rule."""
     found = []
     for method, loss, rule in itertools.product(METHODS, _LOSSES, _RULES):
@@ -84,7 +84,7 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
     dice = random.Random(seed)  # noqa: S311
     failures = []
     for _ in range(size):
-        counts, wanted = dice.choice(occupancies()), dice.choice(request())
+        counts, wanted = dice.choice(occupancies()), dice.choice(requests())
         wrong = attempt(counts, wanted, folder)
         if wrong:
             failures.append(f"{counts} {wanted}: {wrong}")

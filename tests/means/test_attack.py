@@ -21,10 +21,10 @@ from shoal.unbiased import Moment, UnbiasedPlan
 MOMENTS = (Moment(2, 1), Moment(8, 1.8))
 
 
-def split(n: int = 3000, **request: Any) -> UnbiasedPlan:  # noqa: ANN401
+def split(n: int = 3000, **wanted: Any) -> UnbiasedPlan:  # noqa: ANN401
     """A symmetric mean whose users are in one of two parts."""
     return unbiased.plan(
-        "symmetric_mean", n, moment=MOMENTS, epsilon=1, delta="1e-6", reuse=False, **request
+        "symmetric_mean", n, moment=MOMENTS, epsilon=1, delta="1e-6", reuse=False, **wanted
     )
 
 

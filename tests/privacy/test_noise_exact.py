@@ -113,11 +113,11 @@ PLANS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("request", PLANS, ids=str)
-def test_every_number_has_a_draw_of_its_own(request: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wanted", PLANS, ids=str)
+def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
     """G-ACCOUNTING: one draw of the planned kind and scale; nothing is changed or used twice."""
     records = flights.records()
-    plan = flights.plan(uninformative="keep", **request)
+    plan = flights.plan(uninformative="keep", **wanted)
     source, others = Labelled(), [each.measure for each in plan.statistics if each.measure]
     drawn = drawing_of(plan).draw(records.aggregate(others), source)
     ((kind, steps, bits),) = source.asked

@@ -80,9 +80,9 @@ def test_every_number_that_can_be_drawn_can_be_written(
 ) -> None:
     """G-LEDGER: a draw whose document cannot be made would be free; there is none."""
     table = methods.tied(3, 14, 3)
-    request = {**methods.METHODS[name], "bounds": bounds}
+    wanted = {**methods.METHODS[name], "bounds": bounds}
     try:
-        plan = methods.plan(table, request, epsilon)
+        plan = methods.plan(table, wanted, epsilon)
     except InputError:
         return
     users = shoal.Records(table, user="who", value="value", bounds=bounds, cell="place")

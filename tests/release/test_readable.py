@@ -76,8 +76,8 @@ def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
 
     def release() -> Any:  # noqa: ANN401
         records = shoal.Records(table, user=user, value=value, cell=rule or names, bounds=(0, 100))
-        request = {"epsilon": 1, "uninformative": "keep", **odd}
-        plan = shoal.plan(records.occupancy(), bounds=(0, 100), **request)
+        wanted = {"epsilon": 1, "uninformative": "keep", **odd}
+        plan = shoal.plan(records.occupancy(), bounds=(0, 100), **wanted)
         return plan.release(records, ledger=book, name="n", privacy_unit="who")
 
     return release
@@ -214,9 +214,9 @@ def test_trials_are_refused_or_read(tmp_path: Path, odd: str) -> None:
 
 def _mean(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
     def release() -> Any:  # noqa: ANN401
-        request: dict[str, Any] = {"epsilon": 4, "delta": "1/4", **odd}
-        moment = request.pop("moment", unbiased.Moment(2, 1.0))
-        plan = unbiased.plan("symmetric_mean", 300, moment=moment, **request)
+        wanted: dict[str, Any] = {"epsilon": 4, "delta": "1/4", **odd}
+        moment = wanted.pop("moment", unbiased.Moment(2, 1.0))
+        plan = unbiased.plan("symmetric_mean", 300, moment=moment, **wanted)
         values = np.arange(300) / 300
         return plan.release(values, ledger=book, name="n", values_name="h", privacy_unit="who")
 

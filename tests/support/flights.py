@@ -41,11 +41,11 @@ def records(source: object = None, **options: Any) -> shoal.Records:  # noqa: AN
     return shoal.Records(table() if source is None else source, **options)
 
 
-def plan(source: object = None, **request: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(source: object = None, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan for them."""
     made = records(source)
     return shoal.plan(
-        made.occupancy(), source=made.describe(), **{"bounds": BOUNDS, "epsilon": 1, **request}
+        made.occupancy(), source=made.describe(), **{"bounds": BOUNDS, "epsilon": 1, **wanted}
     )
 
 

@@ -100,11 +100,11 @@ def records(source: object) -> shoal.Records:
     return shoal.Records(source, user="who", value="value", bounds=BOUNDS, cell="place")
 
 
-def plan(source: object, request: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
+def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
     made = records(source).occupancy()
     return shoal.plan(
-        made, **{"bounds": BOUNDS, "epsilon": epsilon, "uninformative": "keep", **request}
+        made, **{"bounds": BOUNDS, "epsilon": epsilon, "uninformative": "keep", **wanted}
     )
 
 

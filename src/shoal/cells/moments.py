@@ -25,13 +25,14 @@ _HALF = 20
 class WeighedMoments:
     """First and second moments of the values of each cell, users weighed by their contribution.
 
-    With T the total of a cell, R the sum of its contributions and y in [-1/2, 1/2] the centred values,
-    the missing mass (T - R)/T lies at y = 0.
+    With T the total of a cell, R the sum of its contributions and y in [-1/2, 1/2] the centred
+    values, the missing mass (T - R)/T lies at y = 0.
 
     Attributes:
         design: Weights; public.
         aggregate: Sums; private.
-        linear: Whether means weigh users by their contribution; else the design's own intervals hold.
+        linear: Whether means weigh users by their contribution; else the design's own intervals
+            hold.
     """
 
     design: Design

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 BOUNDS = (0, 50)
 
 
-def make(seed: int, **request: object) -> Plan:
+def make(seed: int, **wanted: object) -> Plan:
     """A plan that keeps every cell."""
-    request = {"epsilon": 1, "uninformative": "keep", **request}
-    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **request)  # type: ignore[arg-type]
+    wanted = {"epsilon": 1, "uninformative": "keep", **wanted}
+    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **wanted)  # type: ignore[arg-type]
 
 
 def shares(plan: Plan) -> np.ndarray:

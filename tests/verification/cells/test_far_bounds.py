@@ -15,7 +15,7 @@ from tests.support.verdicts import failed_claims, rekey
 BOUNDS = [(1.7e9, 260.0, 20), (1e8, 1.0, 10), (-1e12, 3000.0, 10), (1e6, 1.0, 20), (0.0, 1.0, 20)]
 
 
-def manifest_of(lo: float, width: float, bits: int, **request: Any) -> dict[str, Any]:  # noqa: ANN401
+def manifest_of(lo: float, width: float, bits: int, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401
     """A simulated release of values near one end."""
     random = np.random.default_rng(1)
     user = np.repeat(np.arange(60), 20)
@@ -24,7 +24,7 @@ def manifest_of(lo: float, width: float, bits: int, **request: Any) -> dict[str,
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
     own: dict[str, Any] = {"bounds": (lo, lo + width), "tick_bits": bits}
     records = shoal.Records(table, user="user", value="value", cell="cell", **own)
-    plan = shoal.plan(records.occupancy(), uninformative="keep", **own, **request)
+    plan = shoal.plan(records.occupancy(), uninformative="keep", **own, **wanted)
     return plan.release(records, noise=shoal.Simulated(2)).manifest
 
 
@@ -36,8 +36,8 @@ def test_true_releases_hold(
 ) -> None:
     """G-VERIFY: a variance from both moments does not lose the places that its mean has not."""
     for epsilon in (0.01, 8, 200):
-        request = {"statistics": statistics, "delta": delta, "epsilon": epsilon}
-        manifest = manifest_of(lo, width, bits, **request)
+        wanted = {"statistics": statistics, "delta": delta, "epsilon": epsilon}
+        manifest = manifest_of(lo, width, bits, **wanted)
         assert failed_claims(manifest) == ["noise of the operating system"]
 
 

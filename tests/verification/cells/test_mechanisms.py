@@ -42,10 +42,10 @@ FREE = {
 SELECTING = ("adaptive", "levy", "wrapped levy", "quantile", "akmv")
 
 
-def simulated(plan: str, **request: Any) -> dict[str, Any]:  # noqa: ANN401
+def simulated(plan: str, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401
     """A manifest of simulated noise."""
     method, settings = PLANS[plan]
-    made = flights.plan(method=method, settings=settings, **{"uninformative": "keep", **request})
+    made = flights.plan(method=method, settings=settings, **{"uninformative": "keep", **wanted})
     return made.release(flights.records(), noise=shoal.Simulated(5)).manifest
 
 

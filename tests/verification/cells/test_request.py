@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 ASKED = "within what was asked for"
 
 
-def simulated(**request: Any) -> Manifest:  # noqa: ANN401
+def simulated(**wanted: Any) -> Manifest:  # noqa: ANN401
     """A manifest as if its noise had been real."""
     source = flights.records()
-    request = {"bounds": flights.BOUNDS, "epsilon": 1, "uninformative": "keep", **request}
-    plan = shoal.plan(source.occupancy(), source=source.describe(), **request)
+    wanted = {"bounds": flights.BOUNDS, "epsilon": 1, "uninformative": "keep", **wanted}
+    plan = shoal.plan(source.occupancy(), source=source.describe(), **wanted)
     return {**plan.release(source, noise=shoal.Simulated(5)).manifest, "simulation": False}
 
 
@@ -52,13 +52,13 @@ def manifests() -> dict[str, Manifest]:
     return found
 
 
-def wishing(**request: object) -> Change:
+def wishing(**wanted: object) -> Change:
     """Other parts of a request; statistics are those of the numbers, too."""
 
     def change(manifest: Manifest) -> None:
-        manifest["plan"]["request"].update(request)
-        if "statistics" in request:
-            manifest["plan"]["numbers"].update(statistics=request["statistics"])
+        manifest["plan"]["request"].update(wanted)
+        if "statistics" in wanted:
+            manifest["plan"]["numbers"].update(statistics=wanted["statistics"])
 
     return change
 
@@ -98,11 +98,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_the_planner_refuses_never_verifies(manifests: dict[str, Manifest], case: str) -> None:
     """G-VERIFY: parts of a request that do not go together are found."""
-    kind, request = REFUSED[case]
-    assert ASKED in after(manifests[kind], wishing(**request))
+    kind, wanted = REFUSED[case]
+    assert ASKED in after(manifests[kind], wishing(**wanted))
     source = flights.records()
     with pytest.raises(InputError):
-        shoal.plan(source.occupancy(), **{"bounds": flights.BOUNDS, "epsilon": 1, **request})
+        shoal.plan(source.occupancy(), **{"bounds": flights.BOUNDS, "epsilon": 1, **wanted})
 
 
 def test_rounding_of_a_variance_needs_tick_bits() -> None:
@@ -113,7 +113,7 @@ def test_rounding_of_a_variance_needs_tick_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    "request",
+    "wanted",
     [
         {"epsilon": "0.01"},
         {"epsilon": "0.01", "statistics": ["share_above(400)", "variance"]},
@@ -123,18 +123,18 @@ def test_rounding_of_a_variance_needs_tick_bits() -> None:
     ],
 )
 @pytest.mark.parametrize("rule", ["drop", "refuse"])
-def test_uninformative_cells_are_released_only_if_kept(request: dict[str, Any], rule: str) -> None:
+def test_uninformative_cells_are_released_only_if_kept(wanted: dict[str, Any], rule: str) -> None:
     """G-VERIFY: a rule about uninformative cells is the one that was followed."""
-    manifest = simulated(**request)
+    manifest = simulated(**wanted)
     assert after(manifest, lambda _: None) == []
     assert after(manifest, wishing(uninformative=rule)) == ["public rules"]
 
 
 @pytest.mark.parametrize("rule", ["drop", "refuse"])
-@pytest.mark.parametrize("request", [{}, {"method": "adaptive"}, {"method": "akmv"}, SELECTED])
-def test_useful_cells_hold_under_any_rule(request: dict[str, Any], rule: str) -> None:
+@pytest.mark.parametrize("wanted", [{}, {"method": "adaptive"}, {"method": "akmv"}, SELECTED])
+def test_useful_cells_hold_under_any_rule(wanted: dict[str, Any], rule: str) -> None:
     """G-VERIFY: where no cell is uninformative, every rule about them holds."""
-    assert after(simulated(epsilon=300, uninformative=rule, **request), lambda _: None) == []
+    assert after(simulated(epsilon=300, uninformative=rule, **wanted), lambda _: None) == []
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "\u202e", "x" * 201])

@@ -142,7 +142,7 @@ PLANNED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "request"), PLANNED)
+@pytest.mark.parametrize(("method", "wanted"), PLANNED)
 @settings(max_examples=settings().max_examples // 5)
 @given(occupancy=occupancies.small, epsilon=st.sampled_from(["0.001", "1", "300"]))
 def test_every_plan_has_the_scales_of_its_method(

@@ -69,22 +69,22 @@ def records(plan: str) -> shoal.Records:
     return flights.records(table, cell=["place", "hour"])
 
 
-def make(plan: str, **request: Any) -> tuple[shoal.Plan, shoal.Records]:  # noqa: ANN401
+def make(plan: str, **wanted: Any) -> tuple[shoal.Plan, shoal.Records]:  # noqa: ANN401
     """A plan of the table, with what it is for."""
     source = records(plan)
-    request = {
+    wanted = {
         "bounds": flights.BOUNDS,
         "epsilon": 1,
         "uninformative": "keep",
         **PLANS[plan],
-        **request,
+        **wanted,
     }
-    return shoal.plan(source.occupancy(), source=source.describe(), **request), source
+    return shoal.plan(source.occupancy(), source=source.describe(), **wanted), source
 
 
-def simulated(plan: str, **request: Any) -> Manifest:  # noqa: ANN401
+def simulated(plan: str, **wanted: Any) -> Manifest:  # noqa: ANN401
     """A manifest of simulated noise."""
-    made, source = make(plan, **request)
+    made, source = make(plan, **wanted)
     return made.release(source, noise=shoal.Simulated(5)).manifest
 
 
