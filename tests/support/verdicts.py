@@ -23,7 +23,7 @@ def failed_claims(manifest: dict[str, Any]) -> list[str]:
 
 def request_of(manifest: dict[str, Any]) -> str:
     """The request key that a manifest must have: of what was asked for, records and unit."""
-    asked = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "prices")}
+    asked = {k: v for k, v in manifest["plan"].items() if k not in ("claims", "duals")}
     if manifest["kind"] == "trial":
         kept = ("name", "pooled", "asked")
         asked["mechanism"] = {k: v for k, v in asked["mechanism"].items() if k in kept}

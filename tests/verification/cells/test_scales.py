@@ -146,10 +146,10 @@ PLANNED = [
 @settings(max_examples=settings().max_examples // 5)
 @given(occupancy=occupancies.small, epsilon=st.sampled_from(["0.001", "1", "300"]))
 def test_every_plan_has_the_scales_of_its_method(
-    method: str, request: dict[str, Any], occupancy: shoal.Occupancy, epsilon: str
+    method: str, wanted: dict[str, Any], occupancy: shoal.Occupancy, epsilon: str
 ) -> None:
     """G-INDEPENDENT: on small occupancies, at any epsilon, within the planner's roundings."""
-    amount = {} if "error" in request else {"epsilon": epsilon}
+    amount = {} if "error" in wanted else {"epsilon": epsilon}
     try:
         plan = shoal.plan(
             occupancy,
@@ -157,7 +157,7 @@ def test_every_plan_has_the_scales_of_its_method(
                 "bounds": flights.BOUNDS,
                 "uninformative": "keep",
                 "method": method,
-                **request,
+                **wanted,
                 **amount,
             },
         )
