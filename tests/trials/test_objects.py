@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from shoal import mean, unbiased
@@ -69,8 +70,32 @@ def test_labels_that_are_objects_are_read_one_by_one() -> None:
     space = Space.ordinal(["1", "2"])
     for form in (*FORMS.values(), list):
         assert space.numbers(form(["1", "2", None]))[:2].tolist() == [0.0, 1.0]
-        for values in ([2, "2"], [2.0, "2"]):
-            assert space.numbers(form(values)).tolist() == [0.0, 1.0]
+        assert space.numbers(form([2.0, "2"])).tolist() == [0.0, 1.0]
+        assert space.numbers(form([2, "2", np.int64(2), True])).tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_whole_numbers_are_their_labels_in_every_container() -> None:
+    """G-CELLWISE: an outcome has one level, in an array, a list, a frame or a column of Arrow."""
+    space = Space.ordinal(["-1", "0", "10"])
+    plain = np.array([10, 0, -1, 10])
+    for column in (
+        plain, plain.tolist(), list(plain), tuple(plain.tolist()), plain.astype(object),
+        pd.Series(plain), pd.Series(plain, dtype=object), pd.Series(plain).astype("category"),
+        pd.Series(plain, dtype="Int64"), pa.array(plain), plain.astype(str), plain.astype("int8"),
+    ):  # fmt: skip
+        assert space.numbers(column).tolist() == [2.0, 1.0, 0.0, 2.0]
+
+
+def test_booleans_in_a_list_are_their_texts() -> None:
+    """G-CELLWISE: True is the label "True", and no whole number."""
+    space = Space.ordinal(["False", "True"])
+    assert space.numbers([True, False, np.True_, "True", 1]).tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
+
+
+def test_labels_that_no_number_is_written_as_take_no_numbers() -> None:
+    """G-CELLWISE: the labels 01 and 02 are texts; a column of numbers is refused by its type."""
+    with pytest.raises(DataError):
+        Space.ordinal(["01", "02"]).numbers(np.array([1, 2]))
 
 
 def test_lists_of_decimals_are_no_outcomes() -> None:

@@ -28,7 +28,8 @@ _LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+# As Python and every engine write a whole number: nothing else is ever matched.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Of pandas, which has its own words for what is missing.
 _ABSENT = ("NAType", "NaTType")
 
@@ -206,8 +207,9 @@ class Space(Frozen):
         try:
             plain = listed(outcomes)
             if self.labels is not None:
-                objects = plain or untyped(outcomes)
-                return self._labelled(_in_arrow(_texts(outcomes) if objects else outcomes))
+                if plain or untyped(outcomes):
+                    outcomes = _texts(outcomes, whole=self._whole_labels)
+                return self._labelled(_in_arrow(outcomes))
             if plain:
                 return floats_of(outcomes)
             found = floats(_in_arrow(outcomes))
@@ -272,16 +274,19 @@ class Space(Frozen):
         named = None if labels is None else tuple(labels)
         return cls(tuple(document["levels"]), document["rounding"], named)
 
+    @property
+    def _whole_labels(self) -> bool:
+        return all(_WHOLE.fullmatch(label) for label in self.labels or ())
+
     def _labelled(self, array: Any) -> NDArray[np.float64]:  # noqa: ANN401
         import pyarrow as pa
         import pyarrow.compute as pc
 
         labels = pa.array(list(self.labels or ()), pa.string())
-        if not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
-            # Whole numbers are labels where all labels are: the types decide, no outcome does.
-            whole = all(_WHOLE.fullmatch(label) for label in self.labels or ())
-            if not (whole and pa.types.is_integer(array.type)):
-                raise TypeError
+        texts = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+        # Whole numbers are labels where all labels are: the types decide, no outcome does.
+        if not texts and not (self._whole_labels and pa.types.is_integer(array.type)):
+            raise TypeError
         array = array.cast(pa.string())
         place: Any = pc.index_in(array, value_set=labels)
         codes = place.fill_null(0).to_numpy(zero_copy_only=False)
@@ -305,17 +310,26 @@ class Space(Frozen):
             )
 
 
-def _texts(outcomes: Any) -> list[str | None]:  # noqa: ANN401
-    """Objects as texts, one by one: what is none is no label, and None and NaN are missing."""
+def _texts(outcomes: Any, *, whole: bool) -> list[str | None]:  # noqa: ANN401
+    """Objects as texts, one by one: what is none is no label, and None and NaN are missing.
+
+    Args:
+        outcomes: Python objects. Private.
+        whole: Whether all labels are whole numbers, so that a whole number is its label.
+    """
     if not hasattr(outcomes, "__len__"):
         # It may never end.
         raise TypeError
-    return list(map(_text, outcomes))
+    return [_text(each, whole=whole) for each in outcomes]
 
 
-def _text(outcome: object) -> str | None:
+def _text(outcome: object, *, whole: bool) -> str | None:
     if isinstance(outcome, str):
         return outcome
+    if isinstance(outcome, bool | np.bool_):
+        return str(bool(outcome))
+    if whole and isinstance(outcome, int | np.integer):
+        return str(int(outcome))
     missing = isinstance(outcome, float) and math.isnan(outcome)
     return None if outcome is None or missing or type(outcome).__name__ in _ABSENT else ""
 

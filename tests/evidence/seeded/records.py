@@ -410,8 +410,16 @@ FAULTS = (
         "labels that are objects have the type that suits all",
         "G-CELLWISE",
         "data/outcome_space.py",
-        "_in_arrow(_texts(outcomes) if objects else outcomes)",
-        "_in_arrow(list(outcomes) if objects else outcomes)",
+        "outcomes = _texts(outcomes, whole=self._whole_labels)",
+        "outcomes = list(outcomes)",
+        ("tests/trials/test_objects.py",),
+    ),
+    Fault(
+        "whole numbers in a list are no labels",
+        "G-CELLWISE",
+        "data/outcome_space.py",
+        "    if whole and isinstance(outcome, int | np.integer):\n",
+        "    if whole and isinstance(outcome, np.integer):\n",
         ("tests/trials/test_objects.py",),
     ),
     Fault(
