@@ -6,12 +6,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: demo test lint types layers unit docs prove faults evidence bench figures lock clean
+.PHONY: demo test quick lint types layers unit docs prove faults evidence bench figures lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
 
 test: lint types layers unit docs
+
+quick: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "unit and not property" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -27,6 +27,23 @@ settings.register_profile("prove", max_examples=3000, deadline=None)
 settings.register_profile("test", deadline=None, derandomize=True)
 settings.load_profile("prove" if os.environ.get("SHOAL_PROVE") else "test")
 
+KINDS = {"unit", "property", "oracle", "statistics", "audit", "study"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test module says its kind; examples are units, and what Hypothesis draws is a property.
+
+    Raises:
+        UsageError: A test without a kind.
+    """
+    for item in items:
+        if "hypothesis" in item.keywords or hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker("property")
+        if not isinstance(item, pytest.Function):
+            item.add_marker("unit")
+        if not KINDS & {mark.name for mark in item.iter_markers()}:
+            raise pytest.UsageError(f"{item.nodeid} says no kind; add a pytestmark of {KINDS}")
+
 
 class ConsoleParser(CodeBlockParser):
     """Blocks of `$ shoal ...` lines, run in the page's own folder.

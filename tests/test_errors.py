@@ -9,6 +9,8 @@ import pytest
 
 from shoal import errors
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize(
     "kind",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[dict[str, Any]], object]
 
+pytestmark = pytest.mark.unit
+
 
 def plan(**wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that leaves something out."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
     from shoal.data.aggregate import Aggregate
 
+pytestmark = pytest.mark.statistics
+
 BOUNDS = (0.0, 100.0)
 # One user with a quarter of the records: the ranges of the others are five times as wide.
 RECORDS = np.array([20] + [4] * 15)

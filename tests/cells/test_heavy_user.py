@@ -13,6 +13,8 @@ from shoal.cells.mechanisms.optimal import PART, OptimalInRange
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support import occupancies
 
+pytestmark = pytest.mark.unit
+
 _USERS, _CELLS, _RUNS = 400, 4, 12
 
 

@@ -16,6 +16,8 @@ from shoal.errors import DataError, ShoalError
 from tests.support.methods import METHODS
 from tests.support.tape import Tape, lost
 
+pytestmark = pytest.mark.property
+
 _MOST = 2**36
 _TABLES = (
     (_MOST - 4, 1, 3),

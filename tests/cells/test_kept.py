@@ -19,6 +19,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 
 def consistent(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the claims that its contents lead to."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from shoal.data.aggregate import Aggregate
 
+pytestmark = pytest.mark.unit
+
 EVERY = [*MECHANISMS, "auto"]
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in EVERY),

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shoal.cells.mechanisms.base import Parameters
     from shoal.cells.mechanisms.contributions import Design
 
+pytestmark = pytest.mark.property
+
 BITS = 20
 LATTICE = Lattice(Bounds(0, 1), BITS)
 SHARE = ShareAbove(0.5)

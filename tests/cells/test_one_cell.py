@@ -17,6 +17,8 @@ from shoal.errors import DataError, InputError, ShoalError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.statistics
+
 NAMES = [*MECHANISMS, "auto"]
 CALLS: dict[str, Callable[..., mean.Estimate]] = {name: getattr(mean, name) for name in NAMES}
 COUNTS = np.random.default_rng(0).geometric(0.1, 300)

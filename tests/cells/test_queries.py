@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from shoal.cells.mechanisms.contributions import Design
 
+pytestmark = pytest.mark.unit
+
 BITS, STEPS = 20, 24
 LATTICE = Lattice(Bounds(0, 1), BITS)
 SHARE = "share_above(0.55)"

@@ -22,6 +22,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.statistics
+
 
 def true_means(table: pa.Table) -> dict[str, float]:
     """Mean of the clipped speeds of each place."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+pytestmark = pytest.mark.audit
+
 SOURCE = str(Path(release_room.__file__).parents[1])
 
 

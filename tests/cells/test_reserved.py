@@ -10,6 +10,8 @@ from shoal.data.records import RESERVED
 from shoal.errors import InputError
 from tests.support import flights
 
+pytestmark = pytest.mark.unit
+
 
 def test_no_column_of_a_result_can_be_a_cell_column() -> None:
     """G-REFUSE: what tables of results add is refused as a cell's column, before a charge."""

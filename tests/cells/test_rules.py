@@ -12,6 +12,8 @@ import shoal
 from shoal.errors import InputError
 from tests.support import occupancies
 
+pytestmark = pytest.mark.unit
+
 LONELY = shoal.Occupancy.from_counts(
     [*range(40), 0, *range(40)], [*["crowd"] * 40, "alone", *["other"] * 40], [3] * 81
 )

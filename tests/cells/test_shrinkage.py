@@ -13,6 +13,8 @@ from shoal.cells.estimates import Numbers
 from shoal.errors import InputError
 from tests.support import flights
 
+pytestmark = pytest.mark.statistics
+
 
 def test_shrunken_estimates_of_sparse_cells() -> None:
     """G-SHRINK: on 40 made-up data sets of sparse cells errors fall and intervals cover.

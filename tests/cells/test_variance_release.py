@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.statistics
+
 THRESHOLD = 400
 SHARE = f"share_above({THRESHOLD})"
 NAMES = ["mean", "variance", SHARE]

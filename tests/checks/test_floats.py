@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from shoal.checks.floats import floats
 
+pytestmark = pytest.mark.unit
+
 _SCALES = range(38)
 _WIDE = 76
 

@@ -24,6 +24,8 @@ from tests.support import methods
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.unit
+
 TABLE = methods.tied(3, 14, 3)
 KINDS: dict[str, dict[str, Any]] = {
     "clipped_mean": {"epsilon": 1, "interval": (0, 1), "bias": 0.5},

@@ -13,6 +13,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.unit
+
 VALUES, USERS = np.arange(20.0), np.arange(20)
 CELL: dict[str, Any] = {"bounds": (0, 20), "epsilon": 1}
 MOMENT = unbiased.Moment(2, 10)

@@ -24,6 +24,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.audit
+
 CANARY = 431.56789
 PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
 RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]

@@ -11,6 +11,8 @@ from shoal.cli import main
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.unit
+
 
 def test_verbs_of_the_studies_are_there(shell: Shell) -> None:
     """`shoal study` and `shoal bench` come through entry points."""

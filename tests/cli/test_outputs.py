@@ -19,6 +19,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.audit
+
 # Every verb that writes, with the files that it reads and the options that say where to.
 TRIAL = ["--outcome", "speed", "--treatment", "place", "--space", "bins:0:700", "--epsilon", "1",
          "--privacy-unit", "aircraft"]  # fmt: skip

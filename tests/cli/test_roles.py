@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.audit
+
 LEDGER = ["--ledger", "flights.ledger"]
 RECORDS = ["flights.parquet", "--bounds", "0", "700", "--epsilon", "1"]
 ROLES = {"user": "aircraft", "value": "speed", "cell": "place"}

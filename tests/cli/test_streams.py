@@ -16,6 +16,8 @@ from shoal import documents
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.audit
+
 RELEASE = "release flights.parquet plan.json --ledger flights.ledger --name one"
 
 

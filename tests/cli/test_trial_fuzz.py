@@ -22,6 +22,8 @@ from tests.cli.conftest import Shell
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 UNITS = 24
 MECHANISMS = [str(each) for each in Mechanism]
 COLUMNS = ["unit", "arm", "city", "day", "y", "spent", "list", "flag", "nothing", "gone"]

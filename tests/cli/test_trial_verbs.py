@@ -19,6 +19,8 @@ from tests.cli.conftest import Shell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.unit
+
 UNITS = 400
 # Fewer digits may be those of a folder, or of a noisy number.
 CANARIES = ("431.5", "secret431")

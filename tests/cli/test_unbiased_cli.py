@@ -22,6 +22,8 @@ from shoal.verification.verify import verify
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 CANARY = 431.56789
 WISHES = ["--epsilon", "1", "--delta", "1e-6", "--order", "4", "--size", "15"]
 INTERVAL = ["--interval", "0", "100"]

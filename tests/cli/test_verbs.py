@@ -18,6 +18,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.unit
+
 NAMELESS = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
 RELEASE = [*NAMELESS, "--name", "one"]
 PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]

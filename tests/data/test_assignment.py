@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from shoal.data.assignment import Assignment, enrol
 from shoal.errors import DataError, InputError
 
+pytestmark = pytest.mark.unit
+
 PEOPLE = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from([0, 1, 2])), min_size=1, max_size=40
 )

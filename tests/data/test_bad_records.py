@@ -17,6 +17,8 @@ from shoal.errors import DataError, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 CANARY = "987654.321"
 GOOD: dict[str, list[Any]] = {
     "who": ["a", "b", "b"],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ibis asks pandas about the results of SQLite in a way that pandas warns of.
-pytestmark = pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")
+pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")]
 
 NAMES = [name for at in range(10) for name in (f"Zo\u00eb{at}", f"ZO\u00eb{at}")]
 ROWS = [(name, "x", at / len(NAMES)) for at, name in enumerate(NAMES)]

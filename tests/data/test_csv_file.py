@@ -19,6 +19,8 @@ from shoal.data.whole_columns import read_columns
 from shoal.errors import DataError, ShoalError
 from tests.support.tape import Tape, lost
 
+pytestmark = pytest.mark.audit
+
 # More rows than engines guess types from.
 MANY = 21_000
 HEAD = "who,place,at,lat,lon,v\n"

@@ -18,6 +18,8 @@ from shoal.errors import DataError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 MANY = 200
 HEAD = "who,c,v,note"
 CANARY = "431987"

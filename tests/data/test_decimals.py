@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ibis asks pandas about frames in a way that pandas warns of.
-pytestmark = pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")
+pytestmark = [pytest.mark.unit, pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")]
 
 
 def parquet(table: pa.Table, folder: Path) -> object:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 BOUNDS = (-3.0, 61.7)
 RULES = ["place", "hour_of_day(at)", "timeslot(at,6h)", "hexagon(lat,lon,3)"]
 FLIGHTS = files("shoal") / "datasets" / "flights_2013.parquet"

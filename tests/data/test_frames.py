@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Ibis asks pandas about frames with columns of objects in a way that pandas warns of.
-pytestmark = pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")
+pytestmark = [pytest.mark.unit, pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")]
 
 OBJECTS: dict[str, list[Any]] = {
     "floats": [0.1, 0.3, 0.7],

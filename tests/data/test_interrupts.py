@@ -16,6 +16,8 @@ from shoal.data.source import engine_errors
 from shoal.errors import DataError, ShoalError
 from shoal.trials import Space, UniformPrior
 
+pytestmark = pytest.mark.audit
+
 CANARY = "431987"
 
 

@@ -11,6 +11,8 @@ import pytest
 from shoal.data import keys
 from shoal.errors import DataError
 
+pytestmark = pytest.mark.unit
+
 KINDS: dict[str, object] = {
     "text": "a",
     "integer": 3,

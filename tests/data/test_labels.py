@@ -12,6 +12,8 @@ import pytest
 from shoal.errors import DataError
 from shoal.trials import Space
 
+pytestmark = pytest.mark.unit
+
 SPACE = Space.ordinal(["low", "mid", "high"])
 
 

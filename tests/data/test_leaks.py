@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 CANARY = "43156789"
 N = 30_000
 ROWS = "".join(f"a,x,{at % 90}\n" for at in range(N))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 
 @given(occupancy=occupancies.small, seed=st.integers(0, 99))
 def test_fingerprints_forget_names_and_order(occupancy: shoal.Occupancy, seed: int) -> None:

@@ -18,6 +18,8 @@ from shoal.errors import DataError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials.space_text import space_of
 
+pytestmark = pytest.mark.unit
+
 LEVELS = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=9, unique=True).map(
     lambda found: tuple(sorted(found))
 )

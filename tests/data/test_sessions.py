@@ -18,6 +18,8 @@ from shoal.errors import DataError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 ZONE = "America/New_York"
 AT = [
     dt.datetime(1969, 12, 31, 22, 30, tzinfo=dt.UTC),

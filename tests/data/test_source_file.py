@@ -18,6 +18,8 @@ from shoal.errors import DataError, DocumentError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 NAMES = ["who", "where", "speed", "salary"]
 OTHERS = ["who", "salary", "speed", "where"], ["who", "where", "salary", "speed"]
 

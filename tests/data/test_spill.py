@@ -25,7 +25,10 @@ from shoal.data.turns import turn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
+pytestmark = [
+    pytest.mark.audit,
+    pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX"),
+]
 # Sums that need several times the memory they may have.
 SPILL = """
 import os, sys

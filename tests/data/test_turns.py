@@ -14,6 +14,8 @@ import shoal
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 DATA = pa.table({
     "who": [f"u{at % 50}" for at in range(20_000)],
     "place": [at % 3 for at in range(20_000)],

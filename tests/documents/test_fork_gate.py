@@ -9,7 +9,10 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+pytestmark = [
+    pytest.mark.audit,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here"),
+]
 
 START = """
 import os, signal, sys, threading, time

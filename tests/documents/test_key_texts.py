@@ -6,6 +6,8 @@ import pytest
 
 from shoal.documents.key_texts import key_of
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize(
     ("kind", "good", "bad"),

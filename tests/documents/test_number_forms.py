@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Way = tuple[str | int, ...]
 
+pytestmark = pytest.mark.audit
+
 KINDS = ("cells", "trial", "mean", "shoal.plan/3", "shoal.unbiased-plan/1")  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from shoal import documents
 from shoal.errors import DocumentError
 
+pytestmark = pytest.mark.unit
+
 TRUE = np.array([3, 1, 4, 1, 5, 300])
 
 

@@ -14,6 +14,8 @@ from tests.evidence.page import Circumstances, page
 from tests.evidence.part import load
 from tests.evidence.running import Piece, Ran, pieces, run_piece
 
+pytestmark = pytest.mark.audit
+
 ROOT = Path(__file__).parents[2]
 
 

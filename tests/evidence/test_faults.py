@@ -13,6 +13,8 @@ from tests.evidence.seeded.catalogue import FAULTS, LAYERS
 from tests.evidence.seeded.fault import LIBRARY, Fault, NoSuchLineError
 from tests.evidence.seeded.runner import ROOT
 
+pytestmark = pytest.mark.audit
+
 SOURCE = "def f(x):\n    return x + 1\n\n\ndef g(x):\n    return x + 1\n"
 
 

@@ -15,6 +15,8 @@ from tests.evidence.fuzz_targets import TARGETS, Target, missing, touch
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 
 def test_every_public_call_is_fuzzed() -> None:
     """G-FUZZ: a public function or class without a target is found."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unit
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAID = {
     "cells.py": "spent epsilon 4, delta 0 of epsilon 4",

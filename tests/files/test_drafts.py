@@ -12,6 +12,8 @@ from shoal import files
 from shoal.errors import DocumentError
 from shoal.files import outputs
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
 @pytest.mark.parametrize("mask", [0o022, 0o077])

@@ -23,6 +23,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.unit
+
 TAKE_LOCK = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)

@@ -20,6 +20,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 _N = 120
 _NUMBERS = "value,low,high,typical_low,typical_high,noise_scale,bias_bound,worst_case_error"
 THEIRS = (

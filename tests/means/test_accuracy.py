@@ -14,6 +14,8 @@ from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
 from shoal.unbiased import plan
 
+pytestmark = pytest.mark.statistics
+
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 RUNS = 4000 if PROVE else 60
 AT_ONCE = 20

@@ -18,6 +18,8 @@ from shoal.means.estimators.coarse import Coarse, Places
 from shoal.means.one_value_per_user import UserValues
 from shoal.unbiased import Moment, UnbiasedPlan
 
+pytestmark = pytest.mark.audit
+
 MOMENTS = (Moment(2, 1), Moment(8, 1.8))
 
 

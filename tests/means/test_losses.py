@@ -9,6 +9,8 @@ import pytest
 from shoal import unbiased
 from shoal.errors import InputError
 
+pytestmark = pytest.mark.unit
+
 METHODS: dict[str, dict[str, Any]] = {
     "symmetric_mean": {"delta": "1e-6"},
     "clipped_mean": {"interval": (0, 1), "bias": 0.3},

@@ -15,6 +15,8 @@ from shoal import unbiased
 from shoal.means.one_value_per_user import UserValues
 from tests.support.tape import Tape
 
+pytestmark = pytest.mark.audit
+
 MOMENTS = (unbiased.Moment(2, 1), unbiased.Moment(8, 1.8))
 RANGE = {"interval": (-1.0, 1.0)}
 BOTH = {"epsilon": 1, "delta": "1e-3"}

@@ -19,6 +19,8 @@ from shoal.unbiased import Moment, UnbiasedPlan
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 N = 400
 VALUES = np.random.default_rng(1).normal(5, 1, N)
 WISHES: dict[str, dict[str, Any]] = {

@@ -16,6 +16,8 @@ from shoal.means.recommend import Recommendation, best_bias, recommend, worst_mo
 from shoal.theory import clipping
 from shoal.unbiased import Moment
 
+pytestmark = pytest.mark.unit
+
 N = 2000
 MOMENTS = (Moment(2, 1), Moment(4, 1.5))
 WISH: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "moment": MOMENTS, "interval": (0, 10)}

@@ -19,6 +19,8 @@ from tests.support import occupancies
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 PLAN = shoal.plan(occupancies.sparse(6), bounds=(0, 9), epsilon=2)
 FRONTIER = PLAN.compare(["balanced", "uniform", "auto"], [1, 2, 4])
 

@@ -13,6 +13,8 @@ from tests.support import occupancies
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 OCCUPANCY = occupancies.sparse(6)
 
 

@@ -14,6 +14,8 @@ from shoal.errors import InputError
 from shoal.privacy.budget import Budget, from_text, text
 from shoal.privacy.displayed_loss import round_up, show
 
+pytestmark = pytest.mark.unit
+
 parts = st.fractions(min_value=0, max_value=10**6, max_denominator=10**9)
 budgets = st.builds(Budget, parts, parts)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from shoal.privacy.noise import Noise
 
+pytestmark = pytest.mark.statistics
+
 BITS = 12
 SIZE = 5_000_000 if os.environ.get("SHOAL_PROVE") else 200_000
 # Exact discrete Gaussian noise takes twice the time of discrete Laplace noise.

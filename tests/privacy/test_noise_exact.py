@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.property
+
 
 def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     """Every measurement that one of OpenDP's constructors gives from now on."""

@@ -12,6 +12,8 @@ import pytest
 import shoal
 from tests.support import occupancies
 
+pytestmark = pytest.mark.oracle
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:

@@ -20,6 +20,8 @@ from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem
 from tests.support import selections
 
+pytestmark = pytest.mark.statistics
+
 TOP = 8
 
 

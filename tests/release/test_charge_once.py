@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 PERSON = Whose(PrivacyUnit("person"), said=True)
 CHARGE = Budget.of("1/2", "1e-9")
 

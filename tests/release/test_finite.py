@@ -27,6 +27,8 @@ from tests.support import methods
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 FAR = 1e50
 # Ends of the 64-bit whole numbers that noise comes as, and of the lattice.
 ENDS = (-(2**63), -(2**61), -1, 0, 1, 2**61, 2**63 - 1)

@@ -14,6 +14,8 @@ from tests.repository.house.releases import releases
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 KINDS: dict[str, Any] = {
     "cell mean": shoal.Release,
     "trial": trials.PrivateTrial,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
+pytestmark = pytest.mark.unit
+
 _TOTAL = 1000
 _USERS, _ROWS, _UNITS = 20, 40, 60
 _SECONDS = 20

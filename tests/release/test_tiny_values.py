@@ -14,6 +14,8 @@ from shoal import mean, unbiased
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+pytestmark = pytest.mark.audit
+
 _USERS = np.repeat(np.arange(200), 3)
 _TINY = 1.5e-323
 _MEANS = (

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
+import pytest
+
 from tests.repository.citations import REFERENCE
 from tests.repository.house.docstrings import closed_forms, public
 from tests.repository.site_citations import linked
+
+pytestmark = pytest.mark.unit
 
 PAGES = sorted((REFERENCE / "api").glob("*.md"))
 

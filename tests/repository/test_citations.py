@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.repository.citations import (
     PAGE,
     REFERENCE,
@@ -15,6 +17,8 @@ from tests.repository.citations import (
     texts,
     works,
 )
+
+pytestmark = pytest.mark.unit
 
 
 def test_every_citation_and_every_link_leads_somewhere() -> None:

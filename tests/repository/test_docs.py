@@ -15,6 +15,8 @@ from shoal.cli import trial, unbiased
 from shoal.cli.main import app
 from tests.repository.cli_reference import reference
 
+pytestmark = pytest.mark.unit
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))

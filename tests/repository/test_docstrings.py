@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.unit
+
 
 def test_public_docstrings_leave_nothing_out() -> None:
     """Arguments, results, errors, shapes, units, sources and examples."""

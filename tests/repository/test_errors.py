@@ -15,6 +15,8 @@ from shoal.errors import DataError, raise_alone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.unit
+
 SOURCES = sorted(Path(shoal.__file__).parent.rglob("*.py"))
 
 

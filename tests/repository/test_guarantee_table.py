@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.repository.guarantee_table import PAGE, table
+
+pytestmark = pytest.mark.unit
 
 
 def rows(page: str) -> dict[str, tuple[set[str], set[str]]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import shoal
 from tests.repository.house.imports import circles, imports
 from tests.repository.house.sizes import sizes
 from tests.repository.house.trips import trip
+
+pytestmark = pytest.mark.unit
 
 
 def test_a_circle_is_seen_and_an_order_is_none() -> None:

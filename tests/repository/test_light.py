@@ -16,6 +16,8 @@ from tests.repository.install_size import megabytes, needed
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
+pytestmark = pytest.mark.unit
+
 ROOT = Path(__file__).parents[2]
 EXTRAS = ("pandas", "polars", "matplotlib", "h3ronpy", "pyspark", "dp_accounting", "causaldata")
 RUN = """

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.study
+
 
 def _count(most: int) -> Iterator[int]:
     yield from range(most)

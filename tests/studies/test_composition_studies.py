@@ -39,6 +39,8 @@ from shoal.theory import joint, variance, worst_case
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.study
+
 SMALL = Occupancy.from_counts(
     [0, 0, 1, 1, 2, 2, 3, 4, 4], [0, 1, 0, 1, 0, 1, 0, 1, 2], [9, 4, 3, 5, 2, 2, 6, 7, 3]
 )

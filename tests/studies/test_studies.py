@@ -22,6 +22,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.study
+
 Table = list[dict[str, str]]
 ITMS = collections.itms()
 

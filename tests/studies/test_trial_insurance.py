@@ -19,6 +19,8 @@ from shoal.theory.response_variance import with_uniform_prior
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms import UniformPrior
 
+pytestmark = pytest.mark.study
+
 RATE, EPSILON = 1e-9, 0.25
 REPETITIONS = 2000 if os.environ.get("SHOAL_PROVE") else 160
 

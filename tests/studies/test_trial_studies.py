@@ -35,6 +35,8 @@ from shoal.trials.parameters import Parameters, calibrate
 if TYPE_CHECKING:
     from shoal_studies.study import Outcome
 
+pytestmark = pytest.mark.study
+
 # Two-sided normal deviation of probability 1e-9.
 FAR = 6.11
 REALISATIONS = 4000

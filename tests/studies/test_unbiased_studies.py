@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from shoal.means.estimators.clipped import Clipped
     from shoal.means.estimators.sampled import Sampled
 
+pytestmark = pytest.mark.study
+
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 FAR = 6.11
 UNIT = (Moment(4, 1.0),)

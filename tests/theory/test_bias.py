@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.theory import bias
 
+pytestmark = pytest.mark.property
+
 
 def test_kept_mean_over_all_data_sets() -> None:
     """(n - K)/n is the largest difference of the two means, for all n <= 6."""

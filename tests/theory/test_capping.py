@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from shoal.theory import capping
 
+pytestmark = pytest.mark.property
+
 several_counts = st.lists(st.integers(1, 60), min_size=1, max_size=12)
 
 

@@ -15,6 +15,8 @@ from shoal.theory.problem import Setting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.oracle
+
 
 def bayes_risk(
     prior: NDArray[np.float64], truth: NDArray[np.float64], distributions: NDArray[np.float64]

@@ -14,6 +14,8 @@ from shoal.errors import InputError
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 
+pytestmark = pytest.mark.oracle
+
 ORDERS = st.sampled_from([2.0, 2.5, 3.0, 4.0, 8.0, 20.0])
 MARGINS = st.floats(0.05, 20)
 

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.theory import gaussian
 
+pytestmark = pytest.mark.oracle
+
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 60
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from shoal.theory import joint
 
+pytestmark = pytest.mark.property
+
 SCALES = [(0.1, 0.2), (0.1, 0.1), (0.1, 0.099), (0.2, 0.05), (1.0, 0.01), (3.0, 5.0)]
 
 

@@ -18,6 +18,8 @@ from shoal.theory.label_privacy import replacement_for, response_epsilon
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.oracle
+
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80
 BITS = 32

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.theory import laplace
 
+pytestmark = pytest.mark.oracle
+
 
 def probability(z: int, scale: float) -> Any:  # noqa: ANN401
     """P[Z = z], from the definition."""

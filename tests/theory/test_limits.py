@@ -13,6 +13,8 @@ from scipy.optimize import linprog
 from shoal.theory import minimax as limits
 from shoal.theory import variance
 
+pytestmark = pytest.mark.property
+
 
 def by_linear_program(counts: list[int], epsilon: float) -> float:
     """Minimise bias plus noise over kept weights w <= v: (1 - sum w)/2 + max w / epsilon."""

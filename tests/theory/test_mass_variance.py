@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from shoal.theory import variance
 
+pytestmark = pytest.mark.property
+
 QUARTER = Fraction(1, 4)
 HALF = Fraction(1, 2)
 MARGIN = 1 + Fraction(1, 2**19)

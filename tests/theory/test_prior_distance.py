@@ -18,6 +18,8 @@ from tests.trials import exact
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.oracle
+
 LEVELS = {2: np.array([0.0, 1.0]), 3: np.array([-1.0, 0.5, 4.0])}
 NODES, WEIGHED = np.polynomial.legendre.leggauss(100)
 

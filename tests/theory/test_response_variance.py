@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.oracle
+
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 CLOSE = 1e-9
 # Variances of so many nearly normal numbers are within 2% but for one in 10^9: 6.1 sqrt(2/draws).

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.theory import sensitivity
 
+pytestmark = pytest.mark.property
+
 GRID = (Fraction(0), Fraction(1, 2), Fraction(1))
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import integrate
 
 from shoal.theory.shrinkage import Prior, fit_prior, posterior_mean, posterior_quantile
+
+pytestmark = pytest.mark.oracle
 
 
 def density(theta: float, y: float, b: float, prior: Prior) -> float:

@@ -15,6 +15,8 @@ from shoal.theory import variance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.property
+
 CLOSE = 1 + Fraction(1, 2**49)
 
 

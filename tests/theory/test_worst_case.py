@@ -16,6 +16,8 @@ from shoal.errors import InputError
 from shoal.theory import bias, worst_case
 from shoal.theory import minimax as limits
 
+pytestmark = pytest.mark.oracle
+
 few_counts = st.lists(st.integers(1, 50), min_size=1, max_size=7)
 epsilons = st.floats(0.05, 20)
 

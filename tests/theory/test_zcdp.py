@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.theory import zcdp
 
+pytestmark = pytest.mark.oracle
+
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80
 

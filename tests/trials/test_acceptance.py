@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+pytestmark = pytest.mark.statistics
+
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 RUNS = 10_000 if PROVE else 200
 ALARM = 1e-9

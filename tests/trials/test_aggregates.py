@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from shoal.trials.aggregates import Contrast
 
+pytestmark = pytest.mark.oracle
+
 Mechanism = NoisyHorvitzThompson | NoisyHistogram
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 # Two-sided normal quantile of a false alarm rate of 1e-9.

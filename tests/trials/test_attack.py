@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.audit
+
 N = 40
 ARM, OUTCOME = np.arange(N) % 2, np.arange(N) // 3 % 2
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+pytestmark = pytest.mark.oracle
+
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 RUNS = 80_000 if PROVE else 6_000
 # Two-sided normal tail of 1e-9.

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.property
+
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 SLACK = 1e-11
 DELTAS = [Fraction(0), Fraction(1, 1000), Fraction(1, 10)]

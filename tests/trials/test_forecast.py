@@ -20,6 +20,8 @@ from shoal.trials.forecast import even, plan
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.mechanism_forecasts import NAMES
 
+pytestmark = pytest.mark.unit
+
 RUNS = 2_000_000 if os.environ.get("SHOAL_PROVE") else 200_000
 ALARM = 6.11
 PAPER = Space.counts(-5, 6)

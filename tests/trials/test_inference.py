@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+pytestmark = pytest.mark.oracle
+
 RUNS = 20_000 if os.environ.get("SHOAL_PROVE") else 1_500
 BATCH = 500
 ALARM = 1e-9

@@ -11,6 +11,8 @@ from scipy import stats
 from shoal.errors import InputError
 from shoal.trials.normal_laplace import quantile
 
+pytestmark = pytest.mark.oracle
+
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 0.999])
 def test_the_ends_are_the_normal_and_the_laplace_quantile(confidence: float) -> None:

@@ -19,6 +19,8 @@ from shoal.means.one_value_per_user import UserValues
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.unit
+
 CONTENTS: list[list[Any]] = [
     [0.0, 1.0, 1.0],
     [0, 1, 0.5],

@@ -21,6 +21,8 @@ from tests.support.tape import Tape
 if TYPE_CHECKING:
     from shoal.trials.base import Mechanism
 
+pytestmark = pytest.mark.audit
+
 N = 480
 MECHANISMS: list[Mechanism] = [
     ClusterDP(epsilon=4, histogram_scale=2.0, floor=0.01),

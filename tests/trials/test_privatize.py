@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.statistics
+
 N = 600
 MECHANISMS = [
     ClusterDP(2),

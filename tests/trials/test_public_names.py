@@ -10,6 +10,8 @@ import pytest
 
 from shoal import trials
 
+pytestmark = pytest.mark.unit
+
 _USE = """
 import shoal.trials as trials
 {}

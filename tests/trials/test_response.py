@@ -15,6 +15,8 @@ from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.response import debiased, prior_of, respond, tabulate
 
+pytestmark = pytest.mark.statistics
+
 SIGMAS = 6.11
 
 

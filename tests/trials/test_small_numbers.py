@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from shoal.trials.base import Mechanism
 
+pytestmark = pytest.mark.unit
+
 _N = 600
 SPACES = {
     "two": trials.Space.binary(),

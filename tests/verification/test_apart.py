@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.unit
+
 GROUND = {"checks", "documents", "errors", "files", "verification"}
 LOADED = """
 import sys

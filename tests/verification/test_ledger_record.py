@@ -14,6 +14,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from tests.support import occupancies
 if TYPE_CHECKING:
     from shoal.cells.plan import Plan
 
+pytestmark = pytest.mark.oracle
+
 BOUNDS = (0, 50)
 
 

@@ -18,6 +18,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+pytestmark = pytest.mark.property
+
 WIDTH = 65.0
 choices = st.sampled_from([(MEAN,), (VARIANCE,), (MEAN, VARIANCE)])
 member = st.tuples(st.one_of(st.integers(1, 6), st.integers(1, 120)), st.booleans())

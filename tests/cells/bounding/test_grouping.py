@@ -17,6 +17,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.cells.bounding.grouping import Grouping
 
+pytestmark = pytest.mark.property
+
 Pieces = list[tuple[int, int, int]]
 several_counts = st.one_of(
     st.lists(st.integers(1, 12), min_size=1, max_size=60),

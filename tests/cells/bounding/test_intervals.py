@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from shoal.cells.bounding import intervals
 from shoal.theory import worst_case
 
+pytestmark = pytest.mark.property
+
 several_counts = st.lists(st.integers(1, 50), min_size=1, max_size=10)
 epsilons = st.floats(0.05, 20)
 

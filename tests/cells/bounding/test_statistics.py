@@ -19,6 +19,8 @@ from shoal.cells.bounding.statistics import (
 )
 from shoal.errors import InputError
 
+pytestmark = pytest.mark.property
+
 WIDTH = 65.0
 amounts = st.floats(1e-6, 1e6)
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from shoal.data.occupancy import Occupancy
 
+pytestmark = pytest.mark.property
+
 Counts = dict[tuple[int, int], int]
 WIDTH = 65.0
 BOTH = (MEAN, VARIANCE)

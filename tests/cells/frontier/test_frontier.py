@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from shoal.cells.frontier.explore import Ask
 
+pytestmark = pytest.mark.unit
+
 OCCUPANCY = occupancies.sparse(6)
 FAST = ["balanced", "equalised", "uniform"]
 

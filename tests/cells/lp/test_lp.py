@@ -27,6 +27,8 @@ from tests.support import targets
 if TYPE_CHECKING:
     from shoal.cells.lp.problem import Floats
 
+pytestmark = pytest.mark.oracle
+
 ONE = TargetProblem(
     np.array([0, 1]), np.array([0, 0]), np.array([0.75, 0.25]), 2, 1, np.array([0.4])
 )

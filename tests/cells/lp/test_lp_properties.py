@@ -17,6 +17,8 @@ from shoal.cells.lp.solve import Method, solve
 from shoal.cells.lp.target_scaling import least_factor
 from tests.support import targets
 
+pytestmark = pytest.mark.property
+
 numbers = st.integers(0, 2**32)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from shoal.cells.mechanisms.draw import Drawing
 
+pytestmark = pytest.mark.audit
+
 SIZE = 1_000_000 if os.environ.get("SHOAL_PROVE") else 40_000
 ALARM = 1e-9
 # Losses that the draws must show, as a part of epsilon.

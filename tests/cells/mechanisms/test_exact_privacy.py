@@ -27,6 +27,8 @@ from shoal.data.value_lattice import Bounds, Lattice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.property
+
 A = Fraction(1, 2)
 TICK_BITS = 1
 

@@ -15,6 +15,8 @@ from tests.support.tape import Tape, lost
 if TYPE_CHECKING:
     import pyarrow as pa
 
+pytestmark = pytest.mark.audit
+
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "baseline": (mean.baseline, {}),
     "array_averaging": (mean.array_averaging, {}),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from shoal.cells.mechanisms.base import MeanMechanism, Parameters
     from shoal.cells.mechanisms.contributions import Design
 
+pytestmark = pytest.mark.property
+
 BITS = 1
 LATTICE = Lattice(Bounds(0, 1), BITS)
 TOP = 1 << (BITS + FINE)

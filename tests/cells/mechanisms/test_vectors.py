@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from shoal.cells.mechanisms.vectors import BallMean, ticks
 
+pytestmark = pytest.mark.unit
+
 
 class Silent:
     """Noise of zero."""

@@ -21,6 +21,8 @@ from shoal.theory import laplace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.statistics
+
 COUNTS = [1, 2, 3, 5, 8, 13, 40]
 
 

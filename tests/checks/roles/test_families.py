@@ -19,6 +19,8 @@ from tests.checks.roles.forms import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+pytestmark = pytest.mark.unit
 N = 40
 SPACE = trials.Space.counts(0, N)
 MECHANISMS = {

@@ -17,6 +17,8 @@ from tests.checks.roles.forms import FORMS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.audit
+
 NUMBERS = np.arange(40.0)
 WORDS = [f"a text that no view holds in place, number {at}" for at in range(40)]
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from shoal.unbiased import UnbiasedPlan
 
+pytestmark = pytest.mark.audit
+
 RUNS = 400_000 if os.environ.get("SHOAL_PROVE") else 20_000
 MOMENT = (unbiased.Moment(2, 1.0), unbiased.Moment(8, 1.8))
 FEW, MANY = 3, 60

@@ -21,6 +21,8 @@ from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
 
+pytestmark = pytest.mark.oracle
+
 COARSE = {k: Coarse.fit(6, 1, Fraction(50), Fraction(1, 10), k) for k in (1, 2)}
 FINITE = st.floats(-(2.0**20), 2.0**20).map(lambda x: round(x * 2**20) / 2**20)
 

@@ -19,6 +19,8 @@ from shoal.errors import InputError
 from shoal.means.estimators.coarse import Coarse, Places
 from shoal.privacy.noise import Simulated
 
+pytestmark = pytest.mark.property
+
 Q = Fraction(1, 2)
 # Two windows each: a user's may be apart from another's, or share one.
 BINS = {1: 3, 2: 4}

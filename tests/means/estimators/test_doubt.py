@@ -16,6 +16,8 @@ from shoal.means.estimators.middle_failure import Off, middle_offs
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 
+pytestmark = pytest.mark.oracle
+
 COARSE = [
     Coarse(users, 1, per_user, 3, threshold, windows)
     for users, per_user, threshold in ((9, 5, 40), (30, 3, 60), (200, 1, 70))

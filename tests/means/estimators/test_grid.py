@@ -23,6 +23,8 @@ from shoal.means.estimators.weights import Weights
 from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.theory.clipping import Moment
 
+pytestmark = pytest.mark.property
+
 NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([-5e-324, 5e-324, 0.0, -0.0, 1e300, -1e300])
 
 

@@ -20,6 +20,8 @@ from shoal.means.estimators.noisy_sum import NoisySum
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
 
+pytestmark = pytest.mark.oracle
+
 OFFSETS = st.integers(0, 2**FINE - 1)
 
 

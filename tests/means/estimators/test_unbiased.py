@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.base import Estimator
 
+pytestmark = pytest.mark.statistics
+
 PROVE = bool(os.environ.get("SHOAL_PROVE"))
 RUNS = 1_000_000 if PROVE else 20_000
 AT_ONCE = 20_000

@@ -16,6 +16,8 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 
 def test_next_months_values_never_get_last_months_numbers(tmp_path: Path) -> None:
     """G-AGAIN: the same plan on changed values wants a name, and draws anew with it."""

@@ -16,6 +16,8 @@ from shoal.privacy.ledger.ledger import Ledger
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 FLIPS = 1500
 _INDEX_LEAF = 0x0A
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from shoal.privacy.budget import Amount
 
+pytestmark = pytest.mark.unit
+
 BAD_AMOUNTS = (
     True,
     False,

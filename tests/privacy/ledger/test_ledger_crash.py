@@ -15,7 +15,10 @@ import pytest
 DRIVER = Path(__file__).with_name("driver.py")
 WHOLE = {"unrecorded": 0, "killed": True, "spent_is_sum": True, "same_bytes": True}
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+pytestmark = [
+    pytest.mark.audit,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked"),
+]
 
 
 def drive(*job: object) -> dict[str, Any]:

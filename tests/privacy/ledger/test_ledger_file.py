@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.fixture
 def book(tmp_path: Path) -> Ledger:

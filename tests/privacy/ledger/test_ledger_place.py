@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.audit
+
 # SQLite writes pages while the charge goes on, as its memory for them is tiny, and is killed.
 DIE = """
 import os, sys

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 LOOKS: dict[str, Callable[[Any], object]] = {
     "plan": shoal.Plan.load,
     "occupancy": shoal.Occupancy.load,

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(find_spec("fcntl") is None, reason="the system has no such locks")
+pytestmark = [
+    pytest.mark.unit,
+    pytest.mark.skipif(find_spec("fcntl") is None, reason="the system has no such locks"),
+]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import time
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from shoal.privacy.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.unit
 
 LONG = st.builds(Fraction, st.integers(0, 10**60), st.integers(1, 10**60))
 

@@ -16,6 +16,8 @@ from shoal.privacy.privacy_unit import PrivacyUnit, unit_of_column
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 N = 100
 
 

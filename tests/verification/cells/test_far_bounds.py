@@ -11,6 +11,8 @@ import pytest
 import shoal
 from tests.support.verdicts import failed_claims, rekey
 
+pytestmark = pytest.mark.audit
+
 # Beginning, width and tick bits.
 BOUNDS = [(1.7e9, 260.0, 20), (1e8, 1.0, 10), (-1e12, 3000.0, 10), (1e6, 1.0, 20), (0.0, 1.0, 20)]
 

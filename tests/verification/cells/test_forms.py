@@ -31,6 +31,8 @@ from tests.support import occupancies
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.oracle
+
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 400
 GRID = np.linspace(-1, 1, 21)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[dict[str, Any]], object]
 
+pytestmark = pytest.mark.property
+
 PLANS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
         name: (name, {})

@@ -22,6 +22,8 @@ from shoal.verification.cells.grouping import SHARE, group
 from shoal.verification.cells.losses import Losses
 from tests.support import occupancies
 
+pytestmark = pytest.mark.property
+
 CELL = st.lists(st.integers(1, 12), min_size=1, max_size=14)
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Manifest = dict[str, Any]
     Change = Callable[[Manifest], object]
 
+pytestmark = pytest.mark.unit
+
 ASKED = "within what was asked for"
 
 

@@ -23,6 +23,8 @@ from tests.verification.cells.test_forms import of_plan
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.property
+
 THREE = ("share_above(400)", "mean", "variance")
 SHARED = ("uniform", "equalised", "balanced")
 WAYS: dict[str, dict[str, Any]] = {

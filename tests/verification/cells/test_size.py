@@ -23,6 +23,8 @@ from tests.support import methods
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 LIST = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=40)
 COSTS = st.lists(st.integers(0, 2**130), min_size=3, max_size=3)
 

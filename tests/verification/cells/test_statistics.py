@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Manifest = dict[str, Any]
     Change = Callable[[Manifest], object]
 
+pytestmark = pytest.mark.oracle
+
 BOTH = ["mean", "variance"]
 THREE = ["share_above(400)", "mean", "variance"]
 PLANS: dict[str, dict[str, Any]] = {

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Manifest = dict[str, Any]
     Change = Callable[[Manifest], object]
 
+pytestmark = pytest.mark.audit
+
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[dict[str, Any]], object]
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
     Change = Callable[[Document], object]
 
+pytestmark = pytest.mark.oracle
+
 N = 2000
 COUNTS = np.arange(N) % 3 + 1
 MOMENTS = (Moment(2, 1), Moment(4, 1.4))

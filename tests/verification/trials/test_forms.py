@@ -24,6 +24,8 @@ from shoal.verification.trials.horvitz_thompson import HorvitzThompson
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.oracle
+
 ONE = verify_privacy.ONE
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80

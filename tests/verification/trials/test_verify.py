@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     Manifest = dict[str, Any]
     Change = Callable[[Manifest], object]
 
+pytestmark = pytest.mark.unit
+
 ONE = verify_privacy.ONE
 COUNTS = Space.counts(0, 10)
 MECHANISMS: dict[str, Any] = {
