@@ -22,6 +22,9 @@ from shoal.trials import (
     UniformPrior,
 )
 from shoal.trials.parameters import ONE, Parameters, calibrate
+from shoal.trials.stated_effects import to_results
+from shoal.trials.trial_plan import TrialPlan
+from shoal.trials.unit_release import UnitRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,6 +202,10 @@ def test_billions_of_units_are_estimated_from_their_counts() -> None:
     half = 2**39
     document["plan"]["assignment"]["sizes"] = pack(half, half)
     document["results"]["released"]["counts"] = pack(half // 2, half // 2, half // 4, 3 * half // 4)
+    plan = TrialPlan.from_document(document["plan"])
+    counted = document["results"]["released"]
+    drawn = UnitRelease.from_document(counted, plan.space, plan.assignment, plan.mechanism)
+    document["results"] = to_results(drawn)
     effect = PrivateTrial(documents.canonical_bytes(document)).estimate()
     # A quarter of the responses apart, over the share that is kept.
     replaced = document["plan"]["mechanism"]["parameters"]["replaced"]

@@ -211,9 +211,7 @@ def release_cells(
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
         inputs["ledger"] = os.path.abspath(book)  # noqa: PTH100
-    return Release(
-        done.document, done.entry, done.from_ledger, inputs, known_plan=plan, drawn=done.drawn
-    )
+    return Release.delivered(done, plan, inputs=inputs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.estimates import Numbers
+from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.ranges import Range
 from shoal.data import keys
 from shoal.release.manifest import CONFIDENCE
+from shoal.release.stated import CLOSE, check_stated, damaged
 
 if TYPE_CHECKING:
     from shoal import documents
     from shoal.cells.plan_facts import PlanFacts
+
+# The last places of sums whose parts may cancel.
+_CANCELLED = 2.0**-46
 
 
 def to_results(numbers: Numbers) -> list[documents.Document]:
@@ -40,10 +45,35 @@ def to_results(numbers: Numbers) -> list[documents.Document]:
 
 
 def from_results(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
-    """The inverse of `to_results`."""
+    """The inverse of `to_results`: every result is the one that follows from its whole numbers.
+
+    Args:
+        plan: What was carried out.
+        results: One for each statistic of each released cell, in order.
+
+    Raises:
+        DocumentError: Too few or too many, in another order, or with a key, value or interval that
+            does not follow.
+    """
+    if len(results) != len(plan.statistics) * len(plan.released):
+        raise damaged()
+    numbers = Numbers(plan, [result["steps"] for result in results], _chosen(plan, results))
+    slack = CLOSE * plan.statistic_range + _CANCELLED * numbers.magnitude
+    check_stated(results, to_results(numbers), slack.tolist())
+    return numbers
+
+
+def _chosen(plan: PlanFacts, results: list[documents.Document]) -> Range | None:
+    """The selected ranges: where the mechanism selects, one a number, within the bounds."""
     ranges = [result["range"] for result in results]
-    chosen = None
-    if ranges[0] is not None:
-        low, high = np.array(ranges, dtype=np.int64).T
-        chosen = Range(low, high)
-    return Numbers(plan, [result["steps"] for result in results], chosen)
+    selects = plan.mechanism.selects != "nothing"
+    if any((each is not None) != selects for each in ranges):
+        raise damaged()
+    if not selects:
+        return None
+    low, high = np.array(ranges, dtype=np.int64).T
+    # A range of sums is as wide as the most records of a user make it.
+    inside = plan.design.sums or int(high.max()) <= 1 << (plan.lattice.bits + FINE)
+    if not (inside and ((low >= 0) & (low < high)).all()):
+        raise damaged()
+    return Range(low, high)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shoal.means import document as plan_document
 from shoal.means.estimators.base import Drawn
 from shoal.means.plan_facts import UnbiasedFacts
-from shoal.privacy.budget import from_text
+from shoal.means.results import from_results
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
 
@@ -45,9 +45,9 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
         return UnbiasedFacts(**plan_document.parts(document))
 
     @staticmethod
-    def _drawn_of(_: UnbiasedFacts, results: documents.Document) -> Drawn:
+    def _drawn_of(plan: UnbiasedFacts, results: documents.Document) -> Drawn:
         """What was drawn, from a manifest's results."""
-        return Drawn(from_text(results["exact"]), results["coarse_failed"])
+        return from_results(plan, results)
 
     @property
     def estimator(self) -> Estimator:

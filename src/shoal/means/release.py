@@ -18,7 +18,7 @@ from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.one_value_per_user import UserValues
 from shoal.means.request import PUBLISHING
-from shoal.privacy.budget import text
+from shoal.means.results import from_results, to_results
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.booking import check_text
 from shoal.release.carry_out import carry_out
@@ -74,10 +74,7 @@ def release_mean(
     _check_written(plan)
     question = question_of(plan, values_name, whose, name)
     done = carry_out(question, MeanDraw(plan, user_values), ledger=ledger, again=again, noise=noise)
-    return UnbiasedEstimate(
-        done.document, done.entry, done.from_ledger,
-        known_plan=plan, drawn=done.drawn, confidence=confidence,
-    )  # fmt: skip
+    return UnbiasedEstimate.delivered(done, plan, confidence=confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,21 +99,16 @@ class MeanDraw:
 
     def results(self, drawn: Drawn) -> documents.Document:
         """The estimate, exactly and as a number, with its interval."""
-        value, half = float(drawn.value), self.plan.estimator.half_interval(CONFIDENCE)
-        return {
-            "exact": text(drawn.value),
-            "value": value,
-            "interval": [value - half, value + half],
-            "coarse_failed": drawn.failed,
-        }
+        return to_results(self.plan, drawn)
 
     def publishes_values(self, drawn: Drawn) -> bool:
         """If the method samples users, always; else if the coarse step failed."""
         return self.plan.method in PUBLISHING or bool(drawn.failed)
 
-    def read(self, manifest: documents.Document) -> None:  # noqa: ARG002
-        """The plan, once; the rest are numbers."""
+    def read(self, manifest: documents.Document) -> None:
+        """The plan, once, and the estimate."""
         _ = self.plan.reread
+        from_results(self.plan, manifest["results"])
 
     def check_shape(self) -> None:
         """The counts, all that is public of the records, are part of the plan, and were checked."""

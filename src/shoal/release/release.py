@@ -15,12 +15,14 @@ from shoal.privacy.budget import from_text
 from shoal.privacy.displayed_loss import round_up
 from shoal.release.booking import told
 from shoal.release.manifest import SCHEMA
+from shoal.release.stated import damaged
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
     from shoal.privacy.ledger.ledger import Entry
+    from shoal.release.carry_out import Delivered
 
 PlanT = TypeVar("PlanT")
 Drawn = TypeVar("Drawn")
@@ -37,7 +39,7 @@ class Release(Generic[PlanT, Drawn]):
         from_ledger: Whether it had been recorded before: nothing private was used or charged.
         inputs: The files of records and ledger, which no output may replace.
         loaded: Whether it is from a manifest's file, which knows no ledger.
-        known_plan: The plan, if it is at hand; else it is read from the manifest.
+        known_plan: The plan, if it was drawn just now; else it is read from the manifest.
         drawn: What was drawn, if that was just now; else it is read from the manifest.
     """
 
@@ -62,7 +64,10 @@ class Release(Generic[PlanT, Drawn]):
             The release; without a ledger's entry, as no file knows of one.
 
         Raises:
-            DocumentError: Missing, damaged, or not a manifest of this kind.
+            DocumentError: Missing, damaged, not a manifest of this kind, or with results that do
+                not follow from what was drawn.
+
+        Guarantees: G-READABLE.
         """
         data = documents.read_bytes(path, "manifest")
         found = documents.parse(data, SCHEMA, f"manifest {str(path)!r}")
@@ -72,7 +77,28 @@ class Release(Generic[PlanT, Drawn]):
                 f"one of the kind {cls.kind}",
                 "give another file, or load it with the class of its kind",
             )
-        return cls(data, loaded=True)
+        loaded = cls(data, loaded=True)
+        # What does not follow from what was drawn is refused here, not when somebody looks at it.
+        _ = loaded.released
+        return loaded
+
+    @classmethod
+    def delivered(cls, done: Delivered, plan: PlanT, **more: Any) -> Self:  # noqa: ANN401
+        """What was delivered for a plan.
+
+        What had been recorded before is read from its own manifest: another version of shoal, which
+        chose other parameters, may have recorded it.
+
+        Args:
+            done: Bytes, entry, and what was drawn if that was just now.
+            plan: What was asked for.
+            more: Other attributes.
+
+        Guarantees: G-AGAIN.
+        """
+        if done.from_ledger:
+            return cls(done.document, done.entry, from_ledger=True, **more)
+        return cls(done.document, done.entry, known_plan=plan, drawn=done.drawn, **more)
 
     @cached_property
     def manifest(self) -> documents.Document:
@@ -101,7 +127,7 @@ class Release(Generic[PlanT, Drawn]):
     @staticmethod
     @abstractmethod
     def _drawn_of(plan: PlanT, results: Any) -> Drawn:  # noqa: ANN401
-        """What was drawn, from a manifest's results."""
+        """What was drawn, from a manifest's results, all of which must follow from it."""
 
     @property
     def simulated(self) -> bool:
@@ -153,10 +179,4 @@ class Release(Generic[PlanT, Drawn]):
         except DocumentError:
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
-            raise_alone(
-                DocumentError(
-                    "the manifest is damaged, or may have been changed",
-                    "a document written by shoal",
-                    "fetch it again, or have it delivered from the ledger",
-                )
-            )
+            raise_alone(damaged())

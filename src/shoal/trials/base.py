@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import Whose
     from shoal.trials.request import Units
-    from shoal.trials.result import PrivateTrial, Released
+    from shoal.trials.result import PrivateTrial
+    from shoal.trials.stated_effects import Released
 
 
 class Options(TypedDict, total=False):

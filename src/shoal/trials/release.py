@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from shoal.release.carry_out import carry_out
-from shoal.release.manifest import CONFIDENCE
-from shoal.trials.effects import key_text
-from shoal.trials.result import PrivateTrial, read_released
+from shoal.trials.result import PrivateTrial
+from shoal.trials.stated_effects import from_results, to_results
 from shoal.trials.trial_plan import TrialPlan
 
 if TYPE_CHECKING:
@@ -20,9 +18,8 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import Whose
-    from shoal.trials.effects import Effect, Inference
     from shoal.trials.request import Units
-    from shoal.trials.result import Released
+    from shoal.trials.stated_effects import Released
 
 
 class Drawing(Protocol):
@@ -50,9 +47,7 @@ def release_trial(
     question = plan.question(units.about, whose, name)
     way = TrialDraw(plan, units, mechanism)
     done = carry_out(question, way, ledger=ledger, again=again, noise=noise)
-    return PrivateTrial(
-        done.document, done.entry, done.from_ledger, known_plan=plan, drawn=done.drawn
-    )
+    return PrivateTrial.delivered(done, plan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +74,7 @@ class TrialDraw:
 
     def results(self, drawn: Released) -> documents.Document:
         """What left the mechanism, and the effects that follow from it."""
-        effects = [effect_document(each) for each in drawn.effects(CONFIDENCE)]
-        return {"released": drawn.to_document(), "effects": effects}
+        return to_results(drawn)
 
     def publishes_values(self, drawn: Released) -> bool:  # noqa: ARG002
         """Never: a response may be an outcome, with a probability that nobody's outcome changes."""
@@ -88,32 +82,7 @@ class TrialDraw:
 
     def read(self, manifest: documents.Document) -> None:
         """The effects of what was released."""
-        plan = TrialPlan.from_document(manifest["plan"])
-        read_released(plan, manifest["results"]).effects(CONFIDENCE)
+        from_results(TrialPlan.from_document(manifest["plan"]), manifest["results"])
 
     def check_shape(self) -> None:
         """The question holds the whole assignment: other units are another question."""
-
-
-def effect_document(effect: Effect) -> documents.Document:
-    """An effect as a JSON object; what could not be estimated is null."""
-    return {
-        "arm": key_text(effect.arm),
-        "control": key_text(effect.control),
-        "value": effect.value,
-        "finite_population": _inference(effect.finite_population),
-        "super_population": _inference(effect.super_population),
-    }
-
-
-def _inference(found: Inference) -> dict[str, Any]:
-    low, high = found.interval
-    return {
-        "standard_error": _number(found.standard_error),
-        "interval": [_number(low), _number(high)],
-    }
-
-
-def _number(value: float) -> float | None:
-    # JSON has no NaN: what could not be estimated is null.
-    return float(value) if math.isfinite(value) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from shoal.files import tables
 from shoal.privacy.displayed_loss import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
-from shoal.trials.aggregate_release import AggregateRelease
+from shoal.trials.stated_effects import Released, from_results
 from shoal.trials.trial_plan import KIND, TrialPlan
-from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.trials.effects import Effect
-
-Released: TypeAlias = UnitRelease | AggregateRelease
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +58,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     @staticmethod
     def _drawn_of(plan: TrialPlan, results: documents.Document) -> Released:
         """What left the mechanism, from a manifest's results."""
-        return read_released(plan, results)
+        return from_results(plan, results)
 
     @property
     def assignment(self) -> Assignment:
@@ -189,10 +186,3 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
             f"<{kind} of {self.assignment.n} units, {self.mechanism}, "
             f"epsilon {show(self.epsilon)}{booked}>"
         )
-
-
-def read_released(plan: TrialPlan, results: documents.Document) -> Released:
-    """What a mechanism released, from a plan and a manifest's results."""
-    released = results["released"]
-    kind = UnitRelease if released["kind"] == UNITS else AggregateRelease
-    return kind.from_document(released, plan.space, plan.assignment, plan.mechanism)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.evidence.seeded.fault import Fault
 
 _ONCE = ("tests/release/test_charge_once.py",)
+_AGAIN = ("tests/release/test_again_as_recorded.py",)
+_STATED = ("tests/release/test_stated.py",)
 _FILE = ("tests/privacy/ledger/test_ledger_file.py", "tests/privacy/ledger/test_ledger.py")
 
 FAULTS = (
@@ -353,5 +355,69 @@ FAULTS = (
         'connection.execute("PRAGMA synchronous = EXTRA")',
         'connection.execute("PRAGMA synchronous = OFF")',
         _FILE,
+    ),
+    Fault(
+        "what is delivered again is read with the parameters of who asks",
+        "G-AGAIN",
+        "release/release.py",
+        "return cls(done.document, done.entry, from_ledger=True, **more)",
+        "return cls(done.document, done.entry, from_ledger=True, known_plan=plan, **more)",
+        _AGAIN,
+    ),
+    Fault(
+        "results need not follow from what was drawn",
+        "G-READABLE",
+        "release/stated.py",
+        "        if not _same(told, made, CLOSE * largest + off):\n",
+        "        if not _same(told, told, CLOSE * largest + off):\n",
+        _STATED,
+    ),
+    Fault(
+        "a manifest may have fewer results than follow",
+        "G-READABLE",
+        "release/stated.py",
+        "    if len(stated) != len(own):\n        raise damaged()\n",
+        "    own = own[: len(stated)]\n    stated, more = stated[: len(own)], more[: len(own)]\n",
+        _STATED,
+    ),
+    Fault(
+        "numbers of a manifest may be anything finite",
+        "G-READABLE",
+        "release/stated.py",
+        "abs(told - made) <= slack < math.inf",
+        "abs(told - made) < math.inf",
+        _STATED,
+    ),
+    Fault(
+        "an estimate beyond floating-point numbers is loaded",
+        "G-FUZZ",
+        "means/results.py",
+        "    check_stated([results], [to_results(plan, drawn)])\n",
+        "",
+        _STATED,
+    ),
+    Fault(
+        "values of cells need not follow from their whole numbers",
+        "G-READABLE",
+        "cells/results.py",
+        "    check_stated(results, to_results(numbers), slack.tolist())\n",
+        "",
+        _STATED,
+    ),
+    Fault(
+        "a manifest is loaded without a look at its results",
+        "G-READABLE",
+        "release/release.py",
+        "        _ = loaded.released\n",
+        "",
+        _STATED,
+    ),
+    Fault(
+        "a ledger may have a name without room for its journal",
+        "G-FUZZ",
+        "privacy/ledger/place.py",
+        "    longest = _LONGEST - max(map(len, LEDGER_PARTS))\n",
+        "    longest = _LONGEST\n",
+        ("tests/privacy/ledger/test_ledger_place.py",),
     ),
 )

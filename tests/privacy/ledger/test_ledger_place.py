@@ -486,3 +486,26 @@ def test_no_operation_is_begun_within_another(
     monkeypatch.setattr(ledger, "_at", lambda _: None)
     assert len(book.entries()) == 2
     book.verify()
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e9"])
+def test_a_ledger_has_a_name_with_room_for_its_journal(tmp_path: Path, letter: str) -> None:
+    """G-FUZZ: a ledger that could be made but never charged is refused before it is made."""
+    bytes_each = len(letter.encode())
+    longest = tmp_path / (letter * (246 // bytes_each) + "x")
+    assert len(os.fsencode(longest.name)) == 247
+    book = Ledger.create(longest, epsilon=1)
+    book.record("first", unit="u", epsilon="0.1", document=b"1")
+    for more in (1, 8, 9):
+        named = longest.with_name(longest.name + "x" * more)
+        with pytest.raises(LedgerError, match="more than 247 bytes"):
+            Ledger.create(named, epsilon=1)
+        assert not os.path.lexists(named)
+    # One that was renamed by hand says so, too, and works again under its old name.
+    named = longest.with_name(longest.name + "x")
+    longest.rename(named)
+    for act in _ACTS.values():
+        with pytest.raises(LedgerError, match="more than 247 bytes"):
+            act(Ledger(named, book._founding))
+    named.rename(longest)
+    book.verify()

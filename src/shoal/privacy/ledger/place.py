@@ -19,17 +19,27 @@ RESTORE = (
     "restore the newest copy from a backup, once the damaged file and its NAME-journal are out of "
     "the way, and run `shoal ledger verify` on it"
 )
+_LONGEST = 255  # bytes of a name on usual file systems
 DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
 
 
 def check_name(path: Path) -> None:
     """Refuse a ledger that is called like a part of another: SQLite would delete it with that one.
 
+    Or whose name is so long that SQLite could not make its journal, so that nothing can be charged.
     Links are followed, as SQLite does.
 
     Raises:
         LedgerError: It is called so.
     """
+    longest = _LONGEST - max(map(len, LEDGER_PARTS))
+    if len(os.path.basename(place_of(path))) > longest:  # noqa: PTH119
+        raise LedgerError(
+            f"a ledger whose name has more than {longest} bytes",
+            "a name that leaves room for '-journal', which a database keeps beside it while it "
+            "writes",
+            "choose a shorter name; a ledger that is called so is renamed first",
+        )
     for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
         if is_part(name):
             raise LedgerError(
@@ -46,7 +56,8 @@ def look(path: Path) -> None:
     Never by opening it: closing any handle of a file drops SQLite's locks on it.
 
     Raises:
-        LedgerError: Missing, no file, empty, with a second name, or called like a ledger's part.
+        LedgerError: Missing, no file, empty, with a second name, called like a ledger's part, or
+            with too long a name.
     """
     try:
         check_name(path)

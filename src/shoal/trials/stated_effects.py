@@ -1,0 +1,80 @@
+"""What left a mechanism and the effects that follow from it as JSON, and back."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from shoal.release.manifest import CONFIDENCE
+from shoal.release.stated import check_stated
+from shoal.trials.aggregate_release import AggregateRelease
+from shoal.trials.effects import key_text
+from shoal.trials.unit_release import KIND as UNITS
+from shoal.trials.unit_release import UnitRelease
+
+if TYPE_CHECKING:
+    from shoal import documents
+    from shoal.trials.effects import Effect, Inference
+    from shoal.trials.trial_plan import TrialPlan
+# The last places of sums whose parts may cancel.
+_DIGITS = 1e-14
+Released: TypeAlias = UnitRelease | AggregateRelease
+
+
+def to_results(released: Released) -> documents.Document:
+    """What left the mechanism, and the effect of every arm."""
+    effects = [_effect(each) for each in released.effects(CONFIDENCE)]
+    return {"released": released.to_document(), "effects": effects}
+
+
+def from_results(plan: TrialPlan, results: documents.Document) -> Released:
+    """The inverse of `to_results`: every effect is the one that follows from what was released.
+
+    Args:
+        plan: What was carried out.
+        results: Of its manifest.
+
+    Raises:
+        DocumentError: Too few effects or too many, in another order, or others.
+    """
+    document = results["released"]
+    kind = UnitRelease if document["kind"] == UNITS else AggregateRelease
+    released = kind.from_document(document, plan.space, plan.assignment, plan.mechanism)
+    effects = released.effects(CONFIDENCE)
+    slack = _DIGITS * _farthest(released, effects)
+    check_stated(results["effects"], [_effect(each) for each in effects], [slack] * len(effects))
+    return released
+
+
+def _farthest(released: Released, effects: tuple[Effect, ...]) -> float:
+    """The largest number that effects are means of: debiased ones lie far outside of the levels."""
+    if isinstance(released, UnitRelease):
+        return float(np.abs(released.omega).max())
+    parts = [released.space.array, *(each.clusters.value for each in effects)]
+    return max(float(np.abs(part).max()) for part in parts)
+
+
+def _effect(effect: Effect) -> documents.Document:
+    """An effect as a JSON object; what could not be estimated is null."""
+    return {
+        "arm": key_text(effect.arm),
+        "control": key_text(effect.control),
+        "value": effect.value,
+        "finite_population": _inference(effect.finite_population),
+        "super_population": _inference(effect.super_population),
+    }
+
+
+def _inference(found: Inference) -> dict[str, Any]:
+    low, high = found.interval
+    return {
+        "standard_error": _number(found.standard_error),
+        "interval": [_number(low), _number(high)],
+    }
+
+
+def _number(value: float) -> float | None:
+    # JSON has no NaN: what could not be estimated is null.
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,96 @@
+"""What is delivered again is read from its own manifest, whoever recorded it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal import trials, unbiased
+from shoal.trials.choose import choose
+from tests.release.test_one_way import KINDS, said
+from tests.support import methods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_UNITS = 400
+_ARM = np.arange(_UNITS) % 2
+_BOUGHT = (np.arange(_UNITS) // 2 % 5 < 1 + _ARM).astype(int)
+
+
+def _trial(book: shoal.Ledger) -> trials.PrivateTrial:
+    return trials.UniformPrior(epsilon=2).privatize(
+        _BOUGHT, _ARM, space=trials.Space.binary(), unit=np.arange(_UNITS), ledger=book,
+        privacy_unit="person", outcome_name="bought", name="May",
+    )  # fmt: skip
+
+
+def _cells(book: shoal.Ledger) -> shoal.Release:
+    table = methods.tied(3, 14, 3)
+    made = methods.plan(table, {"method": "balanced"})
+    return made.release(methods.records(table), ledger=book, name="May", privacy_unit="who")
+
+
+def _mean(book: shoal.Ledger) -> unbiased.UnbiasedEstimate:
+    plan = unbiased.plan(
+        "symmetric_mean", 300, moment=unbiased.Moment(2, 1.0), epsilon=4, delta="1/4"
+    )
+    values = np.arange(300) / 300
+    return plan.release(values, ledger=book, name="May", values_name="h", privacy_unit="person")
+
+
+FAMILIES: dict[str, Callable[[shoal.Ledger], Any]] = {
+    "cell mean": _cells,
+    "trial": _trial,
+    "unbiased mean": _mean,
+}
+
+
+def _book(folder: Path) -> shoal.Ledger:
+    return shoal.Ledger.create(folder / "a.ledger", epsilon=100, delta="1/2")
+
+
+def test_a_trial_of_another_version_is_read_with_its_own_parameters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-AGAIN: effects, table and loss are those of the recorded bytes, not of today's choice."""
+    book = _book(tmp_path)
+
+    def older(*given: Any, **more: Any) -> Any:  # noqa: ANN401
+        chosen = choose(*given, **more)
+        replaced = min(3 * chosen.parameters.replaced, 2**32 - 2**20)
+        parameters = dataclasses.replace(chosen.parameters, replaced=replaced)
+        return dataclasses.replace(chosen, parameters=parameters)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shoal.trials.mechanisms.choose", older)
+        recorded = _trial(book)
+    again = _trial(book)
+    assert again.from_ledger
+    assert again.document == recorded.document
+    again.write_manifest(tmp_path / "m.json")
+    loaded = trials.PrivateTrial.load(tmp_path / "m.json")
+    assert said(again) == said(loaded) == said(recorded)
+    assert again.plan.loss == loaded.plan.loss == recorded.plan.loss
+    # Today's choice is another one.
+    (tmp_path / "other").mkdir()
+    fresh = _trial(_book(tmp_path / "other"))
+    assert fresh.plan.loss != again.plan.loss
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_delivered_again_is_read_from_its_manifest(family: str, tmp_path: Path) -> None:
+    """G-AGAIN: plan and numbers of any family are those of the recorded bytes."""
+    book = _book(tmp_path)
+    first, again = FAMILIES[family](book), FAMILIES[family](book)
+    assert (first.from_ledger, again.from_ledger) == (False, True)
+    assert first.known_plan is not None
+    assert (again.known_plan, again.drawn) == (None, None)
+    again.write_manifest(tmp_path / "m.json")
+    assert said(again) == said(KINDS[family].load(tmp_path / "m.json")) == said(first)
+    assert again.inputs == first.inputs
