@@ -94,6 +94,9 @@ class Release(Generic[PlanT, Drawn]):
             plan: What was asked for.
             more: Other attributes.
 
+        Returns:
+            The release.
+
         Guarantees: G-AGAIN.
         """
         if done.from_ledger:
