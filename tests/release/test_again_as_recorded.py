@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.unit
+
 _UNITS = 400
 _ARM = np.arange(_UNITS) % 2
 _BOUGHT = (np.arange(_UNITS) // 2 % 5 < 1 + _ARM).astype(int)

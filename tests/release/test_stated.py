@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from shoal.documents import Document
 
+pytestmark = pytest.mark.unit
+
 KINDS: dict[str, Any] = {
     "cell mean": shoal.Release,
     "trial": trials.PrivateTrial,
