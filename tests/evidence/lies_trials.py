@@ -57,6 +57,12 @@ LIES: Lies = {
     "another rule of single arms": put("records.single_arm", to="kept"),
     "clusters left out that were not": put("records.clusters_left_out", to=plus(1)),
     "clusters left out by a truth value": put("records.clusters_left_out", to=False),
+    "levels that differ by their last digits": put(
+        "plan.space.levels", to=lambda x: [2.0**50 + i for i in range(len(x))]
+    ),
+    "levels that are all but 0": put(
+        "plan.space.levels", to=lambda x: [1e-300 * i for i in range(len(x))]
+    ),
     "levels twice as far apart": each("plan.space.levels", lambda x: x * 2.0 + 1.0),
     "one level more": put("plan.space.levels", to=lambda x: [*x, x[-1] + 1.0]),
     "levels the other way round": put("plan.space.levels", to=lambda x: x[::-1]),

@@ -30,13 +30,13 @@ def failed(manifest: dict[str, Any], ledger: shoal.Ledger | Path) -> list[str]:
 
 
 def test_what_was_recorded_holds(manifest: dict[str, Any], tmp_path: Path) -> None:
-    """G-VERIFY: bytes, request, charge, unit and chain."""
+    """G-VERIFY: bytes, request, kind, charge, unit and chain."""
     (path,) = tmp_path.glob("*.ledger")
     assert failed(manifest, path) == []
     claims = {check.claim for check in shoal.verify(manifest, ledger=path).checks}
     assert claims >= {
         *("chain of the ledger", "recorded in the ledger", "request in the ledger"),
-        *("charge in the ledger", "unit in the ledger"),
+        *("kind in the ledger", "charge in the ledger", "unit in the ledger"),
     }
 
 
@@ -55,8 +55,26 @@ def test_another_entry_with_these_bytes_does_not_do(
         document=documents.canonical_bytes(manifest),
     )
     assert failed(manifest, ledger) == [
-        *("request in the ledger", "charge in the ledger", "unit in the ledger"),
+        *("request in the ledger", "kind in the ledger"),
+        *("charge in the ledger", "unit in the ledger"),
     ]
+
+
+@pytest.mark.parametrize("kind", ["", "trial"])
+def test_an_entry_of_another_kind_does_not_do(
+    manifest: dict[str, Any], tmp_path: Path, kind: str
+) -> None:
+    """G-VERIFY: what the ledger was told was released is what the manifest is of."""
+    (path,) = tmp_path.glob("*.ledger")
+    (entry,) = shoal.Ledger.open(path).links()
+    told = {"unit": entry.unit, "epsilon": entry.epsilon, "delta": entry.delta}
+    document = documents.canonical_bytes(manifest)
+    for name, expected in ((kind, ["kind in the ledger"]), (manifest["kind"], [])):
+        other = shoal.Ledger.create(
+            tmp_path / f"of {name}.ledger", epsilon=9, delta="1/2", unit=entry.unit
+        )
+        other.record(entry.question, name=entry.name, kind=name, document=document, **told)
+        assert failed(manifest, other) == expected
 
 
 def test_a_changed_chain_is_no_witness(manifest: dict[str, Any], tmp_path: Path) -> None:

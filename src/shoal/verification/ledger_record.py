@@ -46,6 +46,10 @@ class Charge(Protocol):
         """What the release is of."""
 
     @property
+    def kind(self) -> str:
+        """What was released; empty if whoever recorded it did not say."""
+
+    @property
     def epsilon(self) -> Fraction:
         """Charged for it."""
 
@@ -88,7 +92,7 @@ def record_checks(manifest: documents.Document, ledger: Recorded) -> list[Check]
         ledger: The data set's ledger.
 
     Returns:
-        Claims about the whole chain, the bytes, the request, the charge and the unit.
+        Claims about the whole chain, the bytes, the request, the kind, the charge and the unit.
 
     Raises:
         LedgerError: The ledger is missing or cannot be read.
@@ -121,6 +125,7 @@ def _of_link(manifest: documents.Document, link: Charge) -> list[Check]:
     return [
         Check(RECORDED, holds=True, found=f"entry {link.number}, {link.recorded_at}"),
         Check("request in the ledger", request == manifest["request"], request[:16]),
+        Check("kind in the ledger", link.kind == manifest["kind"], link.kind or "not said"),
         Check("charge in the ledger", charged, link.charge.show(up=True)),
         Check("unit in the ledger", same, str(link.unit)),
     ]

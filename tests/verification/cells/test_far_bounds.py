@@ -9,7 +9,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from tests.support.verdicts import failed_claims, rekey
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.verification.cells.errors import compare
+from tests.support.verdicts import DAMAGED, failed_claims, rekey
 
 pytestmark = pytest.mark.audit
 
@@ -60,3 +63,53 @@ def test_what_is_a_millionth_of_the_range_away_is_found(statistic: int, part: st
         result["interval"][part == "high"] += moved
     rekey(manifest)
     assert failed_claims(manifest) == ["results"]
+
+
+def moved(bounds: tuple[float, float], bits: int) -> dict[str, Any]:
+    """A manifest whose figures are those of other bounds, as far as floats tell them apart."""
+    manifest = manifest_of(0.0, 1.0, 20, statistics=["mean"], epsilon=8)
+    manifest["simulation"] = False
+    plan, (low, high) = manifest["plan"], bounds
+    plan["bounds"], plan["tick_bits"] = list(bounds), bits
+    for claim in ("bias_bound", "worst_case_error", "lower_bound"):
+        plan["claims"][claim] = [(high - low) * each for each in plan["claims"][claim]]
+    for result in manifest["results"]:
+        for part in ("value", "unclamped"):
+            result[part] = low + (high - low) * result[part]
+        result["interval"] = [low + (high - low) * end for end in result["interval"]]
+    rekey(manifest)
+    return manifest
+
+
+@pytest.mark.parametrize(
+    ("bounds", "bits"),
+    [
+        ((2.0**52, 2.0**52 + 1), 20),
+        ((1e16, 1e16 + 4), 20),
+        ((2.0**40, 2.0**40 + 1), 3),
+        ((1.7e9, 1.7e9 + 260), 24),
+        ((0.0, 1e-300), 20),
+        ((0.0, 0.99e-100), 20),
+        ((0.0, 1.01e50), 20),
+    ],
+)
+def test_bounds_that_nothing_is_released_in_are_refused(
+    bounds: tuple[float, float], bits: int
+) -> None:
+    """G-VERIFY: where rounding to floats is no less than a tick, it would excuse any value."""
+    assert failed_claims(moved((0.0, 8.0), 20)) == []
+    with pytest.raises(InputError):
+        Lattice(Bounds(*bounds), bits)
+    assert failed_claims(moved(bounds, bits)) == [DAMAGED]
+
+
+def test_narrow_bounds_excuse_no_claim() -> None:
+    """G-VERIFY: errors are compared with their own size, however small they are."""
+    truth = [1e-310, 3e-305]
+    assert compare(truth, truth)[0]
+    assert not compare(truth, [0.0, 3e-305])[0]
+    assert not compare([0.0], [1e-310])[0]
+    manifest = moved((0.0, 1e-99), 20)
+    assert failed_claims(manifest) == []
+    manifest["plan"]["claims"]["bias_bound"] = [0.0] * 3
+    assert failed_claims(manifest) == ["bias bounds"]

@@ -15,14 +15,14 @@ import pytest
 
 from shoal import documents
 from shoal.data.outcome_space import Space
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, InputError
 from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import Simulated
 from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
 from shoal.verification import verify
 from shoal.verification.trials import privacy as verify_privacy
-from tests.support.verdicts import UNSHAPED, failed_claims, rekey
+from tests.support.verdicts import DAMAGED, UNSHAPED, failed_claims, rekey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -568,3 +568,36 @@ def test_other_documents_are_refused(true: dict[str, Manifest]) -> None:
     """Another schema is another document."""
     with pytest.raises(DocumentError, match=r"not of the schema shoal\.manifest/4"):
         verify.verify({**true["units"], "schema": "shoal.manifest/5"})
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [[2.0**50, 2.0**50 + 1], [1e9, 1e9 + 0.99], [0.0, 0.99e-50], [0.0, 1e-13, 1.0], [0.0, 1.01e50]],
+)
+@pytest.mark.parametrize("kind", ["noisy_horvitz_thompson", "noisy_histogram", "uniform_prior"])
+def test_levels_that_nothing_is_released_of_are_refused(kind: str, levels: list[float]) -> None:
+    """G-VERIFY: where levels differ by their last digits, rounding would excuse any effect."""
+    with pytest.raises(InputError):
+        Space(tuple(levels))
+    manifest = _release(MECHANISMS[kind], DESIGNS["three arms"], "plain")
+    manifest["plan"]["space"]["levels"] = levels
+    aggregate = manifest["plan"]["mechanism"].get("aggregate", {})
+    if "levels" in aggregate:
+        aggregate["levels"] = levels
+    for effect in manifest["results"]["effects"]:
+        effect["value"] = 9.0
+        for population in ("finite_population", "super_population"):
+            effect[population] = {"interval": [9.0, 9.0], "standard_error": 1e-9}
+    rekey(manifest)
+    assert failed_claims(manifest) == [DAMAGED]
+
+
+@pytest.mark.parametrize("levels", [[1e9, 1e9 + 2], [0.0, 1e-50], [0.0, 1e-12, 1.0], [0.0, 1e50]])
+@pytest.mark.parametrize("kind", ["noisy_horvitz_thompson", "noisy_histogram", "uniform_prior"])
+def test_levels_at_the_limits_hold(kind: str, levels: list[float]) -> None:
+    """G-VERIFY: all that a space may be, the second opinion reads."""
+    space = Space(tuple(levels))
+    arm = np.arange(400) % 2
+    outcomes = np.array(levels)[np.arange(400) // 7 % len(levels)]
+    trial = MECHANISMS[kind].privatize(outcomes, arm, np.arange(400) // 100, space=space)
+    assert failed_claims(trial.manifest) == []

@@ -6,6 +6,7 @@ Nothing is imported from planning, mechanisms, bounding, accounting, records or 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,6 +30,9 @@ FINE = 10
 _MOST_BITS, _MOST_TICK_BITS = 60, 24
 # The planner refuses noise that is less than 2^-61 of a range, or of what a selection counts in.
 LEAST_SCALE = Fraction(1, 2**61)
+# Nothing is released in other bounds: rounding to floats would excuse any value in them.
+_FARTHEST, _NARROWEST = 1e50, 1e-100
+_SPACINGS, _LEAST_SPACED = 2**10, 1e-280
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,8 @@ class Facts:
         lengths = documents.unpack_integers(occupancy["cells_per_user"], "cells_per_user")
         cell = documents.unpack_integers(occupancy["cell"], "cell")
         count = documents.unpack_integers(occupancy["count"], "count")
-        lo, hi = (Fraction(real(side)) for side in plan["bounds"])
+        tick_bits = whole(plan["tick_bits"], 1, _MOST_TICK_BITS)
+        lo, width = _bounds(plan["bounds"], tick_bits)
         _fit_together(lengths, cell, count)
         facts = cls(
             user=np.repeat(np.arange(len(lengths)), lengths),
@@ -76,9 +81,9 @@ class Facts:
             delta=rational(plan["request"]["delta"]),
             scale=[Fraction(real(b)) for b in numbers["relative_scale"]],
             bits=whole(numbers["lattice_bits"], 1, _MOST_BITS),
-            tick_bits=whole(plan["tick_bits"], 1, _MOST_TICK_BITS),
+            tick_bits=tick_bits,
             lo=lo,
-            width=hi - lo,
+            width=width,
         )
         # Cells rise within a user: none is there twice.
         rising = (np.diff(cell) > 0) | (np.diff(facts.user) > 0)
@@ -90,7 +95,6 @@ class Facts:
             and len(set(facts.released)) == len(facts.released)
             and len(facts.scale) == len(facts.statistics) * len(facts.released)
             and min(facts.scale) >= LEAST_SCALE
-            and hi > lo
         )
         if not sound:
             raise ValueError
@@ -144,6 +148,21 @@ class Facts:
         place = np.full(len(self.total), -1)
         place[self.released] = np.arange(len(self.released))
         return place
+
+
+def _bounds(stated: list[object], tick_bits: int) -> tuple[Fraction, Fraction]:
+    """The lower bound and the width, with ticks that are far coarser than floats near the bounds.
+
+    All that floating-point numbers may be off by is then far less than a tick.
+    """
+    low, high = (real(side) for side in stated)
+    width = Fraction(high) - Fraction(low)
+    spacing = math.ulp(max(abs(low), abs(high), _LEAST_SPACED))
+    if not max(abs(low), abs(high)) <= _FARTHEST or width < _NARROWEST:
+        raise ValueError
+    if width / 2**tick_bits < _SPACINGS * spacing:
+        raise ValueError
+    return Fraction(low), width
 
 
 def _fit_together(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _CONFIDENCE = 0.95
 _COLUMN = {"name", "type", "values"}
 _FEWEST, _MOST_LEVELS, _MOST_ARMS = 2, 256, 64
+# Nothing is released of other levels: rounding to floats would excuse any effect of theirs.
+_LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
 # What a key may be in JSON, by the start of its type; dates and times are texts.
 _KINDS = (("string", str), ("int", int), ("uint", int), ("bool", bool))
 
@@ -109,7 +111,11 @@ def _levels(space: documents.Document) -> NDArray[np.float64]:
     rising = all(low < high for low, high in itertools.pairwise(levels))
     if not _FEWEST <= len(levels) <= _MOST_LEVELS or not rising:
         raise ValueError
-    real(levels[-1] - levels[0])
+    largest, width = max(map(abs, levels)), levels[-1] - levels[0]
+    closest = min(high - low for low, high in itertools.pairwise(levels))
+    apart = width >= max(_SMALLEST, _NARROWEST * largest) and closest >= _CLOSEST * largest
+    if not (largest <= _LARGEST and apart):
+        raise ValueError
     return np.array(levels)
 
 
