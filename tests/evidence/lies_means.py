@@ -95,6 +95,15 @@ LIES: Lies = {
     "a narrower interval": put(
         "results.interval", to=lambda x: [x[0] + (x[1] - x[0]) / 4, x[1] - (x[1] - x[0]) / 4]
     ),
+    "an interval of no width": put(
+        "results.interval", to=lambda x: [x[0] / 2 + x[1] / 2, x[0] / 2 + x[1] / 2]
+    ),
+    "an interval that is an ulp narrower": put(
+        "results.interval", to=lambda x: [math.nextafter(x[0], math.inf), x[1]]
+    ),
+    "an interval that is a part of 10^8 wider": put(
+        "results.interval", to=lambda x: [x[0] - (x[1] - x[0]) * 1e-8, x[1]]
+    ),
     "another confidence of the interval": put("confidence", to=0.99),
     "a coarse step that ended otherwise": put(
         "results.coarse_failed", to=lambda x: not x if x is not None else False

@@ -62,8 +62,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     @property
     def interval(self) -> tuple[float, float]:
         """Covers the mean of the users' distribution with `confidence`, by Chebyshev's bound."""
-        half = self.estimator.half_interval(self.confidence)
-        return self.value - half, self.value + half
+        return self.estimator.interval_around(self.released.value, self.confidence)
 
     @property
     def coarse_failed(self) -> bool | None:

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 def to_results(plan: UnbiasedFacts, drawn: Drawn) -> documents.Document:
     """The estimate, exactly and as a number, with its interval."""
-    value, half = float(drawn.value), plan.estimator.half_interval(CONFIDENCE)
     return {
         "exact": text(drawn.value),
-        "value": value,
-        "interval": [value - half, value + half],
+        "value": float(drawn.value),
+        "interval": list(plan.estimator.interval_around(drawn.value, CONFIDENCE)),
         "coarse_failed": drawn.failed,
     }
 

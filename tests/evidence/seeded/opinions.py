@@ -6,6 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _CELLS = ("tests/verification/cells/test_verify.py",)
 _FAR = ("tests/verification/cells/test_far_bounds.py",)
+_LEDGER = ("tests/verification/test_ledger_record.py",)
 _MECHANISMS = ("tests/verification/cells/test_mechanisms.py",)
 _SCALES = ("tests/verification/cells/test_scales.py",)
 _SIZE = ("tests/verification/cells/test_size.py",)
@@ -213,6 +214,78 @@ FAULTS = (
         "verification/means/losses.py",
         'alone = numbers["coarse_windows"] * _alone(facts)',
         "alone = _alone(facts)",
+        _UNBIASED,
+    ),
+    Fault(
+        "levels of a trial may differ by their last digits alone",
+        "G-VERIFY",
+        "verification/trials/facts.py",
+        "width >= max(_SMALLEST, _NARROWEST * largest)",
+        "width > 0",
+        _TRIALS,
+    ),
+    Fault(
+        "the second opinion reads bounds whose ticks are finer than floats",
+        "G-VERIFY",
+        "verification/cells/facts.py",
+        "if width / 2**tick_bits < _SPACINGS * spacing:",
+        "if width / 2**tick_bits < 0 * spacing:",
+        _FAR,
+    ),
+    Fault(
+        "bounds may be as near as floats go",
+        "G-VERIFY",
+        "verification/cells/facts.py",
+        "<= _FARTHEST or width < _NARROWEST:",
+        "<= _FARTHEST or width <= 0:",
+        _FAR,
+    ),
+    Fault(
+        "claims that are all but 0 may be 0",
+        "G-VERIFY",
+        "verification/cells/errors.py",
+        "<= TOLERANCE * np.abs(one)).all())",
+        "<= TOLERANCE * np.abs(one) + 1e-300).all())",
+        _FAR,
+    ),
+    Fault(
+        "an entry of a ledger may be of another kind",
+        "G-VERIFY",
+        "verification/ledger_record.py",
+        'link.kind == manifest["kind"], link.kind or',
+        "link.kind == link.kind, link.kind or",
+        _LEDGER,
+    ),
+    Fault(
+        "intervals of means are rounded inwards",
+        "G-VERIFY",
+        "means/estimators/base.py",
+        "return 0.0 - round_up(half - value), round_up(value + half)",
+        "return round_up(value - half), 0.0 - round_up(-half - value)",
+        _UNBIASED,
+    ),
+    Fault(
+        "ends of intervals are computed from a rounded value",
+        "G-VERIFY",
+        "means/estimators/base.py",
+        "half = Fraction(self.half_interval(confidence))",
+        "half, value = Fraction(self.half_interval(confidence)), Fraction(float(value))",
+        _UNBIASED,
+    ),
+    Fault(
+        "an interval of a mean may be narrower than its errors",
+        "G-VERIFY",
+        "verification/means/verify.py",
+        "return wide and not wider, f",
+        "return not wider, f",
+        _UNBIASED,
+    ),
+    Fault(
+        "an interval may leave the bias out",
+        "G-VERIFY",
+        "verification/means/verify.py",
+        'rest = side - Fraction(facts.claims["bias_bound"])',
+        "rest = side",
         _UNBIASED,
     ),
 )

@@ -24,7 +24,7 @@ from shoal.verification.means.coarse import Coarse, binomial_tail
 from shoal.verification.means.facts import Facts
 from shoal.verification.means.losses import exact_loss, tail_above
 from shoal.verification.verify import verify
-from tests.support.verdicts import rekey
+from tests.support.verdicts import failed_claims, rekey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -332,7 +332,7 @@ LIES: dict[str, tuple[str, Change, str]] = {
         "clipped", part("results", "coarse_failed", to=False), "result"
     ),
     "no word of the coarse step": ("split", part("results", "coarse_failed", to=None), "result"),
-    "another value": ("split", part("results", "value", to=less(1.01)), "interval"),
+    "another value": ("split", part("results", "value", to=less(1.01)), "result"),
     "a narrower interval": (
         "sampled", part("results", "interval", to=lambda ends: [ends[0], ends[1] - 0.01]),
         "interval",
@@ -577,3 +577,65 @@ def test_worst_distributions_against_a_linear_program(margin: float, power: int)
         lost = -float(found.fun or 0)
         assert truth * (1 - 1e-4) <= lost <= truth * (1 + 1e-7)
     assert beyond(moments, margin, power) == min(beyond((m,), margin, power) for m in moments)
+
+
+def far_release(method: str, place: float, size: float) -> unbiased.UnbiasedEstimate:
+    """A release of values far from 0, whose interval may be narrower than floats are apart."""
+    sampled = {"delta": "1/2", "interval": (place, place + 2 * math.ulp(place))}
+    wanted = {
+        "sampled_mean": {**sampled, "publish_values": True},
+        "symmetric_mean": {"epsilon": 1, "delta": "1e-3"},
+    }
+    plan = unbiased.plan(method, N, moment=Moment(2, size), **wanted[method])
+    values = place + np.round(np.random.default_rng(0).normal(0, 3, N)) * math.ulp(place)
+    return plan.release(values)
+
+
+@pytest.mark.parametrize("method", ["sampled_mean", "symmetric_mean"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("place", "size"), [(2.0**60, 2.0), (2.0**60, 200.0), (2.0**59, 900.0), (2.0**90, 1e-9)]
+)
+def test_intervals_far_from_0_are_no_narrower_than_their_errors(
+    method: str, sign: int, place: float, size: float
+) -> None:
+    """G-VERIFY: an interval that floats cannot hold is rounded outwards, and no other verifies."""
+    found = far_release(method, sign * place, size)
+    manifest = found.manifest
+    assert failed_claims(manifest) == []
+    exact, (low, high) = found.released.value, found.interval
+    half = Fraction(found.bias_bound) + Fraction(found.standard_error) * Fraction(447, 100)
+    assert Fraction(low) <= exact - half
+    assert exact + half <= Fraction(high)
+    assert manifest["results"]["interval"] == [low, high]
+    value, inward = (
+        found.value,
+        math.nextafter(low, math.inf),
+    )
+    for lie in (
+        [value, value],
+        [inward, high],
+        [low, math.nextafter(high, -math.inf)],
+        [math.nextafter(low, -math.inf), high],
+        [low, math.nextafter(high, math.inf)],
+        [high, low],
+    ):
+        manifest["results"]["interval"] = lie
+        assert failed_claims(manifest) == ["interval"]
+
+
+@pytest.mark.parametrize("kind", WISHES)
+def test_intervals_near_0_contain_the_exact_one(true: dict[str, Document], kind: str) -> None:
+    """G-VERIFY: ends are on the safe side of exact -+ (bias + k errors), in exact arithmetic."""
+    claims, results = true[kind]["plan"]["claims"], true[kind]["results"]
+    exact, miss = Fraction(results["exact"]), Fraction(1, 20)
+    low, high = map(Fraction, results["interval"])
+    for side in (exact - low, high - exact):
+        rest = side - Fraction(claims["bias_bound"])
+        assert rest > 0
+        assert rest**2 * miss >= Fraction(claims["standard_error"]) ** 2
+    changed = copy.deepcopy(true[kind])
+    for factor in (1 - 1e-9, 1 + 1e-8):
+        half = (high - low) / 2 * Fraction(factor)
+        changed["results"]["interval"] = [float(exact - half), float(exact + half)]
+        assert failed_claims(changed) == ["interval"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal.checks.frozen import Frozen
 from shoal.means.estimators.grid import saturated
+from shoal.privacy.displayed_loss import round_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
@@ -110,7 +111,20 @@ class Estimator(Frozen, ABC):
 
         P[|estimate - expectation| >= k sd] <= 1/k^2, and the expectation is off by the bias.
         """
-        return self.bias_bound + self.standard_error / math.sqrt(1 - confidence) * OUTWARD
+        return (self.bias_bound + self.standard_error / math.sqrt(1 - confidence)) * OUTWARD
+
+    def interval_around(self, value: Fraction, confidence: float) -> tuple[float, float]:
+        """An interval that covers the mean, its ends rounded outwards.
+
+        Far from 0 floating-point numbers may lie further apart than the interval is wide.
+
+        Args:
+            value: The estimate, exactly.
+            confidence: Of the interval.
+        """
+        half = Fraction(self.half_interval(confidence))
+        # 0.0 - x, not -x: an end at 0 has no sign.
+        return 0.0 - round_up(half - value), round_up(value + half)
 
     def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
         """Draw the estimate.

@@ -59,6 +59,7 @@ _APPROXIMATE = {
 _GUESS = 61
 # Bounds are floating-point numbers of another machine's logarithms.
 _CLOSE = 1e-9
+_WIDER, _MISS = 1 + Fraction(1, 10**9), 1 - Fraction(str(CONFIDENCE))
 # A stated loss may be above the truth by rounding, never below it.
 _LAST_DIGITS = 1 + Fraction(1, 10**9)
 
@@ -220,19 +221,29 @@ def _on_lattice(facts: Facts, exact: Fraction) -> bool:
 
 def _interval(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     result, claims = manifest["results"], facts.claims
-    value, confidence = real(result["value"]), real(manifest["confidence"])
-    low, high = map(real, result["interval"])
-    if confidence != CONFIDENCE:
+    exact, (low, high) = signed(result["exact"]), map(real, result["interval"])
+    if real(manifest["confidence"]) != CONFIDENCE:
         return False, f"another confidence than {CONFIDENCE}"
-    # Chebyshev: further than k deviations with probability at most 1/k^2.
-    half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(1 - confidence)
-    slack = _CLOSE * half + 4 * math.ulp(value)
-    holds = (
-        math.isfinite(half)
-        and abs(value - half - low) <= slack
-        and abs(value + half - high) <= slack
-    )
-    return holds, f"{value:.6g} -+ {half:.6g} at {confidence:.4g}"
+    # An interval that is an ulp narrower on either side must not do: it is rounded, not stretched.
+    inner = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
+    wide = all(_far_enough(facts, side) for side in _sides(exact, (low, high)))
+    wider = any(_far_enough(facts, side / _WIDER) for side in _sides(exact, inner))
+    half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(_MISS)
+    return wide and not wider, f"{float(exact):.6g} -+ {half:.6g} at {CONFIDENCE:.4g}"
+
+
+def _sides(exact: Fraction, ends: tuple[float, float]) -> tuple[Fraction, Fraction]:
+    """How far the ends of an interval are below and above a number, exactly."""
+    return exact - Fraction(ends[0]), Fraction(ends[1]) - exact
+
+
+def _far_enough(facts: Facts, side: Fraction) -> bool:
+    """Whether the mean is beyond it with probability at most 1 - confidence, exactly.
+
+    Chebyshev: further than bias and k deviations with probability at most 1/k^2.
+    """
+    rest = side - Fraction(facts.claims["bias_bound"])
+    return rest >= 0 and rest**2 * _MISS >= Fraction(facts.claims["standard_error"]) ** 2
 
 
 def _covers(stated: float, truth: float) -> bool:
