@@ -40,6 +40,8 @@ _SHARES = tuple(Fraction(k, 64) for k in (0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 2
 _GUESS = 0.1
 _CONFIDENCE = 0.95
 _PAIR = 2
+# Sums of reciprocal squares in floating-point numbers are much nearer to the truth.
+_NEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,11 +301,21 @@ def shared(sizes: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int6
     all_fit = control[:, 0] >= treated.sum(axis=1)
     theta = np.where(all_fit, treated[:, -1], theta)
     factor = np.minimum(sizes[:, 1:], np.maximum(theta, 1)[:, None])
-    apart = (1 / sizes[:, 1:].astype(np.float64) ** 2 + 1 / control.astype(np.float64) ** 2).sum(
-        axis=1
-    )
-    # With two arms the difference has less variance than two means; floats need not decide.
-    two = sizes.shape[1] == _PAIR
-    together = (1 / factor.astype(np.float64) ** 2).sum(axis=1)
-    direct = (theta >= 1) & (two | (together < apart))
+    direct = (theta >= 1) & _less_noise(factor, sizes)
     return direct, np.hstack([control, np.where(direct[:, None], factor, sizes[:, 1:])])
+
+
+def _less_noise(factor: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether differences have less noise than means of arms, sum 1/f^2 < sum 1/n_a^2 + 1/n_0^2.
+
+    Clusters whose sums floating-point numbers cannot tell apart are compared exactly.
+    """
+    squares = 1 / sizes.astype(np.float64) ** 2
+    apart = (squares[:, 1:] + squares[:, :1]).sum(axis=1)
+    together = (1 / factor.astype(np.float64) ** 2).sum(axis=1)
+    less: NDArray[np.bool_] = np.asarray(together < apart)
+    for cluster in np.flatnonzero(np.abs(apart - together) <= _NEAR * apart).tolist():
+        control, *treated = sizes[cluster].tolist()
+        exact = sum(Fraction(1, n * n) + Fraction(1, control * control) for n in treated)
+        less[cluster] = sum(Fraction(1, f * f) for f in factor[cluster].tolist()) < exact
+    return less

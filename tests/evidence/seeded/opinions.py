@@ -12,6 +12,7 @@ _SCALES = ("tests/verification/cells/test_scales.py",)
 _SIZE = ("tests/verification/cells/test_size.py",)
 _STATISTICS = ("tests/verification/cells/test_statistics.py",)
 _TRIALS = ("tests/verification/trials/test_verify.py",)
+_TRIAL_SIZE = ("tests/verification/trials/test_size.py",)
 _UNBIASED = ("tests/verification/means/test_verify.py",)
 
 FAULTS = (
@@ -287,5 +288,29 @@ FAULTS = (
         'rest = side - Fraction(facts.claims["bias_bound"])',
         "rest = side",
         _UNBIASED,
+    ),
+    Fault(
+        "a short document keeps the second opinion busy with groups that have no numbers",
+        "G-VERIFY",
+        "verification/trials/verify.py",
+        "if len(found.numbers) < found.fewest:",
+        "if not found.numbers:",
+        _TRIAL_SIZE,
+    ),
+    Fault(
+        "the second opinion takes differences that floats cannot tell from means",
+        "G-VERIFY",
+        "verification/trials/horvitz_thompson.py",
+        "near = np.flatnonzero(np.abs(one - other) <= _NEAR * other)",
+        "near = np.flatnonzero(np.abs(one - other) < 0 * other)",
+        _TRIAL_SIZE,
+    ),
+    Fault(
+        "a trial releases differences that floats cannot tell from means",
+        "G-VERIFY",
+        "trials/horvitz_thompson.py",
+        "np.abs(apart - together) <= _NEAR * apart",
+        "np.abs(apart - together) < 0 * apart",
+        _TRIAL_SIZE,
     ),
 )

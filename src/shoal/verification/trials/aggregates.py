@@ -99,6 +99,11 @@ class Aggregate:
         raise NotImplementedError
 
     @property
+    def fewest(self) -> int:
+        """How many there are at least, without looking at any group."""
+        raise NotImplementedError
+
+    @property
     def moved(self) -> int:
         """Most steps that one outcome moves all numbers by, together."""
         raise NotImplementedError
@@ -131,6 +136,11 @@ class Histogram(Aggregate):
     def count(self) -> int:
         """One number a level and group."""
         return self.facts.sizes.size * len(self.facts.levels)
+
+    @property
+    def fewest(self) -> int:
+        """The same."""
+        return self.count
 
     @property
     def moved(self) -> int:
