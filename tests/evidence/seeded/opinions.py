@@ -313,4 +313,12 @@ FAULTS = (
         "np.abs(apart - together) < 0 * apart",
         _TRIAL_SIZE,
     ),
+    Fault(
+        "rounding far from 0 excuses any effect of many units",
+        "G-VERIFY",
+        "verification/trials/effects.py",
+        "return min(far, _EXCUSED * facts.width / math.sqrt(facts.units))",
+        "return far",
+        _TRIALS,
+    ),
 )

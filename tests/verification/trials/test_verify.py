@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import datetime as dt
 import itertools
 import math
@@ -22,6 +23,8 @@ from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThomps
 from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
 from shoal.verification import verify
 from shoal.verification.trials import privacy as verify_privacy
+from shoal.verification.trials.effects import rounding_of
+from shoal.verification.trials.facts import Facts
 from tests.support.verdicts import DAMAGED, UNSHAPED, failed_claims, rekey
 
 if TYPE_CHECKING:
@@ -601,3 +604,19 @@ def test_levels_at_the_limits_hold(kind: str, levels: list[float]) -> None:
     outcomes = np.array(levels)[np.arange(400) // 7 % len(levels)]
     trial = MECHANISMS[kind].privatize(outcomes, arm, np.arange(400) // 100, space=space)
     assert failed_claims(trial.manifest) == []
+
+
+@pytest.mark.parametrize("kind", ["noisy_horvitz_thompson", "noisy_histogram", "uniform_prior"])
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e6, 1e9])
+def test_rounding_excuses_little_of_what_outcomes_err_by(kind: str, far: float) -> None:
+    """G-VERIFY: with many units and levels far from 0 too, an effect moved by errors is found."""
+    manifest = _release(MECHANISMS[kind], DESIGNS["three arms"], "plain")
+    for part in (manifest["plan"]["space"], manifest["plan"]["mechanism"].get("aggregate", {})):
+        if "levels" in part:
+            part["levels"] = [far, *np.linspace(far + 1, far + 3, len(part["levels"]) - 1)]
+    for units in (10, 10**8, 2**50):
+        sizes = np.array([[units, 3, 4], [5, 6, 7]])
+        facts = dataclasses.replace(Facts.of(manifest), sizes=sizes)
+        assert facts.width == 3
+        assert rounding_of(facts) <= min(3 / math.sqrt(facts.units) / 16, (far + 3) * 1e-14)
+        assert rounding_of(facts) >= min(3 / math.sqrt(facts.units) / 17, far * 1e-15)

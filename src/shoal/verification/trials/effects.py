@@ -33,6 +33,8 @@ _NOTHING = 1e-26
 _CLOSE, _CLOSE_QUANTILE = 1e-9, 1e-6
 # Rounding of numbers that are far from 0 compared with how they differ.
 _DIGITS = 1e-14
+# It excuses no more than this part of what outcomes of so many units err by.
+_EXCUSED = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,17 @@ def of_responses(released: Responses) -> list[Found]:
     facts = released.facts
     mean, s2 = released.moments()
     # Debiased outcomes may lie far outside of the levels.
-    far = float(np.abs(facts.levels).max()) * 2**32 / (2**32 - released.replaced)
-    return [_direct(facts, mean, s2, arm, far) for arm in range(1, len(facts.arms))]
+    rounding = rounding_of(facts) * 2**32 / (2**32 - released.replaced)
+    return [_direct(facts, mean, s2, arm, rounding) for arm in range(1, len(facts.arms))]
+
+
+def rounding_of(facts: Facts) -> float:
+    """Error of a mean that floating-point numbers may have made, with levels far from 0.
+
+    Outcomes of n units err by width/sqrt(n): rounding may be a small part of that at most.
+    """
+    far = _DIGITS * float(np.abs(facts.levels).max())
+    return min(far, _EXCUSED * facts.width / math.sqrt(facts.units))
 
 
 def of_aggregates(released: Aggregate) -> list[Found]:
@@ -76,7 +87,7 @@ def of_aggregates(released: Aggregate) -> list[Found]:
 
 
 def _direct(
-    facts: Facts, mean: NDArray[np.float64], s2: NDArray[np.float64], arm: int, far: float
+    facts: Facts, mean: NDArray[np.float64], s2: NDArray[np.float64], arm: int, rounding: float
 ) -> Found:
     pair, weight = [arm, 0], facts.weight
     sizes, difference = facts.sizes[:, pair], mean[:, arm] - mean[:, 0]
@@ -94,7 +105,7 @@ def _direct(
         here = there = _known(*summed(part, degrees), facts.confidence, nothing)
     if len(weight) > 1:
         there = _known(*between(weight, difference, scale), facts.confidence, nothing)
-    return Found(value, (here, there), _DIGITS * far)
+    return Found(value, (here, there), rounding)
 
 
 def _thin(sizes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -134,8 +145,8 @@ def _noisy(facts: Facts, told: Contrast) -> Found:
     if len(weight) > 1:
         scale = 1 / facts.sizes.sum(axis=1)
         there = _known(*between(weight, told.difference, scale), facts.confidence, 0.0)
-    far = float(max(np.abs(facts.levels).max(), np.abs(told.difference).max()))
-    return Found(value, (here, there), _DIGITS * far)
+    rounding = max(rounding_of(facts), _DIGITS * float(np.abs(told.difference).max()))
+    return Found(value, (here, there), rounding)
 
 
 def _sampling(facts: Facts, told: Contrast, alone: NDArray[np.bool_]) -> tuple[float, float]:
