@@ -67,7 +67,7 @@ def test_an_entry_of_another_kind_does_not_do(
     """G-VERIFY: what the ledger was told was released is what the manifest is of."""
     (path,) = tmp_path.glob("*.ledger")
     (entry,) = shoal.Ledger.open(path).links()
-    told = {"unit": entry.unit, "epsilon": entry.epsilon, "delta": entry.delta}
+    told: dict[str, Any] = {"unit": entry.unit, "epsilon": entry.epsilon, "delta": entry.delta}
     document = documents.canonical_bytes(manifest)
     for name, expected in ((kind, ["kind in the ledger"]), (manifest["kind"], [])):
         other = shoal.Ledger.create(

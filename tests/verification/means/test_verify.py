@@ -582,7 +582,7 @@ def test_worst_distributions_against_a_linear_program(margin: float, power: int)
 def far_release(method: str, place: float, size: float) -> unbiased.UnbiasedEstimate:
     """A release of values far from 0, whose interval may be narrower than floats are apart."""
     sampled = {"delta": "1/2", "interval": (place, place + 2 * math.ulp(place))}
-    wanted = {
+    wanted: dict[str, dict[str, Any]] = {
         "sampled_mean": {**sampled, "publish_values": True},
         "symmetric_mean": {"epsilon": 1, "delta": "1e-3"},
     }

@@ -50,6 +50,14 @@ def with_groups(manifest: dict[str, Any], sizes: NDArray[np.int64]) -> dict[str,
     return manifest
 
 
+def opinion_of(manifest: dict[str, Any]) -> HorvitzThompson:
+    """What the second opinion makes of the numbers."""
+    released, mechanism = manifest["results"]["released"], manifest["plan"]["mechanism"]
+    found = HorvitzThompson.of(Facts.of(manifest), mechanism, released)
+    assert isinstance(found, HorvitzThompson)
+    return found
+
+
 @pytest.mark.parametrize("mechanism", [SPREAD, NoisyHistogram(epsilon=1)])
 def test_groups_without_numbers_are_not_looked_at(mechanism: Mechanism) -> None:
     """G-VERIFY: many groups in few bytes, and four numbers, are refused before all else."""
@@ -74,10 +82,9 @@ def test_many_groups_with_numbers_take_seconds(kind: str) -> None:
         "ties": np.arange(2, clusters + 2)[:, None] * np.tile(TIE, arms // 3),
     }[kind]
     manifest = with_groups(manifest_of(SPREAD, TIE[None, :] * 9), sizes)
-    plan, released = manifest["plan"], manifest["results"]["released"]
-    count = HorvitzThompson.of(Facts.of(manifest), plan["mechanism"], released).count
+    count = opinion_of(manifest).count
     assert clusters * (arms - 1) <= count <= clusters * arms + arms
-    released["numbers"] = [number % 10 for number in range(count)]
+    manifest["results"]["released"]["numbers"] = [number % 10 for number in range(count)]
     began = time.monotonic()
     found = failed_claims(manifest)
     assert "effects" in found
@@ -96,9 +103,7 @@ def test_differences_as_noisy_as_means_are_not_used() -> None:
     assert ((1 / f**2).sum(axis=1) < other).any()
     manifest = manifest_of(SPREAD, sizes)
     assert failed_claims(manifest) == []
-    released = manifest["results"]["released"]
-    found = HorvitzThompson.of(Facts.of(manifest), manifest["plan"]["mechanism"], released)
-    assert (found.factor == sizes).all()
+    assert (opinion_of(manifest).factor == sizes).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -108,8 +113,6 @@ def test_shares_are_exact(seed: int) -> None:
     sizes = random.integers(2, [5, 40, 300][seed % 3], (6, 2 + seed % 3))
     manifest = manifest_of(SPREAD, sizes)
     assert failed_claims(manifest) == []
-    released = manifest["results"]["released"]
-    found = HorvitzThompson.of(Facts.of(manifest), manifest["plan"]["mechanism"], released)
     shares = [[Fraction(int(sum(row)), int(n)) for n in row] for row in sizes]
     most = [max(column) for column in zip(*shares, strict=True)]
-    assert found._most == ([max(most)] if sizes.shape[1] == 2 else most)
+    assert opinion_of(manifest)._most == ([max(most)] if sizes.shape[1] == 2 else most)
