@@ -608,10 +608,7 @@ def test_intervals_far_from_0_are_no_narrower_than_their_errors(
     assert Fraction(low) <= exact - half
     assert exact + half <= Fraction(high)
     assert manifest["results"]["interval"] == [low, high]
-    value, inward = (
-        found.value,
-        math.nextafter(low, math.inf),
-    )
+    value, inward = found.value, math.nextafter(low, math.inf)
     for lie in (
         [value, value],
         [inward, high],
