@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from shoal.trials.base import Mechanism
 
+pytestmark = pytest.mark.audit
+
 SPREAD = NoisyHorvitzThompson(epsilon=1, spread_share=0.25)
 # Where differences of clusters have exactly as much noise as means: 1 + 1/2^2 = 1 + 1/6^2 + 2/3^2.
 TIE = np.array([3, 1, 6])
