@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.data.whole_columns import read_columns
-from shoal.errors import DataError
+from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,3 +114,117 @@ def test_decimals_of_arrow_and_polars_are_read() -> None:
         pl.DataFrame({**kinds, "value": pl.Series(decimals, dtype=pl.Decimal(9, 2))}),
     ):
         assert records(table).aggregate().centred.tolist() == [-419430, -209715, 209715]
+
+
+LARGE = 2**53
+PERSONS = [LARGE + 1, LARGE, None, LARGE + 1]
+WHOLE: dict[str, Callable[[], object]] = {
+    "nullable": lambda: pd.array(PERSONS, dtype="Int64"),
+    "objects": lambda: pd.Series(PERSONS, dtype=object),
+    "objects with NaN": lambda: pd.Series([*PERSONS[:2], float("nan"), PERSONS[3]], dtype=object),
+    "categories": lambda: pd.Categorical(pd.array(PERSONS, dtype="Int64")),
+    "categories of objects": lambda: pd.Categorical(pd.Series(PERSONS, dtype=object)),
+    "arrow": lambda: pd.array(PERSONS, dtype="int64[pyarrow]"),
+    "dictionary": lambda: pd.Series(
+        pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(PERSONS).dictionary_encode()]))
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("role", ["user", "cell"])
+def test_whole_keys_beside_a_missing_one_stay_whole(kind: str, role: str) -> None:
+    """G-ENGINES: two persons whose numbers floating point does not tell apart are two."""
+    keys: dict[str, Any] = {"user": ["a"] * 4, "cell": [1] * 4, "value": [0.5, 0.5, 0.5, 0.5]}
+    table = pd.DataFrame({**keys, role: WHOLE[kind]()})
+    arrow = pa.table({**keys, role: pa.array(PERSONS).dictionary_encode()})
+    whole = pl.DataFrame({**keys, role: pl.Series(PERSONS, dtype=pl.Int64)})
+    sources: list[object] = [table, arrow, whole]
+    if kind != "categories of objects":  # which Ibis takes for nothing
+        sources.append(ibis.memtable(table))
+    for source in sources:
+        found = shoal.Records(
+            source, user="user", value="value", bounds=(0, 1), cell="cell", missing="public"
+        ).occupancy()
+        assert found.count.tolist() in ([2, 1], [1, 2])
+        assert found.n_users == (2 if role == "user" else 1)
+        if role == "cell":
+            assert found.cells.column(0).to_pylist() == [LARGE, LARGE + 1]
+
+
+def test_categories_of_numbers_in_an_expression_are_refused() -> None:
+    """G-ENGINES: Ibis would take them through floating point; texts are read."""
+    numbers = pd.DataFrame(
+        {
+            "user": pd.Categorical(pd.array(PERSONS, dtype="Int64")),
+            "cell": pd.Categorical(["x", "x", "y", "y"]),
+            "value": 0.5,
+        }
+    )
+    with pytest.raises(DataError, match="'user' holds Python objects"):
+        records(ibis.memtable(numbers).mutate(more=1)).occupancy()
+    texts = numbers.assign(user=pd.Categorical(["a", "b", "c", "a"]))
+    assert records(ibis.memtable(texts).mutate(more=1)).occupancy().n_users == 3
+
+
+OBJECT_KEYS: dict[str, list[Any]] = {
+    "days and times": [date(2020, 1, 1), datetime(2020, 1, 1, 5), None],  # noqa: DTZ001
+    "texts and numbers": ["a", 1, "a"],
+    "truths and numbers": [True, 1, 0],
+    "days and NaT and numbers": [date(2020, 1, 1), pd.NaT, 1.5],
+}
+
+
+@pytest.mark.parametrize("what", OBJECT_KEYS)
+@pytest.mark.parametrize("form", [lambda values: pd.Series(values, dtype=object), pd.Categorical])
+def test_objects_of_several_kinds_are_no_key(form: Callable[[list[Any]], Any], what: str) -> None:
+    """G-ENGINES: of a day and a time beside each other Arrow would drop the time."""
+    table = pd.DataFrame({"user": [1, 2, 3], "value": [0.1, 0.3, 0.7]})
+    table["cell"] = form(OBJECT_KEYS[what])
+    with pytest.raises(DataError, match="'cell' holds objects of several kinds"):
+        records(table).occupancy()
+    spans = table.assign(cell=pd.period_range("2020", periods=3))
+    with pytest.raises(DataError, match="'cell' holds objects of several kinds"):
+        records(spans).occupancy()
+
+
+def test_objects_of_one_kind_and_missing_ones_are_keys() -> None:
+    """G-MISSING: every kind of what is missing in pandas is missing, and no more."""
+    for absent in (None, float("nan"), pd.NA, pd.NaT):
+        for key in ("a", 7, True, date(2020, 1, 1)):
+            table = pd.DataFrame({"user": [1, 2, 3], "value": [0.1, 0.3, 0.7]})
+            table["cell"] = pd.Series([key, absent, key], dtype=object)
+            found = shoal.Records(
+                table, user="user", value="value", bounds=(0, 1), cell="cell", missing="public"
+            ).occupancy()
+            assert found.cells.column(0).to_pylist() == [key]
+            assert found.n_users == 2
+
+
+def test_types_that_ibis_was_told_are_refused() -> None:
+    """G-ENGINES: a frame is read as it is, not as Ibis was told that it is."""
+    numbers = frame(np.array([0.1, 0.3, 0.7])).astype({"user": "int64"})
+    told = ibis.memtable(numbers, schema={"user": "string", "cell": "string", "value": "float64"})
+    with pytest.raises(DataError, match="'user' of a frame that Ibis was told another type of"):
+        records(told).occupancy()
+    assert records(ibis.memtable(numbers)).occupancy().n_users == 3
+    for times in (
+        pd.to_datetime(["2020-01-01 05:00"] * 3),
+        pd.to_datetime(["2020-01-01 05:00"] * 3).tz_localize("Europe/Berlin").as_unit("ns"),
+        pd.Series([datetime(2020, 1, 1, 5)] * 3, dtype=object),  # noqa: DTZ001
+    ):
+        slots = shoal.Records(
+            ibis.memtable(numbers.assign(at=times)),
+            user="user",
+            value="value",
+            bounds=(0, 1),
+            cell="timeslot(at,1d)",
+        )
+        assert slots.occupancy().totals.tolist() == [3]
+
+
+def test_other_objects_are_no_frames() -> None:
+    """A column, or what is not in memory as a whole, is no table of records."""
+    for source in (pd.Series([1]), pl.Series([1]), pa.array([1])):
+        with pytest.raises(InputError, match="records of type"):
+            records(source).occupancy()

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from shoal.data.csv_records import count_records, malformed
-from shoal.data.source import check_present, duckdb, engine_errors, literal_name
+from shoal.data.own_names import check_present
+from shoal.data.source import duckdb, engine_errors, literal_name
 from shoal.data.source_file import describe
 from shoal.errors import DataError, raise_alone
 

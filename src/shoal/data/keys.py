@@ -204,7 +204,7 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # no
             return None
         if listed(values):
             values = list(values)
-        if (isinstance(values, list) or untyped(values)) and not _of_one_kind(values):
+        if (isinstance(values, list) or untyped(values)) and not of_one_kind(values):
             return None
         found: pa.Array[Any] = pa.array(values)
         # Not every text that Arrow takes can be written down.
@@ -216,7 +216,7 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # no
     return found
 
 
-def _of_one_kind(values: Any) -> bool:  # noqa: ANN401
+def of_one_kind(values: Any) -> bool:  # noqa: ANN401
     """Whether Python objects are of one kind; Arrow crashes over times of NumPy among numbers."""
     families = {_family(kind) for kind in set(map(type, values))} - {type(None)}
     # A missing text of a frame is NaN.

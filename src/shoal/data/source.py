@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections import Counter
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from shoal.checks.roles import check_arrays
 from shoal.data.query_logs import silent_query_logs
 from shoal.data.source_file import describe
 from shoal.data.spill import spill_folder
@@ -18,7 +16,7 @@ from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_al
 from shoal.files import is_database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
 
 # Ibis ships no types that a checker could use: these names say what is meant.
@@ -70,7 +68,9 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def connect(source: object) -> tuple[EngineTable, Engine]:
-    """An Ibis table and the engine that runs it; DuckDB for Parquet files and tables in memory.
+    """An Ibis table and the engine that runs it; DuckDB for Parquet files and tables of Arrow.
+
+    Frames are made such tables by `shoal.data.frames.chosen` first.
 
     Raises:
         DataError: A missing file, another ending, or a source that cannot be read.
@@ -81,67 +81,36 @@ def connect(source: object) -> tuple[EngineTable, Engine]:
         with engine_errors(source):
             backend = duckdb()
             return backend.read_parquet(literal_name(source), hive_partitioning=False), backend
-    module = type(source).__module__.split(".")[0]
     with engine_errors(source):
         import ibis
+        import pyarrow as pa
 
         if isinstance(source, ibis.Table):
             return source, duckdb() if runs_here(source) else source.get_backend()
-        if _is_frame(source):
+        if isinstance(source, pa.Table):
             return ibis.memtable(source), duckdb()
-        if module == "pyspark":
+        if library(source) == "pyspark":
             return _spark(source)
-    raise InputError(
+    raise no_records(source)
+
+
+def no_records(source: object) -> InputError:
+    """What is said of an object that holds no records."""
+    return InputError(
         f"records of type {type(source).__name__}",
         "a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
         "convert them to one of these",
     )
 
 
-def check_present(source: object, known: Sequence[str], needed: Sequence[str]) -> None:
-    """Refuse columns that are not there, and names that an engine could take for another column's.
-
-    Engines fold the case of names: of `speed` and `SPEED` in one table, they read either.
-
-    Raises:
-        DataError: No such column, or several whose names differ in case alone.
-    """
-    folded = Counter(name.casefold() for name in known)
-    for name in needed:
-        if name not in known:
-            raise DataError(
-                f"no column {name!r} in {describe(source)}",
-                _names(source, known),
-                "check the spelling",
-            )
-        if folded[name.casefold()] > 1:
-            raise DataError(
-                f"columns of {describe(source)} that are called {name!r} but for case",
-                "names that differ in more than case, which engines do not tell apart",
-                "rename one of them",
-            )
+def library(source: object) -> str:
+    """The package that an object's type is of."""
+    return type(source).__module__.split(".")[0]
 
 
-def check_frame(
-    source: Any,  # noqa: ANN401
-    private: Mapping[str, str | None],
-    public: Mapping[str, str | Sequence[str] | None],
-) -> None:
-    """Refuse a table in memory that holds one column under two names, in both kinds of roles.
-
-    Raises:
-        InputError: A private column is a public one, too.
-        DataError: The table cannot be read.
-    """
-    source = held(source)
-    if not _is_frame(source):
-        return
-    for role, name in private.items():
-        for other, given in public.items():
-            for each in [given] if isinstance(given, str) else given or ():
-                with engine_errors(source):
-                    columns = None if name is None else source[name], source[each]
-                check_arrays({role: columns[0]}, {other: columns[1]})
+def is_frame(source: object) -> bool:
+    """Whether it is an object of PyArrow, pandas or Polars."""
+    return library(source) in {"pyarrow", "pandas", "polars"}
 
 
 def in_memory(table: EngineTable) -> bool:
@@ -169,7 +138,7 @@ def runs_here(table: EngineTable) -> bool:
 
 def held(source: Any) -> Any:  # noqa: ANN401
     """The table in memory behind a table of Ibis, if it is one and nothing else."""
-    if type(source).__module__.split(".")[0] != "ibis" or not in_memory(source):
+    if library(source) != "ibis" or not in_memory(source):
         return source
     return getattr(source.op().data, "obj", source)
 
@@ -225,16 +194,9 @@ def duckdb() -> Engine:
 def collected(source: Any) -> Any:  # noqa: ANN401
     """A table in memory for what becomes one: a lazy Polars frame, or Ibis's table of one."""
     with engine_errors(source):
-        if type(source).__module__.split(".")[0] == "polars" and hasattr(source, "collect"):
+        if library(source) == "polars" and hasattr(source, "collect"):
             return source.collect()
     return source
-
-
-def _names(source: object, known: Sequence[str]) -> str:
-    if is_csv(source):
-        # Without a line of names the first record would be told.
-        return f"one of the {len(known)} columns that the first line names, with commas between"
-    return f"one of {', '.join(sorted(known))}"
 
 
 def _check_file(source: str | os.PathLike[str]) -> None:
@@ -260,10 +222,6 @@ def _check_file(source: str | os.PathLike[str]) -> None:
             "a Parquet or CSV file",
             "check the path; give tables of a database through Ibis",
         )
-
-
-def _is_frame(source: object) -> bool:
-    return type(source).__module__.split(".")[0] in {"pyarrow", "pandas", "polars"}
 
 
 def _spark(frame: Any) -> tuple[EngineTable, Engine]:  # noqa: ANN401

@@ -1,0 +1,160 @@
+"""Columns by the names that the source itself gives them: what an engine calls them is checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.data.source import engine_errors, engine_name, is_csv, library
+from shoal.data.source_file import describe
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shoal.data.source import EngineTable
+
+_NUMBERED = re.compile(r"_[0-9]+$")
+
+
+def check_present(source: object, known: Sequence[str | None], needed: Sequence[str]) -> None:
+    """Refuse columns that are not there, and names that an engine could take for another column's.
+
+    Engines fold the case of names: of `speed` and `SPEED` in one table, they read either.
+
+    Args:
+        source: What the columns are of, for messages.
+        known: The source's own names, in its order; None for a name that is no text.
+        needed: Names that are asked for.
+
+    Raises:
+        DataError: No such column, or several whose names differ in case alone.
+
+    Guarantees: G-ROLES.
+
+    Example:
+        >>> check_present("a.parquet", ["speed", None, "SPEED", "cell"], ["cell"])
+    """
+    texts = [name for name in known if name is not None]
+    folded = Counter(name.casefold() for name in texts)
+    for name in needed:
+        if name not in texts:
+            raise DataError(
+                f"no column {name!r} in {describe(source)}",
+                _listed(source, texts),
+                "check the spelling",
+            )
+        if folded[name.casefold()] > 1:
+            raise DataError(
+                f"columns of {describe(source)} that are called {name!r} but for case",
+                "names that differ in more than case, which engines do not tell apart",
+                "rename one of them",
+            )
+
+
+def check_kept(source: Any, table: EngineTable) -> None:  # noqa: ANN401
+    """Refuse a source whose columns an engine calls otherwise than the source does.
+
+    Of two columns `x` DuckDB calls one `x_1`, whatever else has that name; Ibis calls all columns
+    of a frame `col0`, `col1` and so on if the name of one is no text. A column that is asked for by
+    its own name would be another one then, and a private column a public one.
+
+    Args:
+        source: A Parquet file, or a table that an engine holds.
+        table: The same as a table of Ibis.
+
+    Raises:
+        DataError: A name that is another one, or that is not unlike all others of its table.
+        Exception: What a file without a schema raises: its text may be private.
+
+    Guarantees: G-ROLES.
+
+    Example:
+        >>> import ibis
+        >>> check_kept("a.parquet", ibis.table({"speed": "float64"}, name="trips"))
+        Traceback (most recent call last):
+        FileNotFoundError: ...
+        >>> table = ibis.table({"speed": "float64"}, name="trips")
+        >>> check_kept(table, table)
+    """
+    if isinstance(source, str | os.PathLike):
+        kept = _names_of_file(source) == list(table.schema())
+    elif library(source) == "ibis" and engine_name(table) == "duckdb":
+        kept = not any(map(_numbered_twice, _stored(table)))
+    elif library(source) == "pyspark":
+        kept = list(source.columns) == list(table.schema())
+    else:
+        kept = True
+    with engine_errors(source):
+        sound = kept and _sound(table)
+    if not sound:
+        raise DataError(
+            f"columns of {describe(source)} that an engine calls by other names",
+            "names that are texts, not empty, and differ in more than case",
+            "rename the columns, also those that are not needed",
+        )
+
+
+def _sound(table: EngineTable) -> bool:
+    """Whether no engine renames a column of an expression, or of the frames behind it."""
+    import ibis.expr.operations as ops
+
+    tables = table.op().find(ops.Relation)
+    return all(_apart(list(each.schema)) for each in tables) and all(
+        _same(each) for each in tables if isinstance(each, ops.InMemoryTable)
+    )
+
+
+def _apart(names: Sequence[str]) -> bool:
+    return all(names) and len({name.casefold() for name in names}) == len(names)
+
+
+def _stored(table: EngineTable) -> Iterator[list[str]]:
+    """Names of columns of the tables, views and queries that an expression reads in its engine."""
+    import ibis.expr.operations as ops
+
+    for each in table.op().find(ops.Relation):
+        if isinstance(each, ops.DatabaseTable | ops.SQLQueryResult | ops.SQLStringView):
+            yield list(each.schema)
+
+
+def _numbered_twice(names: Sequence[str]) -> bool:
+    """Whether there are `x`, `x_1` and `x_1_1`, as DuckDB calls `x`, `x` and `x_1` of one file.
+
+    A view of files does not say what its columns are called in there.
+    """
+    folded = {name.casefold() for name in names}
+    shorter = {name: _NUMBERED.sub("", name) for name in folded if _NUMBERED.search(name)}
+    return any(
+        first in shorter and first in folded and shorter[first] in folded
+        for first in shorter.values()
+    )
+
+
+def _same(node: Any) -> bool:  # noqa: ANN401  Ibis ships no types
+    """Whether the columns of a table in memory are called in Ibis as they are."""
+    frame, names = getattr(node.data, "obj", None), list(node.schema)
+    # Datasets have names in their schema alone; what Ibis has made of no frame has only its own.
+    found = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    if found is None:
+        found = getattr(getattr(frame, "schema", None), "names", names)
+    # Ibis leaves nothing of the names that it has replaced.
+    replaced = library(frame) == "pandas" and names == [f"col{at}" for at in range(len(names))]
+    return list(found) == names and not replaced
+
+
+def _names_of_file(path: str | os.PathLike[str]) -> list[str]:
+    import pyarrow.parquet as pq
+
+    with Path(path).open("rb") as file:
+        return list(pq.read_schema(file).names)
+
+
+def _listed(source: object, known: Sequence[str]) -> str:
+    if is_csv(source):
+        # Without a line of names the first record would be told.
+        return f"one of the {len(known)} columns that the first line names, with commas between"
+    return f"one of {', '.join(sorted(known))}" if known else "columns whose names are texts"
