@@ -182,3 +182,16 @@ def test_cells_may_have_any_name_but_those_of_results(
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)
     found = plan.release(records, ledger=book).table()
     assert set(found.column(name).to_pylist()) == set(cells)
+
+
+def test_types_that_only_an_engine_has_are_refused_in_words(tmp_path: Path) -> None:
+    """G-FUZZ: DuckDB reads times with a zone in nanoseconds as what Ibis does not know."""
+    times = pa.array([1, 2, 3], pa.timestamp("ns", "UTC"))
+    pq.write_table(pa.table({**GOOD, "at": times}), tmp_path / "r.parquet")
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / "r.parquet", cell="hour_of_day(at)")
+    assert str(caught.value) == (
+        "the column 'at' holds what only its engine has a type for; allowed: times or dates; times "
+        "with a zone in microseconds; convert it, say with astype or cast, or name another column."
+    )
+    assert read(pa.table({**GOOD, "at": times}), cell="hour_of_day(at)").n_cells == 1

@@ -168,7 +168,10 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
         wanted["cell"] = "hour_of_day(at)"
         found = shoal.Records(path, **wanted).occupancy()
         assert found.cells.column(0).to_pylist() == sorted(set(times.values()))
-        for bad in ("01/02/2013", "5:00", "2013-02-30", "2013-01-01 05:00:00 Europe/Paris"):
+        for bad in (
+            *("01/02/2013", "5:00", "2013-02-30", "2013-01-01 05:00:00 Europe/Paris"),
+            *(f"2013-01-01 05:00:00{zone}" for zone in ("+99:99", "+24", "-23:60", "+0199", "+99")),
+        ):
             path = written(path, [f"{at},{at},1\n" for at in (*order, bad)], "who,at,v\n")
             with pytest.raises(DataError, match="'at' holds string; allowed: a date or time"):
                 shoal.Records(path, **wanted).occupancy()

@@ -204,7 +204,8 @@ def test_trials_read_the_cluster_that_is_named(tmp_path: Path) -> None:
         read_columns(path, private={"outcome": "bought"}, public={"cluster": "bought_1"})
 
 
-@pytest.mark.parametrize("name", [name for name in CROWDS if name != "nothing for a name"])
+# Without a name there is no view, and of two of one name a view's is the first.
+@pytest.mark.parametrize("name", sorted(CROWDS.keys() - {"nothing for a name", "one of two"}))
 def test_views_of_ones_own_read_the_column_or_refuse_it(name: str, tmp_path: Path) -> None:
     """G-ROLES: DuckDB changes names where it makes a table or a view of a file, too."""
     path = str(parquet(crowd(name), tmp_path))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -181,3 +183,66 @@ def test_texts_in_another_encoding_are_refused(tmp_path: Path, encoding: str) ->
     connection.close()
     with pytest.raises(DataError, match=f"texts are in {encoding}"):
         records(ibis.sqlite.connect(tmp_path / "s.db").table("t"), "v").occupancy()
+
+
+MOMENTS = [
+    f"{day} {clock}"
+    for day in ("2024-01-01", "1969-12-31", "1960-02-29", "0001-01-01", "9999-12-31")
+    for clock in (
+        "00:00:00", "23:59:59", "23:59:59.9994", "23:59:59.9995", "23:59:59.9997",
+        "23:59:59.999999", "11:59:59.9999999999", "00:00:00.0004", "12:59:59.5",
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", ["timeslot(place,1s)", "timeslot(place,1d)", "hour_of_day(place)"])
+def test_fractions_of_a_second_stay_in_their_second(tmp_path: Path, cell: str) -> None:
+    """G-ENGINES: SQLite rounds to milliseconds, and up; slots are those of other engines."""
+    rows = [(at, moment, 1.0) for at, moment in enumerate(MOMENTS)]
+    kinds = {"who": "integer", "place": "timestamp", "v": "real"}
+    found = records(table(tmp_path, kinds, rows), "v", cell=cell).occupancy()
+    times = [datetime.fromisoformat(moment[:26]) for moment in MOMENTS]
+    other = pa.table({"who": range(len(rows)), "place": times, "v": [1.0] * len(rows)})
+    assert found.fingerprint == records(other, "v", cell=cell).occupancy().fingerprint
+
+
+@pytest.mark.parametrize(
+    "tail", [".5+05:00", ".5Z", ".5 ", ".5x", ".", ".5.5", ". 5", ".+5", ".5-01"]
+)
+def test_nothing_follows_a_fraction_of_a_second(tmp_path: Path, tail: str) -> None:
+    """G-ENGINES: a zone behind it would be left out, and the time be another one."""
+    moment = "2020-01-01 10:00:00"
+    rows = [("a", f"{moment}.25", 1.0), ("b", moment + tail, 1.0)]
+    source = table(tmp_path, {"who": "text", "place": "timestamp", "v": "real"}, rows)
+    with pytest.raises(DataError, match="null in the column 'place"):
+        records(source, "v", cell="hour_of_day(place)").occupancy()
+    found = records(source, "v", cell="hour_of_day(place)", missing="public").occupancy()
+    assert found.n_users == 1
+
+
+def test_hexagons_are_those_of_other_engines(tmp_path: Path) -> None:
+    """G-ENGINES: a place that is missing in SQLite is null, for it has no NaN."""
+    rows = [(52.5, 13.4, 1.0), (0.0, 180.0, 2.0), (52.5, 13.4, 3.0)]
+    source = table(tmp_path, {"lat": "real", "lon": "real", "v": "real"}, rows)
+    source = source.mutate(who=ibis_number(source))
+    other = pa.table(
+        {
+            "lat": [each[0] for each in rows],
+            "lon": [each[1] for each in rows],
+            "v": [each[2] for each in rows],
+            "who": [1, 2, 3],
+        }
+    )
+    found = records(source, "v", cell="hexagon(lat,lon,7)").occupancy()
+    same = records(other, "v", cell="hexagon(lat,lon,7)").occupancy()
+    assert found.fingerprint == same.fingerprint
+    rows[1] = (None, 180.0, 2.0)
+    source = table(tmp_path, {"lat": "real", "lon": "real", "v": "real"}, rows)
+    source = source.mutate(who=ibis_number(source))
+    with pytest.raises(DataError, match="null in the column 'lat or lon'"):
+        records(source, "v", cell="hexagon(lat,lon,7)").occupancy()
+
+
+def ibis_number(source: Any) -> Any:  # noqa: ANN401
+    """Whole numbers that differ, as users."""
+    return source.v.cast("int64")

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 import shoal
 from shoal import files
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, InputError
 from shoal.files import own, tables
 from tests.support import flights
 
@@ -330,3 +330,13 @@ def test_a_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) -> Non
         tables.write(table, path, overwrite=True)
         assert parquet.read_table(path).equals(table)
         path.unlink()
+
+
+@pytest.mark.parametrize("given", ["no", "", 0, 1, None, [], "False"])
+def test_only_true_replaces_a_file(tmp_path: Path, given: Any) -> None:  # noqa: ANN401
+    """G-OUTPUTS: what merely counts as true, such as the text `no`, is refused."""
+    path = tmp_path / "a.json"
+    files.write_bytes(path, b'{"schema":"shoal.plan/3"}')
+    with pytest.raises(InputError, match="overwrite is"):
+        files.write_bytes(path, b"{}", overwrite=given)
+    assert path.read_bytes() == b'{"schema":"shoal.plan/3"}'

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.engine_time import epoch_seconds
+from shoal.data.source import engine_name
 from shoal.errors import DataError, InputError, MissingPartError
 
 if TYPE_CHECKING:
@@ -235,6 +236,9 @@ class Hexagon(CellRule):
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """The coordinates; H3 runs on batches of them as they stream by."""
         lat, lon = (table[name].cast("float64") for name in self.columns)
+        if engine_name(table) == "sqlite":
+            # It has no NaN.
+            return lat, lon
         # Some frames say NaN for null: both are a missing place.
         return lat.isnan().ifelse(None, lat), lon.isnan().ifelse(None, lon)
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from shoal.data.source import EngineColumn, EngineTable
 
 _NANO = 9
+# Of a time's text up to its seconds.
+_WHOLE = 19
 
 
 def epoch_seconds(table: EngineTable, column: str) -> EngineColumn:
@@ -22,6 +24,9 @@ def epoch_seconds(table: EngineTable, column: str) -> EngineColumn:
         return _spark_epoch(time).cast("float64")
     if time.type().is_date():
         time = time.cast("timestamp")
+    if engine == "sqlite":
+        # It rounds to milliseconds, and up to the next second, what has a fraction.
+        time = _first(time, _WHOLE)
     if engine != "duckdb":
         return time.epoch_seconds().cast("float64").floor()
     fine = time.type().scale == _NANO
@@ -31,6 +36,18 @@ def epoch_seconds(table: EngineTable, column: str) -> EngineColumn:
     # is far from the next whole one.
     whole = parts - (parts % per_second + per_second) % per_second
     return (whole / float(per_second) + 0.5).floor().cast("float64")
+
+
+def _first(text: EngineColumn, many: int) -> EngineColumn:
+    """The first characters of a time that is a text in the engine."""
+    import ibis
+
+    def substr(text: object, start: object, many: object) -> object:
+        """Run by the engine, never here."""
+        raise NotImplementedError
+
+    signature = ((text.type(), "int64", "int64"), text.type())
+    return ibis.udf.scalar.builtin(name="substr", signature=signature)(substr)(text, 1, many)
 
 
 def _spark_epoch(time: EngineColumn) -> EngineColumn:

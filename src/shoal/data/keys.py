@@ -58,6 +58,8 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
         )
     if not _is_key(array.type):
         raise _bad_type(name, str(array.type))
+    if not _is_utf8(array):
+        raise _bad_type(name, "text that is not UTF-8")
     if not _has_a_text(array):
         raise DataError(
             f"dates or times in the column {name} that have no text of their own",
@@ -65,6 +67,17 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
             "leave such rows out, or round the times",
         )
     return array
+
+
+def _is_utf8(array: pa.Array[Any]) -> bool:
+    """Whether every text can be written down; Arrow takes bytes of any kind for one."""
+    if not pa.types.is_string(array.type):
+        return True
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def is_name(name: object) -> bool:

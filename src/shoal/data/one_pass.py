@@ -277,7 +277,14 @@ def _is_key(kind: Kind) -> bool:
     return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
 
 
-def _bad_type(name: str, kind: object, allowed: str) -> DataError:
+def _bad_type(name: str, kind: Kind, allowed: str) -> DataError:
+    if kind.is_unknown():
+        # Such as DuckDB's times with a zone in nanoseconds.
+        return DataError(
+            f"the column {name!r} holds what only its engine has a type for",
+            f"{allowed}; times with a zone in microseconds",
+            "convert it, say with astype or cast, or name another column",
+        )
     return DataError(
         f"the column {name!r} holds {kind}", allowed, "convert it, or name another column"
     )

@@ -109,7 +109,10 @@ def _typed(column: EngineColumn, kind: Kind) -> EngineColumn:
         # Numbers would be taken for days of another calendar, or for seconds.
         written = _like(column, _DAY)
         if declared.is_timestamp():
-            written = _like(column, f"{_DAY} {_TIME}") | _like(column, f"{_DAY} {_TIME}.[0-9]*")
+            # GLOB cannot say that only digits follow: nothing else does.
+            fraction = _like(column, f"{_DAY} {_TIME}.[0-9]*")
+            digits = ~_like(column, f"{_DAY} {_TIME}.*[^0-9]*")
+            written = _like(column, f"{_DAY} {_TIME}") | (fraction & digits)
         return ibis.ifelse((stored == "text") & written, column, ibis.null(declared))
     raise DataError(
         f"a column of the type {declared} in a database of SQLite",

@@ -39,6 +39,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
 
     Raises:
         DocumentError: There is a file already, the place cannot be written, or the disk is full.
+        InputError: `overwrite` is neither True nor False.
 
     Guarantees: G-OUTPUTS.
 
@@ -51,6 +52,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
         b'{}'
         >>> folder.cleanup()
     """
+    overwrite = checks.truth(overwrite, "overwrite")
     target = place_of(path)
     check_free(target, overwrite=overwrite)
     handle, draft = _beside(target)

@@ -13,6 +13,14 @@ _DRAFTS = ("tests/files/test_drafts.py",)
 
 FAULTS = (
     Fault(
+        "what counts as true replaces a file",
+        "G-OUTPUTS",
+        "files/__init__.py",
+        'overwrite = checks.truth(overwrite, "overwrite")',
+        "overwrite = bool(overwrite)",
+        _FILES,
+    ),
+    Fault(
         "a look at a ledger waits for nobody who charges it",
         "G-LEDGER",
         "documents/opened.py",
