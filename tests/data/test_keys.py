@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from itertools import permutations
+from typing import Any
 
 import ibis
 import numpy as np
@@ -68,7 +69,7 @@ def test_text_of_arrow_that_is_not_utf8_is_refused(text: bytes, role: str) -> No
         keys.as_array(column, role)
     large = pa.array([text, b"a", b"b"]).view(pa.string()).cast(pa.large_string())
     for each in (column, column.dictionary_encode(), pa.chunked_array([column]), large):
-        given = {"user": ["u", "v", "w"], "cell": ["x", "y", "z"], role: each}
+        given: dict[str, Any] = {"user": ["u", "v", "w"], "cell": ["x", "y", "z"], role: each}
         with pytest.raises(DataError):
             shoal.Occupancy.from_counts(given["user"], given["cell"], [1, 1, 1])
         table = pa.table({**given, "v": [1.0, 2.0, 3.0]})

@@ -222,7 +222,7 @@ def test_nothing_follows_a_fraction_of_a_second(tmp_path: Path, tail: str) -> No
 
 def test_hexagons_are_those_of_other_engines(tmp_path: Path) -> None:
     """G-ENGINES: a place that is missing in SQLite is null, for it has no NaN."""
-    rows = [(52.5, 13.4, 1.0), (0.0, 180.0, 2.0), (52.5, 13.4, 3.0)]
+    rows: list[tuple[Any, ...]] = [(52.5, 13.4, 1.0), (0.0, 180.0, 2.0), (52.5, 13.4, 3.0)]
     source = table(tmp_path, {"lat": "real", "lon": "real", "v": "real"}, rows)
     source = source.mutate(who=ibis_number(source))
     other = pa.table(
