@@ -73,9 +73,11 @@ def check_kept(source: Any, table: EngineTable) -> None:  # noqa: ANN401
     Guarantees: G-ROLES.
 
     Example:
-        >>> import ibis
-        >>> table = ibis.table({"speed": "float64"}, name="trips")
+        >>> import ibis, pyarrow as pa
+        >>> table = ibis.memtable(pa.table({"speed": [1.0], "Speed": [2.0]}))
         >>> check_kept(table, table)
+        Traceback (most recent call last):
+        shoal.errors.DataError: columns of the ibis table that an engine calls by other names; ...
     """
     if isinstance(source, str | os.PathLike):
         kept = _names_of_file(source) == list(table.schema())
