@@ -114,7 +114,7 @@ SAID: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 # Any dual variables prove the gap that follows from them.
-PROVING = ("plan.dual variables.dual variable", "plan.dual variables.user")
+PROVING = ("plan.duals.dual", "plan.duals.user")
 # A weaker claim is true, too, if it is larger than the true one: the gap of an optimal plan, the
 # error of a symmetric mean, and a loss by what roundings to the lattice may explain.
 WEAKER = (
