@@ -99,7 +99,7 @@ def _harmless(path: str) -> bool:
     """
     asked = path.startswith(("request.", "parts of a request.")) or path == "tick_bits"
     # Errors and loss are computed from the chance of sampling: it is a parameter like others.
-    chosen = path.startswith("dual variables.dual variable") or path == "parameters.sampling_words"
+    chosen = path.startswith("duals.dual") or path == "parameters.sampling_words"
     return asked or chosen or path.endswith(specimens.ROUNDING)
 
 

@@ -186,20 +186,14 @@ PLAN: Lies = {
     ),
     "other rewards": put("plan.mechanism.parameters.reward", to=lambda x: [y + 7 for y in x]),
     "other ranks": put("plan.mechanism.parameters.low", to=lambda x: [y + 1 for y in x]),
-    "dual variables of nothing": each("plan.dual variables.dual variable", lambda _: 0.0),
-    "dual variables beyond all bounds": each("plan.dual variables.dual variable", lambda _: 1e308),
-    "one dual variable beyond all bounds": one(
-        "plan.dual variables.dual variable", lambda _: 1e308
-    ),
-    "negative dual variables": each("plan.dual variables.dual variable", lambda x: -x),
-    "no dual variables": put(
-        "plan.dual variables", to=lambda x: None if x is not None else _nothing()
-    ),
-    "fewer dual variables than users": put("plan.dual variables.dual variable", to=lambda x: x[1:]),
-    "dual variables of the same user": packed("plan.dual variables.user", lambda x: x * 0),
-    "dual variables of users who are not there": packed(
-        "plan.dual variables.user", lambda x: x + 100
-    ),
+    "dual variables of nothing": each("plan.duals.dual", lambda _: 0.0),
+    "dual variables beyond all bounds": each("plan.duals.dual", lambda _: 1e308),
+    "one dual variable beyond all bounds": one("plan.duals.dual", lambda _: 1e308),
+    "negative dual variables": each("plan.duals.dual", lambda x: -x),
+    "no dual variables": put("plan.duals", to=lambda x: None if x is not None else _nothing()),
+    "fewer dual variables than users": put("plan.duals.dual", to=lambda x: x[1:]),
+    "dual variables of the same user": packed("plan.duals.user", lambda x: x * 0),
+    "dual variables of users who are not there": packed("plan.duals.user", lambda x: x + 100),
     "smaller targets": put("plan.targets", to=lambda x: [y * 0.5 for y in x[:1]] + x[1:]),
     "targets three times as large": put("plan.targets", to=lambda x: [3 * y for y in x]),
     "no targets": put("plan.targets", to=lambda x: None if x is not None else _nothing()),

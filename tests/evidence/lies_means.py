@@ -10,7 +10,7 @@ from tests.evidence.lies_kit import add, drop, packed, plus, put, times
 if TYPE_CHECKING:
     from tests.evidence.lies_kit import Change, Document, Lies
 
-_PARAMETERS, _CLAIMS, _WANTED = "plan.parameters", "plan.claims", "plan.parts of a request"
+_PARAMETERS, _CLAIMS, _WANTED = "plan.parameters", "plan.claims", "plan.request"
 
 
 def _moved(document: Document) -> None:

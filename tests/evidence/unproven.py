@@ -30,7 +30,7 @@ _SAID = {
     "plan.mechanism.aggregate.sizes": _RECORDS,
     "name": _WANTED,
     "plan.request": _WANTED,
-    "plan.parts of a request": _WANTED,
+    "plan.request": _WANTED,
     "plan.bounds": _WANTED,
     "plan.mechanism.asked": _WANTED,
     "plan.space.rounding": "that outcomes were moved to the levels in the way stated",
@@ -42,7 +42,7 @@ _SAID = {
 }
 # They follow from others: the digest of the question, and a proof that holds with any dual
 # variables.
-_FOLLOW = ("request", "plan.dual variables")
+_FOLLOW = ("request", "plan.duals")
 
 
 def opinion(path: Path) -> Verdict | str:
