@@ -97,7 +97,7 @@ def _harmless(path: str) -> bool:
     prove the gap that they prove; what follows by floating-point arithmetic may differ in its last
     digits.
     """
-    asked = path.startswith(("request.", "parts of a request.")) or path == "tick_bits"
+    asked = path.startswith("request.") or path == "tick_bits"
     # Errors and loss are computed from the chance of sampling: it is a parameter like others.
     chosen = path.startswith("duals.dual") or path == "parameters.sampling_words"
     return asked or chosen or path.endswith(specimens.ROUNDING)

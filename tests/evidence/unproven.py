@@ -30,7 +30,6 @@ _SAID = {
     "plan.mechanism.aggregate.sizes": _RECORDS,
     "name": _WANTED,
     "plan.request": _WANTED,
-    "plan.request": _WANTED,
     "plan.bounds": _WANTED,
     "plan.mechanism.asked": _WANTED,
     "plan.space.rounding": "that outcomes were moved to the levels in the way stated",
