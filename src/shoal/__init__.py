@@ -7,7 +7,7 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 **What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Occupancy`, `Bounds`.
 **What is released**: `plan`, `Plan`, `Release`, `Simulated`; of one cell at once, `mean`; of
 experiments, `trials`; without bias, `unbiased`.
-**What it will err**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
+**Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
 **What it costs**: `Ledger`.
 **Whether it is true**: `verify`.
 **What it looks like**: `picture`.

@@ -23,7 +23,7 @@ _LEVELS = "that outcomes were moved to the levels in the way stated"
 _UNITS = "which unit gave which response"
 _PREDICTED = "parameters that were chosen by predicted variance"
 _CLUSTERS = "what private clusters cost when they were made"
-_OTHERS = "that no other parameters of this loss err less"
+_OTHERS = "that no other parameters of this loss have a smaller error"
 _MOMENTS = "that users are independent and their values keep the moments"
 
 # Of each kind of manifest: a field, and the sentence that must be in its verdict.

@@ -76,7 +76,7 @@ def _optimal_follows(facts: PlanFacts) -> bool:
 
 
 def _first_ones_leave(facts: PlanFacts) -> bool:
-    """Where all cells err alike, those left out are the first in the order of leaving."""
+    """Where all cells have the same error, those left out are the first in the order of leaving."""
     if facts.request.settings.get("targets") == "balanced":
         return True
     status = public_status(facts.occupancy, facts.request)

@@ -261,7 +261,7 @@ def _targets(
         rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
         if not rounded < wanted < sharing.GUESS:
             raise sharing.bad_error(request.error, statistic, lattice)
-        # The least important cells may err by it, more important ones by less.
+        # The least important cells may have this error, more important ones a smaller one.
         return np.asarray((wanted - rounded) * weight.min() / (weight * _CAPACITY))
     if request.settings.get("targets") != "balanced":
         return np.asarray(1 / weight)

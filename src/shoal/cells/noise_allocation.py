@@ -1,4 +1,4 @@
-"""Plans in which every record counts: the method shares noise, of the kind that errs least."""
+"""Plans in which every record counts: the method shares noise of the better kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def solve(
     """The plan of the request's method for the given cells.
 
     Mean and variance are released directly or jointly, and with a delta the noise is Laplace or
-    Gaussian: whichever errs least, as the method judges.
+    Gaussian: whichever has the smallest error, as the method judges.
     """
     design = mechanism_of(request, lattice).design(occupancy, cells, {})
     found = [

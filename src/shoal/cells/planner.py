@@ -72,7 +72,7 @@ def _solve(
 def _fewest_left_out(
     occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
 ) -> PlanFacts:
-    """An optimal plan whose cells err alike: without the first few of those that cost most.
+    """An optimal plan of equal errors, without the first few of the cells that cost most.
 
     All are uninformative or none is. The order is that in which an equalised plan would give cells
     up; how many, by bisection.

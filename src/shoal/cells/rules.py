@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
 
-# Another machine's logarithms, where an error is compared with what no released cell may err by.
+# Another machine's logarithms, where an error is compared with the largest of a released cell.
 _CLOSE = 1e-9
 
 

@@ -130,7 +130,7 @@ def _proofs(plan: PlanFacts) -> Iterator[str]:
 def _left_out(plan: PlanFacts) -> Iterator[str]:
     uninformative = int((plan.cell_error >= 1 / 2).sum())
     if uninformative:
-        better = "the midpoint errs by no more" if plan.certified else "noise hides the range"
+        better = "the midpoint has no larger error" if plan.certified else "noise hides the range"
         yield f"{uninformative} released cells are uninformative: {better}"
     labels = plan.occupancy.labels
     for reason in ("uninformative", "too few users", "too few records"):

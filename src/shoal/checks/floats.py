@@ -26,9 +26,9 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
 def floats(column: Any) -> NDArray[np.float64]:  # noqa: ANN401
     """The nearest float of each number of an Arrow column, NaN where there is none.
 
-    Arrow's own cast of a decimal errs in the last bit at some numbers of digits, and a column has
-    as many as its longest cell: one user's cell would decide how the others are read. Their texts
-    are read one by one.
+    Arrow's own cast of a decimal is wrong in the last bit at some numbers of digits, and a column
+    has as many as its longest cell: one user's cell would decide how the others are read. Their
+    texts are read one by one.
 
     Args:
         column: Numbers, booleans or decimals, as an array or in chunks.

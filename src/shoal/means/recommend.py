@@ -232,7 +232,7 @@ def best_bias(
     most: float | None = None,
     releases: int = 1,
 ) -> float:
-    """The bias budget of a clipped mean whose average over R releases errs least.
+    """The bias budget of a clipped mean whose average over R releases has the smallest error.
 
     Minimises B(t)^2 + [sd^2/n + 2 ((W + 2t)/(n epsilon))^2]/R over margins t that keep the budget,
     B the bound `clipping.one_sided`.

@@ -30,7 +30,7 @@ _COLOURS = (
 _MARKERS = "os^DvPX<"
 _DARK, _PALE = "#333333", "#eeeeee"
 _PANEL, _HEIGHT = 5.6, 4.4
-# The axis goes on to this many times what guessing errs by.
+# The axis goes on to this many times the error of guessing.
 _CAPACITY = 4
 # Up to this span the error axis has marks at 2 and 5.
 _FINE = 1e5

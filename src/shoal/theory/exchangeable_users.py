@@ -3,7 +3,7 @@
 A user's mean has the variance s_l = between + (1 - between)/m_l in units of the variance of one
 record, where `between` is the part of it that lies between users. The estimator
 sum_l w_l mean_l with w_l = min(m_l, c)/sum min(m, c), clipped to a range of `SPAN` standard
-deviations, then errs by about
+deviations, then has an error of about
 
     E(c) = max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s).
 

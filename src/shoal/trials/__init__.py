@@ -3,7 +3,7 @@
 `ClusterDP`, `ClusterFree` and `UniformPrior` replace the outcome of every unit by a private one;
 `NoisyHorvitzThompson` and `NoisyHistogram` release numbers of clusters. Each has `privatize`, whose
 result has a table, effects with intervals, and a manifest. `plan` says before the experiment what
-each will err. See `docs/explanation/trials.md`.
+error each will have. See `docs/explanation/trials.md`.
 """
 
 from importlib import import_module

@@ -72,10 +72,10 @@ def _reading(curves: list[Curve]) -> str:
     above = int((likeness > 1).sum())
     best = np.minimum.reduce([baseline.error, akmv.error, optimal.error])
     return (
-        f"For epsilon below 2 the baseline errs {span(gain, 1)} times as much as the worst-case "
+        f"For epsilon below 2 the baseline has {span(gain, 1)} times the error of the worst-case "
         f"optimal bounding ({verdict(bool((gain > 1).all()))}); from 2 on the two are the same "
         f"mechanism, T being the largest count ({optimal.at(2.0):.3g} and "
-        f"{baseline.at(2.0):.3g}), and {jumps}. AKMV errs {span(likeness)} times as much as the "
+        f"{baseline.at(2.0):.3g}), and {jumps}. AKMV has {span(likeness)} times the error of the "
         f"baseline: {'similar' if similar else 'not always similar'}, "
         f"{verdict(similar)}, but a little worse, as the paper has it, at {above} of "
         f"{len(likeness)} losses only. Our releases stay within the "

@@ -75,7 +75,7 @@ def draw(picture: Picture, found: Mapping[str, Measured]) -> Figure:
     if picture.of_errors:
         _guess_errors(axes)
     axes[0].set_ylabel(picture.axis)
-    shown["grey: guessing errs less" + ("" if picture.of_errors else ", loss 0")] = Patch(
+    shown["grey: guessing has a smaller error" + ("" if picture.of_errors else ", loss 0")] = Patch(
         color=_SHADE
     )
     drawing.legend(figure, shown, handle=2)
@@ -112,7 +112,7 @@ def _guess_losses(axis: Axes, measured: Measured) -> None:
 
 
 def _guess_errors(axes: Sequence[Axes]) -> None:
-    """Grey above what guessing errs by."""
+    """Grey above the error of guessing."""
     low = min(axis.get_ylim()[0] for axis in axes)
     high = max(2.0, *(axis.get_ylim()[1] for axis in axes))
     for axis in axes:

@@ -185,7 +185,8 @@ def _loss_reading(name: str, measured: Measured) -> str:
     value = {method: float(measured.mean(method)[at]) for method in measured.of}
     gain = measured.mean(CLIP) / measured.mean(EQUALISED)
     own = (
-        f" If no cell may err more than with nothing suppressed, or than guessing, it needs "
+        " If no cell may have a larger error than with nothing suppressed, or than guessing, it "
+        f"needs "
         f"{value[OWN]:.3g}."
         if OWN in value
         else ""
@@ -207,7 +208,7 @@ def _optimum(measured: Measured, at: int) -> str:
     value, bound = measured.mean(OPTIMAL), measured.mean(BOUND)
     useful = ~measured.uninformative
     if measured.uninformative[at]:
-        here = "The optimal plan needs no loss at all, because guessing errs less"
+        here = "The optimal plan needs no loss at all, because guessing has a smaller error"
     else:
         here = (
             f"The optimal plan needs {value[at]:.3g}, and no plan of its family less than "
@@ -218,7 +219,8 @@ def _optimum(measured: Measured, at: int) -> str:
     gain = measured.mean(CLIP)[useful] / value[useful]
     gap = (value / np.maximum(bound, 1e-300))[useful] - 1
     return (
-        f"{here}; where guessing errs more (from epsilon {measured.epsilon[useful].min():g} on) "
+        f"{here}; where guessing has a larger error (from epsilon "
+        f"{measured.epsilon[useful].min():g} on) "
         f"Clip-User costs {span(gain, 1)} times as much, and the plan's gap is at most "
         f"{gap.max():.2%}"
     )
@@ -240,7 +242,7 @@ def _error_reading(name: str, measured: Measured) -> str:
         f"cap; ours {value[EQUALISED]:.3g} with noise that fits each cell (worst balanced cell "
         f"{value[BALANCED]:.3g}) and {value[OPTIMAL]:.3g} with the optimal plan, which no plan of "
         f"its family beats by more than {gap.max():.1%} at any loss shown. The corrected algorithm "
-        f"of the paper errs {span(gain, 1)} times as much as the optimal plan."
+        f"of the paper has {span(gain, 1)} times the error of the optimal plan."
     )
 
 

@@ -229,7 +229,7 @@ class Cells:
         return whole
 
     def equalised(self, error: float) -> float:
-        """Loss of noise that fits each cell: all err alike, nobody is bounded."""
+        """Loss of noise that fits each cell: all have the same error, nobody is bounded."""
         return self.everybody.loss(self.alike(error))
 
     def balanced(self, error: float) -> float:

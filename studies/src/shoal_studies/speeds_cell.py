@@ -56,7 +56,7 @@ def _middle(curves: list[Curve], start: str) -> str:
     apart = errors.max(axis=0) / errors.min(axis=0)
     holds = bool((gain > 1).all() and (apart < _LITTLE).all())
     return (
-        f"{start}, the baseline errs {span(gain, 1)} times as much as the four that clip, and the "
+        f"{start}, the baseline has {span(gain, 1)} times the error of the four that clip, and the "
         f"worst of these {span(apart)} times as much as the best: {verdict(holds)}. "
         f"At epsilon 1: {_at_one(curves)}. The adaptive mean errs "
         f"{span(ours.error / errors.min(axis=0))} times as much as the best of them."
@@ -80,7 +80,7 @@ def _samples(effort: Effort) -> Outcome:
     holds = bool((levy.error < others).all())
     clipping = np.concatenate([baseline.over(each) for each in (array, levy, fixed, optimised)])
     reading = (
-        f"The baseline errs {span(clipping, 1)} times as much as the algorithms that clip, "
+        f"The baseline has {span(clipping, 1)} times the error of the algorithms that clip, "
         f"{verdict(bool((clipping > 1).all()))}. Levy errs "
         f"{span(levy.error / others.min(axis=0))} times as much as the next best of the paper's "
         f"algorithms: {'the best of them' if holds else 'not always the best of them'}, "

@@ -201,7 +201,7 @@ def _distances(found: list[Releases]) -> str:
     return (
         f"Root mean squared distance of releases from the estimate without privacy, {REAL}, at "
         f"epsilon {found[0].epsilon:g} and {found[-1].epsilon:g}: {errs}. With a floor of "
-        f"{FLOOR:g} cluster-free errs {free} times as much as the uniform prior, Cluster-DP {own} "
+        f"{FLOOR:g} cluster-free has {free} times the error of the uniform prior, Cluster-DP {own} "
         "times."
     )
 

@@ -91,13 +91,13 @@ def exact(part: Clipped | Sampled, distribution: Known, centre: float) -> Exact:
 
 
 def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
-    """Two points around the upper end of the interval that err most, of many distances.
+    """Two points around the upper end of the interval of the largest error, of many distances.
 
     Not always the worst of all distributions: a lower bound on the largest error.
 
     Args:
         part: Clipped, sampled or combined.
-        releases: Whose average errs most.
+        releases: Whose average has the largest error.
 
     Returns:
         The distribution, and bias and variance with it.

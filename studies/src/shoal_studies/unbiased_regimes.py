@@ -1,4 +1,4 @@
-"""Which estimator errs least over users, delta and bias: the three regimes of Theorem 1.2.2."""
+"""The estimator of the smallest error: the three regimes of Theorem 1.2.2."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BY_DELTA, BY_BIAS = "users and delta", "users and bias"
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One setting, and who errs least there.
+    """One setting, and who has the smallest error there.
 
     Attributes:
         part: Which map it is on.
@@ -49,7 +49,7 @@ class Place:
         printed: Certificates as paper 004 prints them, by estimator.
         ours: Certificates of the planned estimators.
         worst: What two points make the best one err, exactly.
-        bound: No private estimator with this bias errs less.
+        bound: No private estimator with this bias has a smaller error.
     """
 
     part: str
@@ -173,7 +173,7 @@ def _reading(places: Sequence[Place]) -> str:
 
 REGIMES = Study(
     "004-regimes",
-    "Which estimator errs least: three regimes",
+    "Which estimator has the smallest error: three regimes",
     "paper 004, theorem 1.2.2",
     _run,
 )

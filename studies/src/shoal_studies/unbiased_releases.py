@@ -195,11 +195,12 @@ def _of_data(data: str, these: Sequence[Curve]) -> str:
     asked = _asked(data)
     share = chosen(asked, last) / asked.combined().rmse_bound * last**0.5
     return (
-        f"On {data} values one release of the combined mean errs by "
+        f"On {data} values one release of the combined mean has an error of "
         f"{combined.exact.rmse * unit:.3g}/sqrt(n), of the symmetric one by "
         f"{free.exact.rmse * unit:.3g}/sqrt(n), of the clipped ones by "
         f"{', '.join(f'{each.exact.rmse * unit:.3g}' for each in biased)}. Averages of the "
-        "combined mean err less than the clipped mean's from so many releases on, by bias budget: "
+        "combined mean have smaller errors than the clipped mean's from so many releases on, by "
+        "bias budget: "
         f"{ahead}. After {last:,} the clipped means err {factors} times as much; with a budget "
         f"chosen for {last:,}, the clipped mean's certificate is {share:.2f} times the combined "
         "one's."
@@ -207,7 +208,7 @@ def _of_data(data: str, these: Sequence[Curve]) -> str:
 
 
 def _crossing(biased: Curve, other: Curve) -> str:
-    """From how many releases on the other one errs less.
+    """From how many releases on the other one has a smaller error.
 
     b^2 + v/R > w/R where R > (w - v)/b^2.
     """

@@ -65,7 +65,7 @@ class Case:
 
     @cached_property
     def bound(self) -> Trilemma:
-        """No private estimator with this bias errs less over the class of all distributions."""
+        """No private estimator with this bias has a smaller error over all distributions."""
         delta = 0 if self.method == CLIPPED else DELTA
         return trilemma(self.n, EPSILON, delta, self.bias, (self.order, 1.0))
 

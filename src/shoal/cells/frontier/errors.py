@@ -107,8 +107,8 @@ class Point(Generic[P]):
 class Bound:
     """Errors that no plan beats: of every cell what it could have if it were alone.
 
-    Every plan errs by at least its own bound in every cell, so worst, median and geometric mean
-    are bounds too; no plan reaches those of all cells at once.
+    Every plan has at least its own bound as error in every cell, so worst, median and geometric
+    mean are bounds too; no plan reaches those of all cells at once.
 
     Attributes:
         epsilon: The loss that methods are compared at.
@@ -132,8 +132,8 @@ class JointBound:
 
     Proved by an `optimal` plan with equal targets: no plan of its loss e has all errors below its
     own over 1 + gap. A plan of loss epsilon > e becomes one of loss e with epsilon/e times the
-    noise, and then errs by at most epsilon/e times as much: at epsilon, e/epsilon of the bound
-    holds.
+    noise, and then has an error of at most epsilon/e times as much: at epsilon, e/epsilon of the
+    bound holds.
 
     Attributes:
         epsilon: The loss that methods are compared at.

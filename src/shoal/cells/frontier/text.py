@@ -27,7 +27,7 @@ def describe(frontier: Points[P]) -> str:
     head = (
         f"{len(plan.released)} cells, {', '.join(each.name for each in plan.statistics)}, "
         f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]; errors over {over(frontier)}, "
-        "guessing errs by 0.5"
+        "guessing has an error of 0.5"
     )
     rows = [("epsilon", *(show(each, _DIGITS) for each in frontier.epsilons))]
     for at, (title, lines, pick) in enumerate(_blocks(frontier)):
@@ -58,7 +58,7 @@ def notes(frontier: Points[P]) -> list[str]:
     found = ["uninformative cells are kept, so that all methods are compared on the same cells"]
     if frontier.bounds:
         found.append(
-            "lower bound: no plan errs less; alone: as if a cell had all of the loss for itself"
+            "lower bound: no plan has a smaller error; alone: as if a cell had all of the loss"
         )
     if len(frontier.bounds) < len(frontier.epsilons):
         found.append("no lower bound is known where noise is Gaussian")

@@ -1,4 +1,4 @@
-"""Plans that weigh users in every cell, for any statistics: what they err, and what none can beat.
+"""Plans that weigh users in every cell, for any statistics: their errors, and what none can beat.
 
 The error of a cell is the sum over its statistics of bias and noise over their ranges. For linear
 statistics alone (means, shares of records) the least loss is a linear program; a variance adds a
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _BISECTIONS = 60
 # Tangents of the bias are taken where it still rises.
 _STEEPEST, _LEAST = 0.45, 1e-6
-# Joint releases lose (1 + r)^2/(4 r b1) at b2 = r b1 and err by b1 + 4 (b1 + b2) over the ranges;
-# the product is least where 8 r^2 + 5 r = 5.
+# Joint releases lose (1 + r)^2/(4 r b1) at b2 = r b1 with an error of b1 + 4 (b1 + b2) over the
+# ranges; the product is least where 8 r^2 + 5 r = 5.
 _RATIO = (185**0.5 - 5) / 16
 JOINT_COST = (1 + _RATIO) ** 2 / (4 * _RATIO) * (5 + 4 * _RATIO) * (1 - 2.0**-50)
 

@@ -14,7 +14,7 @@ from shoal.errors import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The constant U/2 needs neither data nor loss: a cell that may err by half the width is free.
+# The constant U/2 needs neither data nor loss: a cell that may be off by half the width is free.
 FREE = 0.5
 _SUM = 1e-9
 

@@ -78,7 +78,7 @@ class Design:
         groups: Groups of records that are clipped as one, or None if each user is.
         interval: Where means of users are clipped, if each to an own part of the range; a user
             then reaches near/whole of its weight. A linear estimator with these contributions as
-            weights, and the missing mass in the middle, errs as much in the worst case
+            weights, and the missing mass in the middle, has the same error in the worst case
             (docs/theory/limits.md#means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
         sums: Whether sums of users are clipped instead of means.

@@ -139,10 +139,11 @@ class Setting:
           sqrt(Q) sd + sqrt((E(Y - t)+)^2 + Q E(Y - t)+^2) (Minkowski).
         - Rounding to ticks adds half a tick to either root; noise adds its variance.
         - A rare case of the middle step after a good first guess: `Off.rare`.
-        - A bad guess, off by e, errs by |e| + c at most, and |e| by |X_i - mu| + half a bin for a
+        - A bad guess, off by e, gives an error of |e| + c at most; |e| is |X_i - mu| + half a bin
+        for a
           user i of its bin: `FailureBounds.far_squares` bounds what their squares add up to. A
           middle step adds at most its own half-width, a tick and its noise.
-        - No guess: the sampled mean errs by sd^2 + Q (sd^2 + mu^2)/chance at most in the mean of
+        - No guess: the sampled mean has at most sd^2 + Q (sd^2 + mu^2)/chance in the mean of
           squares, times the probability to fail given any one user's value.
 
         Args:

@@ -47,7 +47,7 @@ class SearchRequest:
         moments: Public bounds.
         epsilon: Largest loss.
         delta: Largest delta; with `reuse` half of it is for each step.
-        reuse: All users in all steps, or a split; None for what errs less.
+        reuse: All users in all steps, or a split; None for the smaller error.
         farthest: The certificate holds for means up to this, in absolute value.
     """
 

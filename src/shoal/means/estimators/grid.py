@@ -27,7 +27,8 @@ class Grid:
     Dividing by a power of two, taking the whole part and the rest are exact in floating point. A
     clipped value goes on to the next tick, away from 0, with the rest as its probability, by 64
     fair bits, so that its expectation is the clipped value: exactly if the rest has 64 binary
-    places, else to 2^-64 of a tick. It errs by a variance of at most a quarter of a tick's square.
+    places, else to 2^-64 of a tick. Rounding adds a variance of at most a quarter of a tick's
+    square.
 
     Attributes:
         exponent: A tick is 2^exponent.

@@ -35,7 +35,7 @@ LAPLACE_QUADRATIC = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """What the numbers err by over their ranges, statistic by statistic.
+    """The errors of the numbers over their ranges, statistic by statistic.
 
     Attributes:
         design: Weights and contributions.
@@ -54,7 +54,7 @@ class Errors:
         """Bias by bounding of each statistic, in every data set, one a number."""
         linear = self.design.biases()
         return {
-            name: [errs for errs, _ in self._variances] if name == VARIANCE else linear
+            name: [error for error, _ in self._variances] if name == VARIANCE else linear
             for name in self.design.facts.statistics
         }
 
@@ -132,10 +132,10 @@ class Errors:
     def least(self, epsilon: Fraction) -> list[float]:
         """Error that no Laplace noise beats: the minimum over all thresholds, not a closed form.
 
-        A linear statistic errs by half the mass that is cut and by w/epsilon. A variance that errs
-        by no more than this one misses a mass of at most d_max, where 2 d (1 - d) is that error; so
-        it errs by 2 (1 - d_max) of the mass that is cut, and by k w/epsilon, with k what a unit of
-        the heaviest share moves it by at the least mass 1 - d_max.
+        The error of a linear statistic is half the mass that is cut, and w/epsilon. A variance that
+        is off by no more than this one misses a mass of at most d_max, where 2 d (1 - d) is that
+        error; so it has an error of 2 (1 - d_max) of the mass that is cut, and of k w/epsilon, with
+        k what a unit of the heaviest share moves it by at the least mass 1 - d_max.
         """
         facts, loss = self.design.facts, float(epsilon)
         order = np.lexsort((facts.count, facts.cell))

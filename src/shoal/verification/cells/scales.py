@@ -135,14 +135,14 @@ class _Scales:
         """
         facts = self.errors.design.facts
         cost, names, power = self.most, facts.statistics, 2 if facts.gaussian else 1
-        errs, factors, between = np.ones_like(cost), np.ones_like(cost), 0.0
+        errors, factors, between = np.ones_like(cost), np.ones_like(cost), 0.0
         if facts.joint:
             between, rate = together(gaussian=facts.gaussian, least_sum=least_sum)
             first = names.index(MEAN)
             cost[first] *= rate
-            errs[first], factors[first] = 5 + 4 * between, 2
+            errors[first], factors[first] = 5 + 4 * between, 2
         # The variance of a joint release is no term of its own.
-        alone = (cost**power / errs) ** (1 / (power + 1))
+        alone = (cost**power / errors) ** (1 / (power + 1))
         ratio = alone if least_sum else cost / factors ** (1 / power)
         if facts.joint:
             ratio[names.index(VARIANCE)] = 4 * between * ratio[names.index(MEAN)]

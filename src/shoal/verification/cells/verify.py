@@ -67,7 +67,7 @@ _BOUNDED = (
 _SHARED = "how {} shares its noise among cells: other shares cost error, never privacy"
 _WAYS = (
     "that releasing mean and variance jointly or each alone, with Laplace or with Gaussian noise,"
-    " errs less than the other ways: they cost error, never privacy"
+    " has a smaller error than the other ways: they cost error, never privacy"
 )
 _COMPARED = (
     "the errors with which an optimal plan with balanced targets is compared: its gap is to these"

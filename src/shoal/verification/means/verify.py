@@ -92,8 +92,8 @@ _UNVERIFIED = (
         " the loss does not"
     ),
     (
-        "that no other parameters of this loss err less; of a coarse step, how much more delta is"
-        " charged than it can cost"
+        "that no other parameters of this loss have a smaller error; of a coarse step, how much"
+        " more delta is charged than it can cost"
     ),
     "what the plan's source says in free words, beyond `user` and `value`",
 )

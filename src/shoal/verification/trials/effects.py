@@ -33,7 +33,7 @@ _NOTHING = 1e-26
 _CLOSE, _CLOSE_QUANTILE = 1e-9, 1e-6
 # Rounding of numbers that are far from 0 compared with how they differ.
 _DIGITS = 1e-14
-# It excuses no more than this part of what outcomes of so many units err by.
+# It excuses no more than this part of the error of outcomes of so many units.
 _EXCUSED = 1 / 16
 
 
@@ -75,7 +75,8 @@ def of_responses(released: Responses) -> list[Found]:
 def rounding_of(facts: Facts) -> float:
     """Error of a mean that floating-point numbers may have made, with levels far from 0.
 
-    Outcomes of n units err by width/sqrt(n): rounding may be a small part of that at most.
+    Outcomes of n units have an error of width/sqrt(n): rounding may be a small part of that at
+    most.
     """
     far = _DIGITS * float(np.abs(facts.levels).max())
     return min(far, _EXCUSED * facts.width / math.sqrt(facts.units))

@@ -45,7 +45,7 @@ class Line:
         part: The estimator.
         found: Simulated on +-1, of which all moments are 1, with the mean at the interval's end.
         worst: On the two points that are worst, exactly; None for the symmetric mean.
-        bound: Nobody errs less over the class of all distributions with this moment.
+        bound: Nobody has a smaller error over the class of all distributions with this moment.
         printed: The paper's certificate.
     """
 
