@@ -1,4 +1,4 @@
-"""Pictures of trials: effects by cluster, and what each mechanism would tell."""
+"""Pictures of trials: effects by cluster, and what each mechanism would report."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def draw_plan(plan: TrialPlan) -> Figure:
     axes.set_xlabel("epsilon of one outcome")
     axes.set_ylabel("largest expected standard error of the effect")
     axes.set_title(
-        f"{plan.n:,} units in {len(plan.sizes):,} clusters: what each mechanism would tell",
+        f"{plan.n:,} units in {len(plan.sizes):,} clusters: what each mechanism would report",
         loc="left",
         fontsize=11,
     )

@@ -1,4 +1,4 @@
-"""A trial before it runs: what each mechanism would tell, from public numbers alone."""
+"""A trial before it runs: what each mechanism would report, from public numbers alone."""
 
 from __future__ import annotations
 

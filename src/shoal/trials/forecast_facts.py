@@ -33,7 +33,7 @@ class ForecastFacts(Frozen):
         expected: What is publicly expected of outcomes, or None for a family of expectations.
         effect: The effect whose power is wanted, in the outcome's unit, or None.
         confidence: Of the intervals.
-        power: Probability with which the least detectable effect is told from 0.
+        power: Probability with which the least detectable effect is distinguished from 0.
         forecasts: One for each mechanism, first without privacy.
     """
 
@@ -84,7 +84,7 @@ class ForecastFacts(Frozen):
         return best
 
     def detectable(self, mechanism: str) -> float:
-        """The least effect told from 0 with the plan's power, at the largest standard error.
+        """The least effect detected with the plan's power, at the largest standard error.
 
         A two-sided interval with normal quantiles; in the outcome's unit.
 
@@ -100,7 +100,7 @@ class ForecastFacts(Frozen):
         return student.detectable(self[mechanism].standard_error[1], self.power, self.confidence)
 
     def power_of(self, mechanism: str) -> float | None:
-        """The probability that the plan's effect is told from 0, at the largest standard error.
+        """The probability that the plan's effect is detected, at the largest standard error.
 
         Args:
             mechanism: Its name, as in `table`.

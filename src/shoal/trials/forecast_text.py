@@ -57,7 +57,7 @@ def _notes(plan: ForecastFacts) -> Iterator[str]:
     best = plan.recommended
     yield f"standard errors of the effect under {known}, constant effect; the largest counts"
     yield (
-        f"detectable: told from 0 by a {100 * plan.confidence:.4g}% interval with probability "
+        f"detectable: detected by a {100 * plan.confidence:.4g}% interval with probability "
         f"{plan.power:.4g}"
     )
     if plan.space.labels:

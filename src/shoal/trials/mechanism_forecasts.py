@@ -1,4 +1,4 @@
-"""What each mechanism of a trial is expected to tell: standard errors from public numbers."""
+"""What each mechanism of a trial is expected to report: standard errors from public numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _AGGREGATES: dict[str, type[NoisyHorvitzThompson | NoisyHistogram]] = {
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a mechanism is expected to tell.
+    """What a mechanism is expected to report.
 
     Attributes:
         mechanism: Its name; `no_privacy` without any.

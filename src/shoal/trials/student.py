@@ -1,4 +1,4 @@
-"""Student's t: quantiles of intervals, power, and the least effect that can be told from 0."""
+"""Student's t: quantiles of intervals, power, and the least detectable effect."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _errors(axis: Axes, found: list[Releases]) -> None:
 
 
 def _powers(axis: Axes, found: list[Releases]) -> None:
-    """How often an effect is told from 0: the real one, and the null one thin."""
+    """How often an effect is distinguished from 0: the real one, and the null one thin."""
     for name, each in _by_mechanism(found).items():
         colour, style, marker = trial_drawing.look(name)
         for treatment, width in ((REAL, 1.6), (NULL, 0.6)):
@@ -149,7 +149,7 @@ def _powers(axis: Axes, found: list[Releases]) -> None:
             )  # fmt: skip
     _losses(axis, found)
     axis.set_ylabel("share of releases")
-    axis.set_title(f"told from 0: {REAL}, and {NULL} (thin)", fontsize=10)
+    axis.set_title(f"distinguished from 0: {REAL}, and {NULL} (thin)", fontsize=10)
 
 
 def _losses(axis: Axes, found: list[Releases]) -> None:
@@ -183,7 +183,7 @@ def _found(real: list[Releases], null: list[Releases]) -> str:
     count = len(real[0].value)
     return (
         f"{_distances(real)} Left to choose, cluster-free and Cluster-DP take the uniform prior at "
-        f"{_same(real)} of {len(epsilon)} losses. {_powers_text(real)} {NULL} is told from 0 in "
+        f"{_same(real)} of {len(epsilon)} losses. {_powers_text(real)} {NULL} is detected in "
         f"{span(told, 1)}% of releases. With arms shuffled within villages, where the effect is 0, "
         f"intervals at {CONFIDENCE:.0%} cover 0 in {valid.min():.1%} to {valid.max():.1%}; those "
         f"of the real assignment hold the estimate without privacy in {wide.min():.1%} to "
@@ -220,7 +220,7 @@ def _powers_text(found: list[Releases]) -> str:
     for name, each in _by_mechanism(found).items():
         enough = [one.epsilon for one in each if one.told >= _POWER]
         parts.append(f"{name} {f'from epsilon {min(enough):g}' if enough else 'at none of these'}")
-    return f"The effect of {REAL} is told from 0 in {_POWER:.0%} of releases by {', '.join(parts)}."
+    return f"The effect of {REAL} is detected in {_POWER:.0%} of releases by {', '.join(parts)}."
 
 
 STUDY = Study(

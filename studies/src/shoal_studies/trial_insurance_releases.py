@@ -102,7 +102,7 @@ class Releases:
 
     @property
     def told(self) -> float:
-        """How often the effect is told from 0."""
+        """How often the effect is distinguished from 0."""
         return 1 - self.covers(0.0)
 
     @property

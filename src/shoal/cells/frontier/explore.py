@@ -93,7 +93,7 @@ def compare_plans(
 
 
 def default_methods(base: PlanFacts) -> tuple[Choice, ...]:
-    """What a plan is compared with unless told: its own method, and all that certify any statistic.
+    """What a plan is compared with by default: its own method, and all that certify any statistic.
 
     Methods that select a private range have no certificate, and their noise is a part of a range
     that nobody knows yet: `shoal.compare` is for them.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Records drawn in all when the number of repetitions is left to us.
 _DRAWN = 3_000_000
 _FEWEST, _MOST = 3, 200
-# What is assumed of the values unless told: a sixth of the width, a third of it between users.
+# What is assumed of the values by default: a sixth of the width, a third of it between users.
 _DEVIATION, _BETWEEN = 1 / 6, 1 / 3
 _PLACE = 0.4
 
