@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
+from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.privacy.budget import Budget
     from shoal.privacy.ledger.entry import Link
     from shoal.privacy.ledger.ledger import Entry
+    from shoal.privacy.ledger.rules import Answer
     from shoal.privacy.privacy_unit import Whose
 
 _LONGEST_NAME = 200
@@ -102,12 +104,13 @@ def deliver(
     """
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     check_request(booking.name, again=booking.again, recorded=True)
-    recorded = _recorded(book, booking, check_shape)
+    held = book.look_up(booking.question, booking.name)
+    recorded = _recorded(book, booking, held, check_shape)
     if recorded is not None:
         return Delivery(recorded.document, recorded, from_ledger=True)
     charge, whose = booking.charge, booking.whose
-    _check_said(book, whose)
-    book.check(charge.epsilon, charge.delta, unit=whose.unit)
+    _check_said(book, held, whose)
+    held.check(booked(charge), whose.unit)
     document = draw()
     entry = book.record(
         booking.question,
@@ -122,9 +125,9 @@ def deliver(
     return Delivery(entry.document, entry, from_ledger=entry.document != document)
 
 
-def _check_said(book: Ledger, whose: Whose) -> None:
+def _check_said(book: Ledger, held: Answer, whose: Whose) -> None:
     """Refuse to fix a ledger's unit by a guess: later charges by person would not add up."""
-    if whose.said or book.unit is not None:
+    if whose.said or held.unit is not None:
         return
     raise InputError(
         f"a first release into the ledger {str(book.path)!r} that does not say whose loss it is",
@@ -135,16 +138,17 @@ def _check_said(book: Ledger, whose: Whose) -> None:
     )
 
 
-def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -> Entry | None:
+def _recorded(
+    book: Ledger, booking: Booking, held: Answer, check_shape: Callable[[], None]
+) -> Entry | None:
     """The entry that is meant; None if there is none and one may be drawn."""
+    found, names = held.entry, held.names
     if booking.name:
-        found = book.find(booking.question, booking.name)
         if found is not None or booking.again:
             check_shape()
         if found is None and booking.again:
-            raise _nothing(book, booking, book.names(booking.question))
+            raise _nothing(book, booking, names)
         return found
-    names = book.names(booking.question)
     if not names and not booking.again:
         return None
     # Whoever brings other records needs another plan: a name would not help.
@@ -152,7 +156,7 @@ def _recorded(book: Ledger, booking: Booking, check_shape: Callable[[], None]) -
     if booking.again and not names:
         raise _nothing(book, booking, names)
     if booking.again and ("" in names or len(names) == 1):
-        return book.find(booking.question, "" if "" in names else names[0])
+        return found or book.find(booking.question, names[0])
     raise InputError(
         f"a question that the ledger {str(book.path)!r} holds {_told_names(names)}, and no name",
         "a name, such as a period, that says what the release is of",

@@ -22,8 +22,8 @@ FAULTS = (
         "values are read before the budget is looked at",
         "G-REFUSE",
         "release/booking.py",
-        "    book.check(charge.epsilon, charge.delta, unit=whose.unit)\n    document = draw()\n",
-        "    document = draw()\n    book.check(charge.epsilon, charge.delta, unit=whose.unit)\n",
+        "    held.check(booked(charge), whose.unit)\n    document = draw()\n",
+        "    document = draw()\n    held.check(booked(charge), whose.unit)\n",
         _ONCE,
     ),
     Fault(
@@ -94,7 +94,7 @@ FAULTS = (
     Fault(
         "a charge is compared with the whole budget",
         "G-LEDGER",
-        "privacy/ledger/ledger.py",
+        "privacy/ledger/rules.py",
         "    if not added(spent, charge).within(budget):",
         "    if not charge.within(budget):",
         _ONCE,
@@ -103,7 +103,7 @@ FAULTS = (
         "the budget is not looked at under the lock",
         "G-LEDGER",
         "privacy/ledger/ledger.py",
-        "            _refuse_beyond(self.budget, state.spent, draft.charge)\n",
+        "            refuse_beyond(self.budget, state.spent, draft.charge)\n",
         "",
         _ONCE,
     ),
@@ -118,7 +118,7 @@ FAULTS = (
     Fault(
         "losses of different units are added up",
         "G-LEDGER",
-        "privacy/ledger/ledger.py",
+        "privacy/ledger/rules.py",
         "    if own is not None and own != asked:",
         "    if own is None and asked is None:",
         _ONCE,
@@ -127,8 +127,8 @@ FAULTS = (
         "a ledger takes its unit from a guess",
         "G-UNIT",
         "release/booking.py",
-        "    if whose.said or book.unit is not None:\n",
-        "    if whose.unit.name or book.unit is not None:\n",
+        "    if whose.said or held.unit is not None:\n",
+        "    if whose.unit.name or held.unit is not None:\n",
         _ONCE,
     ),
     Fault(

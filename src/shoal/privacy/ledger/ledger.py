@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.errors import BudgetError, InputError, LedgerError, raise_alone
+from shoal.errors import InputError, LedgerError, raise_alone
 from shoal.privacy.budget import Amount, Budget
-from shoal.privacy.charge_rounding import added, booked
+from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger.arguments import check_document, check_text
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
 from shoal.privacy.ledger.file import create_file, session
 from shoal.privacy.ledger.place import damaged
+from shoal.privacy.ledger.rules import Answer, refuse_beyond, refuse_other_unit
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from shoal.privacy.ledger.entry import Link
 
+_MOST_NAMES = 10
 __all__ = ["Budget", "Entry", "Ledger", "PrivacyUnit"]
 
 
@@ -179,7 +181,7 @@ class Ledger:
             now.chain.state()
             return now.chain.find(question, name)
 
-    def names(self, question: str, most: int = 10) -> list[str]:
+    def names(self, question: str, most: int = _MOST_NAMES) -> list[str]:
         """The first names that a question was recorded under; empty if it never was.
 
         Args:
@@ -187,7 +189,7 @@ class Ledger:
             most: How many at most.
 
         Returns:
-            Names, the oldest first.
+            Names, in the order of their texts.
 
         Raises:
             LedgerError: The ledger cannot be read.
@@ -195,6 +197,26 @@ class Ledger:
         check_text(question, "question")
         with session(self.path, self._founding) as now:
             return now.chain.names(question, most)
+
+    def look_up(self, question: str, name: str = "") -> Answer:
+        """What is recorded for a question and name, and what is left, read at one moment.
+
+        Args:
+            question: As in `record`.
+            name: The same.
+
+        Returns:
+            The entry, if there is one, names of the question, unit, budget and sum of charges.
+
+        Raises:
+            LedgerError: The ledger cannot be read, or the entry or its place was changed.
+        """
+        check_text(question, "question")
+        check_text(name, "name", empty=True)
+        with session(self.path, self._founding) as now:
+            state, names = now.chain.state(), now.chain.names(question, _MOST_NAMES)
+            entry = now.chain.find(question, name) if names else None
+        return Answer(entry, names, state.unit, self.budget, state.spent)
 
     def check(
         self, epsilon: Amount, delta: Amount = 0, *, unit: str | PrivacyUnit | None = None
@@ -214,8 +236,8 @@ class Ledger:
         whose = None if unit is None else PrivacyUnit.of(unit)
         with session(self.path, self._founding) as now:
             state = now.chain.state()
-        _refuse_other_unit(state.unit, whose or state.unit)
-        _refuse_beyond(self.budget, state.spent, charge)
+        refuse_other_unit(state.unit, whose or state.unit)
+        refuse_beyond(self.budget, state.spent, charge)
 
     def record(
         self,
@@ -295,10 +317,10 @@ class Ledger:
             _at("begun")
             state = now.chain.state()
             known = now.chain.find(draft.question, draft.name)
-            _refuse_other_unit(state.unit, draft.unit)
+            refuse_other_unit(state.unit, draft.unit)
             if known is not None:
                 return known
-            _refuse_beyond(self.budget, state.spent, draft.charge)
+            refuse_beyond(self.budget, state.spent, draft.charge)
             _at("checked")
             entry = draft.after(state.last, self._founding, _now())
             now.chain.append(entry)
@@ -352,37 +374,4 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
                 "an absolute path, or a current folder that exists",
                 "change to a folder that exists",
             )
-        )
-
-
-def _refuse_beyond(budget: Budget, spent: Budget, charge: Budget) -> None:
-    if charge.delta and not budget.delta:
-        raise BudgetError(
-            f"a charge with delta, {charge.show(up=True)}, to a ledger made without delta",
-            "releases with delta 0, that is pure differential privacy",
-            "make the release with delta=0, or make the ledger of a data set with a delta from the "
-            "start: a budget never changes",
-        )
-    if not added(spent, charge).within(budget):
-        raise BudgetError(
-            f"a charge of {charge.show(up=True)}",
-            f"what is left of the budget, {(budget - spent).show(up=False)}",
-            "ask for less, or ask again for a recorded release, which costs nothing",
-        )
-
-
-def _refuse_other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> None:
-    """Losses of a row and of a person who owns many rows must not be added up."""
-    if own is not None and own != asked:
-        word = "unit" if asked is None else asked.word
-        todo = (
-            f"if each {word} has one row only, leave out the column of units; "
-            if own.records == "one"
-            else f"if each {word} is one {own.word}, say privacy_unit={own.name!r} "
-            f"(--privacy-unit {own.name!r}); "
-        )
-        raise InputError(
-            f"a charge that protects {asked}",
-            f"what this ledger protects: {own}",
-            todo + "a second ledger is for other people only",
         )
