@@ -14,7 +14,7 @@ from shoal.cells import plan as public
 from shoal.cells.gaps import factor
 from shoal.cells.mechanisms.optimal import PART, OptimalInRange
 from shoal.cells.mechanisms.ranges import Contributions, Range
-from shoal.cells.rules import keeps
+from shoal.cells.request_rules import keeps
 from shoal.cells.weighed_users import Weighed
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy

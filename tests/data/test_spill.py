@@ -19,8 +19,8 @@ from pyarrow import parquet
 
 import shoal
 from shoal.data import spill
+from shoal.data.connection_turns import turn
 from shoal.data.source import connect, duckdb, engine_name
-from shoal.data.turns import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

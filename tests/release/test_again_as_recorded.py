@@ -70,7 +70,7 @@ def test_a_trial_of_another_version_is_read_with_its_own_parameters(
         return dataclasses.replace(chosen, parameters=parameters)
 
     with monkeypatch.context() as patched:
-        patched.setattr("shoal.trials.mechanisms.choose", older)
+        patched.setattr("shoal.trials.mechanisms.outcomes.choose", older)
         recorded = _trial(book)
     again = _trial(book)
     assert again.from_ledger

@@ -16,8 +16,8 @@ from shoal_studies.trial_insurance_releases import NULL, REAL, Households, Relea
 
 from shoal.errors import MissingPartError
 from shoal.theory.response_variance import with_uniform_prior
-from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
-from shoal.trials.mechanisms import UniformPrior
+from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.outcomes import UniformPrior
 
 pytestmark = pytest.mark.study
 

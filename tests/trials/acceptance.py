@@ -20,9 +20,9 @@ from shoal_studies.trial_setting import Mixture
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
 from shoal.privacy.noise import Simulated
-from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.aggregate_release import draw_aggregate
-from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
+from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
 from shoal.trials.request import Units
 from shoal.trials.unit_release import draw_units
 

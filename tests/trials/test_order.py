@@ -19,7 +19,7 @@ from shoal.trials import (
 from tests.support.tape import Tape
 
 if TYPE_CHECKING:
-    from shoal.trials.base import Mechanism
+    from shoal.trials.mechanisms.base import Mechanism
 
 pytestmark = pytest.mark.audit
 

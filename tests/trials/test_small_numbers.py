@@ -12,7 +12,7 @@ from shoal import trials
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shoal.trials.base import Mechanism
+    from shoal.trials.mechanisms.base import Mechanism
 
 pytestmark = pytest.mark.unit
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.cells import lp_plan as optimum
 from shoal.cells.planner import decide, order_of_leaving
-from shoal.cells.rules import keeps, public_status
+from shoal.cells.request_rules import keeps, public_status
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

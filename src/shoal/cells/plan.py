@@ -12,7 +12,7 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
-from shoal.cells.rules import keeps
+from shoal.cells.request_rules import keeps
 from shoal.cells.text import describe
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice

@@ -15,7 +15,7 @@ from shoal.cells.allocation import equalised
 from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.noise_allocation import GUESS
 from shoal.cells.request import ALLOCATIONS
-from shoal.cells.rules import check_labels, public_status
+from shoal.cells.request_rules import check_labels, public_status
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

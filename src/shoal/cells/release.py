@@ -17,8 +17,8 @@ from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.mechanisms.draw import Drawing
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
-from shoal.cells.rules import keeps
 from shoal.checks.frozen import thaw
 from shoal.checks.numpy_errors import quietly
 from shoal.data.records import Records

@@ -15,9 +15,9 @@ from shoal.data import occupancy as occupancies
 from shoal.data import one_pass as passing
 from shoal.data.aggregate import Aggregate
 from shoal.data.columns import open_columns
+from shoal.data.connection_turns import turn
 from shoal.data.source import engine_errors
 from shoal.data.source_file import SourceFile, describe, located, unchanged
-from shoal.data.turns import turn
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 

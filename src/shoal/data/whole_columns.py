@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from shoal.checks.roles import check_columns
 from shoal.data.columns import open_columns
+from shoal.data.connection_turns import turn
 from shoal.data.source import engine_errors
 from shoal.data.source_file import describe, located, unchanged
-from shoal.data.turns import turn
 from shoal.errors import DataError
 
 if TYPE_CHECKING:

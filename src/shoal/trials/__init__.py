@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal.data.outcome_space import Space
-    from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
     from shoal.trials.effects import Effect, Inference
     from shoal.trials.expected import Expected
     from shoal.trials.forecast import TrialPlan, plan
-    from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
+    from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+    from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
     from shoal.trials.result import PrivateTrial
     from shoal.trials.student import detectable, power
 
 # Names are loaded when first used, so that the command line starts at once.
 _HOME = {
-    "ClusterDP": "shoal.trials.mechanisms",
-    "ClusterFree": "shoal.trials.mechanisms",
+    "ClusterDP": "shoal.trials.mechanisms.outcomes",
+    "ClusterFree": "shoal.trials.mechanisms.outcomes",
     "Effect": "shoal.trials.effects",
     "Expected": "shoal.trials.expected",
     "Inference": "shoal.trials.effects",
-    "NoisyHistogram": "shoal.trials.aggregate_mechanisms",
-    "NoisyHorvitzThompson": "shoal.trials.aggregate_mechanisms",
+    "NoisyHistogram": "shoal.trials.mechanisms.aggregates",
+    "NoisyHorvitzThompson": "shoal.trials.mechanisms.aggregates",
     "PrivateTrial": "shoal.trials.result",
     "Space": "shoal.data.outcome_space",
     "TrialPlan": "shoal.trials.forecast",
-    "UniformPrior": "shoal.trials.mechanisms",
+    "UniformPrior": "shoal.trials.mechanisms.outcomes",
     "detectable": "shoal.trials.student",
     "plan": "shoal.trials.forecast",
     "power": "shoal.trials.student",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.trials.mechanisms import ClusterDP, ClusterFree
+from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree
 from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
 from shoal_studies.measure import carry_out

@@ -242,7 +242,7 @@ FAULTS = (
     Fault(
         "a number that is too small ends a trial if the caller has told NumPy to raise",
         "G-FUZZ",
-        "trials/base.py",
+        "trials/mechanisms/base.py",
         "@quietly\ndef _privatize(",
         "def _privatize(",
         ("tests/trials/test_small_numbers.py",),

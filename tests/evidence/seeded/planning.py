@@ -188,7 +188,7 @@ FAULTS = (
         "cells/plan_form.py",
         "float(facts.relative_scale.min()) / mechanism.most_narrowing(facts.parameters)",
         "float(facts.relative_scale.min())",
-        ("tests/cells/test_rules.py",),
+        ("tests/cells/test_request_rules.py",),
     ),
     Fault(
         "Gaussian plans state no delta",
@@ -225,18 +225,18 @@ FAULTS = (
     Fault(
         "cells with as many users as asked for are left out",
         "G-UNINFORMATIVE",
-        "cells/rules.py",
+        "cells/request_rules.py",
         "occupancy.users_per_cell < request.min_users",
         "occupancy.users_per_cell <= request.min_users",
-        ("tests/cells/test_rules.py",),
+        ("tests/cells/test_request_rules.py",),
     ),
     Fault(
         "cells with too few records are released",
         "G-UNINFORMATIVE",
-        "cells/rules.py",
+        "cells/request_rules.py",
         "occupancy.totals < request.min_records",
         "occupancy.totals < request.min_records - 1",
-        ("tests/cells/test_rules.py",),
+        ("tests/cells/test_request_rules.py",),
     ),
     Fault(
         "the gap of balanced plans forgets epsilon",
@@ -289,7 +289,7 @@ FAULTS = (
     Fault(
         "epsilon of a loaded plan may be above what was asked for",
         "G-TAMPER",
-        "cells/rules.py",
+        "cells/request_rules.py",
         "facts.exact_epsilon <= request.epsilon)",
         "facts.exact_epsilon <= 2 * request.epsilon)",
         ("tests/cells/test_kept.py",),

@@ -99,7 +99,7 @@ FAULTS = (
     Fault(
         "an error may cost any epsilon",
         "G-READABLE",
-        "cells/rules.py",
+        "cells/request_rules.py",
         "        and facts.exact_epsilon <= MOST_EPSILON\n",
         "",
         ("tests/cells/test_kept.py",),

@@ -137,10 +137,10 @@ FAULTS = (
     Fault(
         "every thread has a lock of its own",
         "G-THREADS",
-        "data/turns.py",
+        "data/connection_turns.py",
         "lock = _locks.get(id(connection))",
         "lock = None",
-        ("tests/data/test_turns.py",),
+        ("tests/data/test_connection_turns.py",),
     ),
     Fault(
         "Ctrl-C is taken for bad records",

@@ -189,7 +189,7 @@ FAULTS = (
     Fault(
         "what private clusters cost is not charged",
         "G-LABEL",
-        "trials/base.py",
+        "trials/mechanisms/base.py",
         "loss=Budget(prepared.epsilon + clusters, prepared.delta)",
         "loss=Budget(prepared.epsilon, prepared.delta)",
         _PRIVATIZE,
@@ -197,7 +197,7 @@ FAULTS = (
     Fault(
         "delta of a trial is not charged",
         "G-LABEL",
-        "trials/base.py",
+        "trials/mechanisms/base.py",
         "loss=Budget(prepared.epsilon + clusters, prepared.delta)",
         "loss=Budget(prepared.epsilon + clusters)",
         _PRIVATIZE,

@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal import documents
 from shoal.data.outcome_space import Space
-from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.horvitz_thompson import HorvitzThompson
 from tests.support.verdicts import failed_claims, rekey
@@ -20,7 +20,7 @@ from tests.support.verdicts import failed_claims, rekey
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.trials.base import Mechanism
+    from shoal.trials.mechanisms.base import Mechanism
 
 pytestmark = pytest.mark.audit
 

@@ -19,8 +19,8 @@ from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import Simulated
-from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
-from shoal.trials.mechanisms import ClusterDP, ClusterFree, UniformPrior
+from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
 from shoal.verification import verify
 from shoal.verification.trials import privacy as verify_privacy
 from shoal.verification.trials.effects import rounding_of

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.data.outcome_space import Space
-from shoal.trials.aggregate_mechanisms import NoisyHistogram, NoisyHorvitzThompson
-from shoal.trials.mechanisms import ClusterDP, UniformPrior
+from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.outcomes import ClusterDP, UniformPrior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

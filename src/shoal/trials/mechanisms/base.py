@@ -140,7 +140,7 @@ class Mechanism:
             treatment: The arm of each unit, shape (units,). Public.
             cluster: The cluster of each unit, shape (units,), or None for one cluster. Public.
             space: Levels of the outcome.
-            **options: See `shoal.trials.base.Options`.
+            **options: See `shoal.trials.mechanisms.base.Options`.
 
         Returns:
             The table to work with, effects, and the manifest.

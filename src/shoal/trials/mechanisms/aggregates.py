@@ -14,8 +14,8 @@ from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import AggregateRelease, draw_aggregate
-from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
+from shoal.trials.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

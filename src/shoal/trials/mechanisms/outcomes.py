@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal import checks
 from shoal.checks.frozen import Frozen
-from shoal.trials.base import Mechanism
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels, choose
 from shoal.trials.expected import check_expected
+from shoal.trials.mechanisms.base import Mechanism
 from shoal.trials.unit_release import blank_units, draw_units
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
     from shoal.privacy.noise import Randomness
-    from shoal.trials.base import Prepared
     from shoal.trials.choose import Choice
     from shoal.trials.expected import Expected
+    from shoal.trials.mechanisms.base import Prepared
     from shoal.trials.request import Units
     from shoal.trials.unit_release import UnitRelease
 
