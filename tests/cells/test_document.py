@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,6 +93,21 @@ def test_a_changed_plan_is_refused(tmp_path: Path, change: Change) -> None:
     path.write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError):
         shoal.Plan.load(path)
+
+
+@pytest.mark.parametrize("name", ["worst_case_error", "bias_bound"])
+def test_claims_about_narrow_bounds_are_refused(tmp_path: Path, name: str) -> None:
+    """G-TAMPER: no unit is so large that a false claim is too small to see."""
+    document = plan(bounds=(0, 1e-13)).to_document()
+    path = tmp_path / "plan.json"
+    path.write_bytes(documents.canonical_bytes(document))
+    assert shoal.Plan.load(path).to_document() == document
+    for factor in (0.0, 1e-9, 1.01):
+        changed = copy.deepcopy(document)
+        _claim(name, factor)(changed)
+        path.write_bytes(documents.canonical_bytes(changed))
+        with pytest.raises(DocumentError):
+            shoal.Plan.load(path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "\x00\x01", "[" * 9999])

@@ -167,3 +167,18 @@ def test_another_machines_last_digits_are_read(family: str, tmp_path: Path) -> N
         )
     assert document["results"] != made.manifest["results"]
     _load(KINDS[family], tmp_path, document)
+
+
+@pytest.mark.parametrize("family", KINDS)
+def test_the_loss_is_that_of_the_plan(tmp_path: Path, family: str) -> None:
+    """G-READABLE: no other loss is read from the guarantee, nor from the plan's claims."""
+    made: Any = releases()[family]()
+    document = json.loads(made.document)
+    assert _load(KINDS[family], tmp_path, document).epsilon == made.epsilon
+    for part in (document["guarantee"], document["plan"]["claims"]):
+        for name in {"epsilon", "delta", "epsilon_at_most", "delta_at_most"} & part.keys():
+            true = part[name]
+            part[name] = "1/1000" if isinstance(true, str) else 0.001
+            with pytest.raises(DocumentError, match="damaged"):
+                _load(KINDS[family], tmp_path, document)
+            part[name] = true

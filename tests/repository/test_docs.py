@@ -43,6 +43,15 @@ def test_every_guarantee_has_a_test_that_names_it() -> None:
     assert stated == named
 
 
+def test_no_file_holds_two_versions_of_itself() -> None:
+    """Marks that a merge leaves would stand on the site; each guarantee has one row."""
+    marks = ("<" * 7 + " ", ">" * 7 + " ")
+    for path in (*PAGES, *SOURCES, *TESTS):
+        assert not [each for each in path.read_text("utf-8").split("\n") if each.startswith(marks)]
+    rows = re.findall(r"^\| (G-[A-Z]+) ", (ROOT / "docs/guarantees.md").read_text(), re.MULTILINE)
+    assert len(rows) == len(set(rows))
+
+
 def test_every_test_that_a_page_names_exists() -> None:
     """Theory pages point at real tests."""
     real = {name for path in TESTS for name in docstrings(path)}

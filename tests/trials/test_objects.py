@@ -72,8 +72,11 @@ def test_labels_that_are_objects_are_read_one_by_one() -> None:
     space = Space.ordinal(["1", "2"])
     for form in (*FORMS.values(), list):
         assert space.numbers(form(["1", "2", None]))[:2].tolist() == [0.0, 1.0]
-        assert space.numbers(form([2.0, "2"])).tolist() == [0.0, 1.0]
-        assert space.numbers(form([2, "2", np.int64(2), True])).tolist() == [1.0, 1.0, 1.0, 0.0]
+        read = space.numbers(form([2, "2", np.int64(2), 2.0, np.float32(2), True, 1.5, 10**5000]))
+        assert read.tolist() == [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+        assert space.numbers(form(["2", "\ud800", float("inf"), np.int64(-(2**63))])).tolist() == [
+            *(1.0, 0.0, 0.0, 0.0)
+        ]
 
 
 def test_whole_numbers_are_their_labels_in_every_container() -> None:
@@ -89,9 +92,11 @@ def test_whole_numbers_are_their_labels_in_every_container() -> None:
 
 
 def test_booleans_in_a_list_are_their_texts() -> None:
-    """G-CELLWISE: True is the label "True", and no whole number."""
+    """G-CELLWISE: True is the label "True", and the whole number 1 where labels are whole."""
     space = Space.ordinal(["False", "True"])
     assert space.numbers([True, False, np.True_, "True", 1]).tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
+    whole = Space.ordinal(["0", "1"])
+    assert whole.numbers([True, False, np.True_, 1.0, 0.0]).tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
 
 
 def test_labels_that_no_number_is_written_as_take_no_numbers() -> None:

@@ -179,7 +179,10 @@ def _close(mine: object, theirs: object) -> bool:
         one, other = np.asarray(mine, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
     except (TypeError, ValueError):
         return False
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))
+    # Zeros are compared with the largest: a claim may have any unit.
+    finite = np.abs(one[np.isfinite(one)])
+    off = 1e-12 * float(finite.max()) if finite.size else 0.0
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-9, atol=off))
 
 
 def question_of(

@@ -24,6 +24,7 @@ from shoal.checks.numpy_errors import quietly
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import outputs, tables
+from shoal.privacy.budget import Budget
 from shoal.privacy.displayed_loss import show
 from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.privacy_unit import unit_of_column
@@ -76,6 +77,11 @@ class Release(release.Release[PlanFacts, Numbers]):
     def _plan_of(document: documents.Document) -> PlanFacts:
         """A plan, from its document."""
         return PlanFacts(**read_plan(document))
+
+    @staticmethod
+    def _loss_of(plan: PlanFacts) -> Budget:
+        """The exact privacy loss of a plan."""
+        return Budget(plan.exact_epsilon, plan.exact_delta)
 
     @staticmethod
     def _drawn_of(plan: PlanFacts, results: list[documents.Document]) -> Numbers:

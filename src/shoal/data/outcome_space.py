@@ -13,6 +13,7 @@ import numpy as np
 from shoal import checks
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.checks.python_objects import untyped
+from shoal.data.label_texts import texts
 from shoal.errors import DataError, InputError, is_failure
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _MOST_COUNT = 2**53
 # As Python and every engine write a whole number: nothing else is ever matched.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Of pandas, which has its own words for what is missing.
-_ABSENT = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Space(Frozen):
             plain = listed(outcomes)
             if self.labels is not None:
                 if plain or untyped(outcomes):
-                    outcomes = _texts(outcomes, whole=self._whole_labels)
+                    outcomes = texts(outcomes, whole=self._whole_labels)
                 return self._labelled(_in_arrow(outcomes))
             if plain:
                 return floats_of(outcomes)
@@ -283,9 +283,9 @@ class Space(Frozen):
         import pyarrow.compute as pc
 
         labels = pa.array(list(self.labels or ()), pa.string())
-        texts = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+        plain = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
         # Whole numbers are labels where all labels are: the types decide, no outcome does.
-        if not texts and not (self._whole_labels and pa.types.is_integer(array.type)):
+        if not plain and not (self._whole_labels and pa.types.is_integer(array.type)):
             raise TypeError
         array = array.cast(pa.string())
         place: Any = pc.index_in(array, value_set=labels)
@@ -308,30 +308,6 @@ class Space(Frozen):
                 "different, non-empty texts, as many as levels",
                 'give for example Space.ordinal(["no", "yes"])',
             )
-
-
-def _texts(outcomes: Any, *, whole: bool) -> list[str | None]:  # noqa: ANN401
-    """Objects as texts, one by one: what is none is no label, and None and NaN are missing.
-
-    Args:
-        outcomes: Python objects. Private.
-        whole: Whether all labels are whole numbers, so that a whole number is its label.
-    """
-    if not hasattr(outcomes, "__len__"):
-        # It may never end.
-        raise TypeError
-    return [_text(each, whole=whole) for each in outcomes]
-
-
-def _text(outcome: object, *, whole: bool) -> str | None:
-    if isinstance(outcome, str):
-        return outcome
-    if isinstance(outcome, bool | np.bool_):
-        return str(bool(outcome))
-    if whole and isinstance(outcome, int | np.integer):
-        return str(int(outcome))
-    missing = isinstance(outcome, float) and math.isnan(outcome)
-    return None if outcome is None or missing or type(outcome).__name__ in _ABSENT else ""
 
 
 def _in_arrow(outcomes: Any) -> Any:  # noqa: ANN401

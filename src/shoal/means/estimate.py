@@ -9,6 +9,7 @@ from shoal.means import document as plan_document
 from shoal.means.estimators.base import Drawn
 from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.results import from_results
+from shoal.privacy.budget import Budget
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
 
@@ -43,6 +44,11 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     def _plan_of(document: documents.Document) -> UnbiasedFacts:
         """A plan, from its document."""
         return UnbiasedFacts(**plan_document.parts(document))
+
+    @staticmethod
+    def _loss_of(plan: UnbiasedFacts) -> Budget:
+        """The exact privacy loss of a plan."""
+        return Budget(plan.exact_epsilon, plan.exact_delta)
 
     @staticmethod
     def _drawn_of(plan: UnbiasedFacts, results: documents.Document) -> Drawn:

@@ -11,7 +11,7 @@ from shoal.checks.frozen import cached_property
 from shoal.checks.numpy_errors import quietly
 from shoal.errors import DocumentError, raise_alone
 from shoal.files import outputs
-from shoal.privacy.budget import from_text
+from shoal.privacy.budget import from_text, text
 from shoal.privacy.displayed_loss import round_up
 from shoal.release.booking import told
 from shoal.release.manifest import SCHEMA
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
+    from shoal.privacy.budget import Budget
     from shoal.privacy.ledger.ledger import Entry
     from shoal.release.carry_out import Delivered
 
@@ -64,8 +65,8 @@ class Release(Generic[PlanT, Drawn]):
             The release; without a ledger's entry, as no file knows of one.
 
         Raises:
-            DocumentError: Missing, damaged, not a manifest of this kind, or with results that do
-                not follow from what was drawn.
+            DocumentError: Missing, damaged, not a manifest of this kind, or with results or a loss
+                that do not follow from what was drawn and planned.
 
         Guarantees: G-READABLE.
         """
@@ -80,6 +81,7 @@ class Release(Generic[PlanT, Drawn]):
         loaded = cls(data, loaded=True)
         # What does not follow from what was drawn is refused here, not when somebody looks at it.
         _ = loaded.released
+        loaded._part(loaded._check_loss)
         return loaded
 
     @classmethod
@@ -126,6 +128,19 @@ class Release(Generic[PlanT, Drawn]):
     @abstractmethod
     def _plan_of(document: documents.Document) -> PlanT:
         """A plan, from its document."""
+
+    @staticmethod
+    @abstractmethod
+    def _loss_of(plan: PlanT) -> Budget:
+        """The exact privacy loss of a plan."""
+
+    def _check_loss(self, found: documents.Document) -> None:
+        """Refuse a manifest that states another loss than its plan has."""
+        guarantee, loss = found["guarantee"], self._loss_of(self.plan)
+        for name, exact in (("epsilon", loss.epsilon), ("delta", loss.delta)):
+            exactly = [guarantee[name], found["plan"]["claims"][name]]
+            if exactly != [text(exact)] * 2 or guarantee[f"{name}_at_most"] != round_up(exact):
+                raise damaged()
 
     @staticmethod
     @abstractmethod

@@ -108,8 +108,7 @@ class NoisyHistogram(Frozen):
     @property
     def mean_variance(self) -> NDArray[np.float64]:
         """Of a group's mean, by the mechanism, clusters x arms, in squared units; exact."""
-        levels = np.array(self.levels)
-        square = float(((levels - levels.mean()) ** 2).sum())
+        square = float((self._away**2).sum())
         return np.asarray(self.count_variance * square / self.sizes.astype(np.float64) ** 2)
 
     @property
@@ -207,23 +206,27 @@ class NoisyHistogram(Frozen):
         return cls(sizes, levels, *numbers)
 
     @property
+    def _away(self) -> NDArray[np.float64]:
+        """Levels from their centre: taken from the lowest first, as all may lie far from 0."""
+        above = np.array(self.levels) - self.levels[0]
+        return np.asarray(above - above.mean())
+
+    @property
     def _shape(self) -> float:
         """Fourth cumulant of a mean's noise over its squared variance."""
-        square = (np.array(self.levels) - np.mean(self.levels)) ** 2
+        square = self._away**2
         return 3 * float((square**2).sum()) / float(square.sum()) ** 2
 
     def _moments(
         self, released: list[int]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Unbiased means and sample variances, and the latter's variance by the mechanism.
+        """Unbiased means from the centre, sample variances, and their variance by the mechanism.
 
         s2 = n/(n - 1) (mean of squares - mean^2 + noise variance of the mean), with squares from
         the centre. One unit has no s2: NaN.
         """
         share = self.shares(released)
-        levels = np.array(self.levels)
-        centre = float(levels.mean())
-        away = levels - centre
+        away = self._away
         square = away**2
         mean, noise = share @ away, self.mean_variance
         # The sum of shares is 1, so that a constant taken off the squares is added without noise.
@@ -233,12 +236,11 @@ class NoisyHistogram(Frozen):
             bias = np.where(size > 1, size / (size - 1), np.nan)
         s2 = bias * (second - mean**2 + noise)
         loose = bias**2 * (self._loose(mean) + 2 * noise**2 + self._shape * noise**2)
-        return centre + mean, s2, loose
+        return mean, s2, loose
 
     def _loose(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
         """Noise variance of sum (y - mean)^2 share, levels and means from the centre."""
-        away = np.array(self.levels) - np.mean(self.levels)
-        apart = (away - mean[:, :, None]) ** 2
+        apart = (self._away - mean[:, :, None]) ** 2
         apart -= apart.mean(axis=2, keepdims=True)
         scale = self.count_variance / self.sizes.astype(np.float64) ** 2
         return np.asarray(scale * (apart**2).sum(axis=2))

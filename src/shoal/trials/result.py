@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Budget
     from shoal.trials.effects import Effect
 
 
@@ -54,6 +55,11 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     def _plan_of(document: documents.Document) -> TrialPlan:
         """A plan, from its document."""
         return TrialPlan.from_document(document)
+
+    @staticmethod
+    def _loss_of(plan: TrialPlan) -> Budget:
+        """The exact privacy loss of a plan."""
+        return plan.loss
 
     @staticmethod
     def _drawn_of(plan: TrialPlan, results: documents.Document) -> Released:

@@ -93,8 +93,9 @@ def checked(
     import numpy as np
 
     try:
-        # A number that overflows is no number of shoal's.
-        with np.errstate(over="raise"):
+        # A number that overflows is no number of shoal's; one that is lost near 0 is, whatever the
+        # caller has told NumPy to do with it.
+        with np.errstate(all="ignore", over="raise"):
             return Verdict(tuple(check(manifest)), (*ALWAYS, *unverified))
     except (
         KeyError,

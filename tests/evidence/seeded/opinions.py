@@ -13,6 +13,7 @@ _SIZE = ("tests/verification/cells/test_size.py",)
 _STATISTICS = ("tests/verification/cells/test_statistics.py",)
 _TRIALS = ("tests/verification/trials/test_verify.py",)
 _TRIAL_SIZE = ("tests/verification/trials/test_size.py",)
+_HONEST = ("tests/verification/test_honest.py",)
 _UNBIASED = ("tests/verification/means/test_verify.py",)
 
 FAULTS = (
@@ -320,5 +321,37 @@ FAULTS = (
         "return min(far, _EXCUSED * facts.width / math.sqrt(facts.units))",
         "return far",
         _TRIALS,
+    ),
+    Fault(
+        "NumPy's settings decide whether a manifest is damaged",
+        "G-VERIFY",
+        "verification/verdict.py",
+        'np.errstate(all="ignore", over="raise")',
+        'np.errstate(over="raise")',
+        _HONEST,
+    ),
+    Fault(
+        "levels far from 0 are centred with their rounding",
+        "G-READABLE",
+        "trials/histogram.py",
+        "above = np.array(self.levels) - self.levels[0]",
+        "above = np.array(self.levels)",
+        _HONEST,
+    ),
+    Fault(
+        "a plan's claims are compared in the value's unit",
+        "G-TAMPER",
+        "cells/document.py",
+        "off = 1e-12 * float(finite.max()) if finite.size else 0.0",
+        "off = 1e-12 + 0 * finite.size",
+        ("tests/cells/test_document.py",),
+    ),
+    Fault(
+        "a loaded manifest says another loss than its plan",
+        "G-READABLE",
+        "release/release.py",
+        "        loaded._part(loaded._check_loss)\n",
+        "",
+        ("tests/release/test_stated.py",),
     ),
 )

@@ -1,0 +1,65 @@
+"""Honest releases verify wherever the levels lie, and whatever NumPy is told to do with errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal import trials
+from tests.repository.house.releases import releases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.audit
+
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {"all": "raise"}, {"under": "raise"}, {"all": "warn"}, {"all": "call"}
+)  # fmt: skip
+
+
+def _clusters(folder: Path, mechanism: Any, outcomes: Any, space: trials.Space) -> Any:  # noqa: ANN401
+    at, book = np.arange(len(outcomes)), folder / f"{len(list(folder.iterdir()))}.ledger"
+    return mechanism.privatize(
+        outcomes, at % 2, at // 2 % 3, space=space, outcome_name="o", privacy_unit="each row",
+        ledger=shoal.Ledger.create(book, epsilon=1000),
+    ).manifest  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["cell mean", "trial", "unbiased mean"])
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_no_setting_of_numpy_makes_a_release_damaged(family: str, setting: dict[str, Any]) -> None:
+    """G-VERIFY: what is lost near 0 is lost in every process alike."""
+    made: Any = releases()[family]()
+    with np.errstate(**setting):
+        assert shoal.verify(made.manifest).holds
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("kind", [trials.NoisyHorvitzThompson, trials.NoisyHistogram])
+def test_numbers_of_clusters_verify_under_every_setting(
+    tmp_path: Path,
+    kind: type[trials.NoisyHorvitzThompson] | type[trials.NoisyHistogram],
+    setting: dict[str, Any],
+) -> None:
+    """G-VERIFY: tails of their noise end below the smallest number."""
+    found = _clusters(tmp_path, kind(epsilon=1), np.arange(300) % 3 == 0, trials.Space.binary())
+    with np.errstate(**setting):
+        assert shoal.verify(found).holds
+
+
+@pytest.mark.parametrize(
+    ("low", "width", "number", "epsilon", "units"),
+    [(1e6, 0.01, 20, "1/100", 4), (1000, 1.01e-6, 100, "1/100", 4), (1e6, 0.01, 256, "1/10", 4)],
+)
+def test_narrow_levels_far_from_0_verify(
+    tmp_path: Path, low: float, width: float, number: int, epsilon: str, units: int
+) -> None:
+    """G-READABLE: noisy shares do not add up to 1, so the centre of the levels must be exact."""
+    space, mechanism = trials.Space.bins(low, low + width, number), trials.NoisyHistogram(epsilon)
+    for _ in range(6):
+        verdict = shoal.verify(_clusters(tmp_path, mechanism, np.full(6 * units, low), space))
+        assert verdict.holds, [check for check in verdict.checks if not check.holds]
