@@ -42,7 +42,7 @@ def test_no_setting_of_numpy_makes_a_release_damaged(family: str, setting: dict[
 @pytest.mark.parametrize("kind", [trials.NoisyHorvitzThompson, trials.NoisyHistogram])
 def test_numbers_of_clusters_verify_under_every_setting(
     tmp_path: Path,
-    kind: type[trials.NoisyHorvitzThompson] | type[trials.NoisyHistogram],
+    kind: type[trials.NoisyHorvitzThompson | trials.NoisyHistogram],
     setting: dict[str, Any],
 ) -> None:
     """G-VERIFY: tails of their noise end below the smallest number."""
