@@ -192,6 +192,47 @@ def test_the_integers_are_those_of_the_lattice() -> None:
     assert found == sorted(by_hand(whole).values())
 
 
+def _joined(whole: pa.Table, folder: Path) -> Any:  # noqa: ANN401
+    """A table of the user's own DuckDB, joined with one in memory."""
+    import ibis
+
+    numbered = whole.append_column("row", pa.array(range(len(whole))))
+    stored: Any = to_ibis(numbered.drop_columns(["place"]), folder, str)
+    return stored.join(ibis.memtable(numbered.select(["row", "place"])), "row")
+
+
+def _expressions() -> dict[str, Callable[[pa.Table, Path], Any]]:
+    """The same records as an expression over tables in memory."""
+    import ibis
+    import polars as pl
+
+    def filtered(source: object, _: object) -> Any:  # noqa: ANN401
+        held = ibis.memtable(source)
+        return held.filter(held.lat > -1000.0)
+
+    return {
+        "filter": filtered,
+        "filter of pandas": lambda whole, _: filtered(whole.to_pandas(), _),
+        "filter of Polars": lambda whole, _: filtered(pl.DataFrame(whole), _),
+        "select": lambda whole, _: ibis.memtable(whole).select(*whole.column_names[::-1]),
+        "mutate": lambda whole, _: ibis.memtable(whole).mutate(more=1),
+        "union": lambda whole, _: ibis.memtable(whole[:99]).union(ibis.memtable(whole[99:])),
+        "join": _joined,
+    }
+
+
+@pytest.mark.parametrize("rule", ["place", RULES[-1], RULES], ids=str)
+@pytest.mark.parametrize("how", _expressions())
+def test_expressions_over_tables_in_memory_are_read(tmp_path: Path, how: str, rule: object) -> None:
+    """G-ENGINES: by every rule, also those whose groups stream by, as the table itself is."""
+    whole = with_gaps(table(size=500))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ibis makes its tables of pandas with what will be gone
+        source = _expressions()[how](whole, tmp_path)
+    found = facts(source, cell=rule, missing="public")
+    assert found == facts(whole, cell=rule, missing="public")
+
+
 @pytest.mark.parametrize("engine", [to_parquet, pytest.param(to_spark, marks=pytest.mark.spark)])
 def test_large_memberships_are_added_as_integers(
     engine: Any,  # noqa: ANN401
