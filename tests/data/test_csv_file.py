@@ -256,3 +256,16 @@ def test_quoted_lines_that_look_like_rows_are_none(tmp_path: Path, end: str) -> 
     found = read_columns(path, private={"value": "value"}, public={"user": "user"})
     assert found.column("user").to_pylist() == [f"u{at}" for at in range(rows)]
     assert found.column("value").to_pylist() == [at % 700 + 0.25 for at in range(rows)]
+
+
+@pytest.mark.parametrize("name", ["self", "exprs", "rows"])
+@pytest.mark.parametrize("role", ["user", "value", "cell", "slot"])
+def test_a_column_may_have_the_name_of_a_parameter(tmp_path: Path, name: str, role: str) -> None:
+    """G-ENGINES: such as `self`: names are no arguments of a function of the engine's library."""
+    columns = {"user": "who", "value": "v", "cell": "place", "slot": "at", role: name}
+    head = ",".join(columns.values()) + "\n"
+    path = written(tmp_path / "s.csv", ["a,0.5,x,2013-01-01\n", "b,1,y,2013-01-02\n"], head)
+    cell = [columns["cell"], f"timeslot({columns['slot']},1d)"]
+    wanted: dict[str, Any] = {"user": columns["user"], "value": columns["value"]}
+    found = shoal.Records(path, bounds=(0, 1), cell=cell, **wanted).aggregate()
+    assert found.cell_sums() == [2**19, 2**20]

@@ -171,6 +171,17 @@ def test_days_times_and_answers_are_written_in_one_way(
     assert records(source, "v", cell=cell, missing="public").occupancy().n_users == 1
 
 
+@pytest.mark.parametrize("at", range(3))
+def test_a_column_may_have_the_name_of_a_parameter(tmp_path: Path, at: int) -> None:
+    """G-ENGINES: such as `self`: names are no arguments of a function of Ibis."""
+    names = ["who", "place", "v"]
+    names[at] = "self"
+    kinds = dict(zip(names, ["text", "text", "real"], strict=True))
+    source = table(tmp_path, kinds, [("a", "x", 1.0), ("b", "y", 2.0)])
+    found = records(source, names[2], user=names[0], cell=names[1]).aggregate()
+    assert found.cell_sums() == [9 * 2**16, 10 * 2**16]
+
+
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
 def test_texts_in_another_encoding_are_refused(tmp_path: Path, encoding: str) -> None:
     """G-ENGINES: their bytes would be other keys."""

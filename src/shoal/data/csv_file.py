@@ -84,7 +84,7 @@ def read_texts(
             # In parts it would look for rows inside of quoted cells, and fail at some of them.
             parallel=False,
         )
-        texts = table.select(**{name: table[f"column_{known.index(name)}"] for name in kinds})
+        texts = table.select([table[f"column_{known.index(name)}"].name(name) for name in kinds])
         facts = _facts(texts, kinds, backend)
         # The engine leaves out a last record that it takes for unfinished.
         if facts.pop(_ROWS) != records:
@@ -95,8 +95,10 @@ def read_texts(
                 f"the column {name!r} holds string", _ALLOWED[kind], "convert it, or clean the file"
             )
     with engine_errors(path):
-        columns = {name: _typed(texts[name], kind, facts, name) for name, kind in kinds.items()}
-        return texts.select(**columns), backend
+        columns = [
+            _typed(texts[name], kind, facts, name).name(name) for name, kind in kinds.items()
+        ]
+        return texts.select(columns), backend
 
 
 def header(path: str | os.PathLike[str]) -> list[str]:

@@ -38,7 +38,7 @@ def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
     if engine_name(table) != "sqlite":
         return table
     _check_declared(table)
-    return table.mutate(**{name: _typed(table[name], kind) for name, kind in kinds.items()})
+    return table.mutate([_typed(table[name], kind).name(name) for name, kind in kinds.items()])
 
 
 def _check_declared(table: EngineTable) -> None:

@@ -127,6 +127,14 @@ FAULTS = (
         _SQLITE,
     ),
     Fault(
+        "no column of SQLite may be called self",
+        "G-ENGINES",
+        "data/sqlite_cells.py",
+        "table.mutate([_typed(table[name], kind).name(name) for name, kind in kinds.items()])",
+        "table.mutate(**{name: _typed(table[name], kind) for name, kind in kinds.items()})",
+        _SQLITE,
+    ),
+    Fault(
         "texts of SQLite in UTF-16 are keys",
         "G-ENGINES",
         "data/sqlite_cells.py",
@@ -246,6 +254,22 @@ FAULTS = (
         '    for name in ("user", *(rule.name for rule in records.rules)):',
         "    for name in (rule.name for rule in records.rules):",
         _BAD,
+    ),
+    Fault(
+        "tables in memory are unknown where groups stream by",
+        "G-ENGINES",
+        "data/one_pass.py",
+        "        backend._run_pre_execute_hooks(expression)",
+        "        pass",
+        (f"{_ENGINES}::test_expressions_over_tables_in_memory_are_read",),
+    ),
+    Fault(
+        "no column of a CSV file may be called self",
+        "G-ENGINES",
+        "data/csv_file.py",
+        "return texts.select(columns), backend",
+        "return texts.select(**{each.get_name(): each for each in columns}), backend",
+        _CELLWISE,
     ),
     Fault(
         "large sums are added in floating point",
