@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -149,26 +150,127 @@ def test_whole_number_keys_have_64_bits(tmp_path: Path, kind: str) -> None:
     assert set(units.column("who").to_pylist()) == set(given)
 
 
+@pytest.mark.parametrize("cell", [2, -1, "yes"], ids=repr)
+def test_answers_are_0_or_1(tmp_path: Path, cell: object) -> None:
+    """G-ENGINES: another number is missing, not another answer."""
+    rows = [("a", 1, 1.0), ("b", cell, 1.0)]
+    source = table(tmp_path, {"who": "text", "place": "boolean", "v": "real"}, rows)
+    with pytest.raises(DataError, match="null in the column 'place"):
+        records(source, "v").occupancy()
+    assert records(source, "v", missing="public").occupancy().n_users == 1
+
+
+WRITTEN = [
+    f"{day}{between}{clock}{zone}"
+    for day in ("2024-02-29", "1969-12-31", "0001-01-01", "9999-12-31")
+    for between in " T"
+    for clock in ("23:59", "23:59:58", "00:00:00.5", "10:00:00.123456789")
+    for zone in ("", "Z", "+00:00")
+] + ["2024-02-29", "0001-01-01", "9999-12-31"]
+
+
+@pytest.mark.parametrize("cell", ["timeslot(place,1s)", "timeslot(place,1d)", "hour_of_day(place)"])
+def test_times_are_read_as_those_of_a_csv_file(tmp_path: Path, cell: str) -> None:
+    """G-ENGINES: with or without T, seconds, a fraction and UTC, or a day alone; null is null."""
+    rows: list[tuple[Any, ...]] = [(f"u{at}", each, 1.0) for at, each in enumerate(WRITTEN)]
+    (tmp_path / "t.csv").write_text(
+        "who,place,v\n" + "".join(f"{who},{at},1.0\n" for who, at, _ in rows), encoding="utf-8"
+    )
+    rows.append(("none", None, 1.0))
+    kinds = {"who": "text", "place": "timestamp", "v": "real"}
+    found = records(table(tmp_path, kinds, rows), "v", cell=cell, missing="public").occupancy()
+    same = records(tmp_path / "t.csv", "v", cell=cell).occupancy()
+    assert found.fingerprint == same.fingerprint
+    with pytest.raises(DataError, match="null in the column 'place"):
+        records(table(tmp_path, kinds, rows), "v", cell=cell).occupancy()
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_times_are_read_as_libraries_write_them(tmp_path: Path, zone: str | None) -> None:
+    """G-MISSING: pandas writes `+00:00` behind them, and Ibis T between: no row is dropped."""
+    import ibis
+    import pandas as pd
+
+    at = pd.to_datetime(["2024-01-01 10:00", "2024-01-01 11:30:00.25"], format="mixed")
+    frame = pd.DataFrame({"who": ["a", "b"], "v": [1.0, 2.0], "at": at.tz_localize(zone)})
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        frame.to_sql("t", connection, index=False)
+    connection.close()
+    stored = ibis.sqlite.connect(tmp_path / "s.db").table("t")
+    joined = stored.drop("at").join(ibis.memtable(frame[["who", "at"]]), "who")
+    expected = ("2024-01-01 10:00+00:00", "2024-01-01 11:00+00:00")
+    for source in (stored, joined):
+        found = records(source, "v", cell="timeslot(at,1h)", missing="public").occupancy()
+        assert found.labels == expected
+
+
+@pytest.mark.parametrize("missing", ["refuse", "public"])
 @pytest.mark.parametrize(
     ("kind", "cell"),
     [
-        ("boolean", 2), ("boolean", -1), ("date", 20200101), ("date", "20200101"),
-        ("date", 2458849.5), ("date", "2020-01-01 23:00"), ("date", "2020-01-01T23:00:00-05:00"),
-        ("timestamp", 1577836800), ("timestamp", "2020-01-01"), ("timestamp", "2020-01-01 10:00"),
-        ("timestamp", "2020-01-01 10:00:00Z"),
+        ("date", 20200101), ("date", "20200101"), ("date", 2458849.5), ("date", b"2020-01-01"),
+        ("date", "2020-01-01 23:00"), ("date", "2020-01-01T23:00:00-05:00"), ("date", "2020-1-1"),
+        ("date", "2024-02-30"), ("date", "2023-02-29"), ("date", "2020-13-01"), ("date", ""),
+        ("date", "0000-01-01"), ("date", "2020-01-01Z"), ("date", "now"), ("date", "2020-01-01\0"),
+        ("timestamp", 1577836800), ("timestamp", 2458849.5), ("timestamp", ""),
+        ("timestamp", "2024-02-30 10:00:00"), ("timestamp", "2024-02-30"),
+        ("timestamp", "2020-01-01 24:00:00"), ("timestamp", "2020-01-01 10:00:60"),
+        ("timestamp", "2020-01-01 10:60"), ("timestamp", "2020-01-01 10"),
+        ("timestamp", "2020-01-01  10:00"), ("timestamp", "2020-01-01 10:00:00 Z"),
+        ("timestamp", "2020-01-01Z"), ("timestamp", "2020-01-01+00:00"),
+        ("timestamp", "2020-01-01Z10:00"), ("timestamp", "Z2020-01-01 10:00"),
+        ("timestamp", "2020-01-01 10:00+00:00Z"), ("timestamp", "2020-01-01 10:00ZZ"),
+        ("timestamp", "2020-01-01 10:00+00:00:00"), ("timestamp", "2020-01-01 10:00:00+01:00"),
+        ("timestamp", "2020-01-01 10:00:00-05:00"), ("timestamp", "2020-01-01t10:00:00z"),
+        ("timestamp", "01/02/2020"), ("timestamp", "2020-01-01 10:00:00\0+05:00"),
+        ("timestamp", "0000-01-01 10:00:00"), ("timestamp", "10:00:00"), ("timestamp", "now"),
+        ("timestamp", "\u0662020-01-01 10:00"), ("timestamp", " 2020-01-01 10:00"),
     ],
 )  # fmt: skip
-def test_days_times_and_answers_are_written_in_one_way(
-    tmp_path: Path, kind: str, cell: object
+def test_days_and_times_in_another_form_are_refused(
+    tmp_path: Path, kind: str, cell: object, missing: str
 ) -> None:
-    """G-ENGINES: another way of writing is missing, not another day or another answer."""
-    sound = {"boolean": 1, "date": "2020-01-01", "timestamp": "2020-01-01 10:00:00"}[kind]
-    rows = [("a", sound, 1.0), ("b", cell, 1.0)]
+    """G-MISSING: no row is dropped for how its time is written, and none is read as another."""
+    sound = {"date": "2020-01-01", "timestamp": "2020-01-01 10:00:00"}[kind]
+    rows = [("a", sound, 1.0), ("b", cell, 1.0), ("c", None, 1.0)]
     source = table(tmp_path, {"who": "text", "place": kind, "v": "real"}, rows)
-    cell = "timeslot(place,1h)" if kind == "timestamp" else "place"
-    with pytest.raises(DataError, match="null in the column 'place"):
-        records(source, "v", cell=cell).occupancy()
-    assert records(source, "v", cell=cell, missing="public").occupancy().n_users == 1
+    rules = ["timeslot(place,1h)"] + ["place"] * (kind == "date")
+    for rule in rules:
+        with pytest.raises(
+            DataError, match=r"the column 'place' of .* are written other"
+        ) as caught:
+            records(source, "v", cell=rule, missing=missing).occupancy()
+        assert "2024-01-31" in str(caught.value)
+        assert not str(cell) or str(cell) == "10:00:00" or str(cell) not in str(caught.value)
+    kept = source.filter(source.who == "a")
+    assert records(kept, "v", cell=rules[0], missing=missing).occupancy().n_users == 1
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+def test_how_private_times_are_written_refuses_nothing(tmp_path: Path, kind: str) -> None:
+    """G-MISSING: one user's cell would decide, so that it is missing."""
+    rows = [("a", "2020-01-01", 1.0), ("b", "yesterday", 1.0)]
+    source = table(tmp_path, {"who": "text", "at": kind, "v": "real"}, rows)
+    found = read_columns(source, private={"outcome": "at"}, public={}, texts=True).column("at")
+    assert [each is None for each in found.to_pylist()] == [False, True]
+    with pytest.raises(DataError, match="the column 'at' of a database"):
+        read_columns(source, private={"outcome": "v"}, public={"cluster": "at"})
+
+
+def test_whole_labels_stay_whole(tmp_path: Path) -> None:
+    """G-ENGINES: labels of SQLite are read as those of a Parquet file; others are missing."""
+    labels = [0, 1, 1, 2**53 + 1, -(2**62) - 1]
+    rows: list[tuple[Any, ...]] = [(each, "x", 1.0) for each in labels]
+    kinds = {"label": "integer", "place": "text", "v": "real"}
+    wanted: dict[str, Any] = {"private": {"outcome": "label"}, "public": {}, "texts": True}
+    pq.write_table(pa.table({"label": labels}), tmp_path / "l.parquet")
+    found = read_columns(table(tmp_path, kinds, rows), **wanted).column("label")
+    assert found.type == pa.int64()
+    assert found.equals(read_columns(tmp_path / "l.parquet", **wanted).column("label"))
+    rows = [(0, "x", 1.0), (1.5, "x", 1.0), ("one", "x", 1.0), (None, "x", 1.0)]
+    found = read_columns(table(tmp_path, kinds, rows), **wanted).column("label")
+    assert found.type == pa.int64()
+    assert found.to_pylist() == [0, None, None, None]
 
 
 @pytest.mark.parametrize("at", range(3))
@@ -218,17 +320,15 @@ def test_fractions_of_a_second_stay_in_their_second(tmp_path: Path, cell: str) -
 
 
 @pytest.mark.parametrize(
-    "tail", [".5+05:00", ".5Z", ".5 ", ".5x", ".", ".5.5", ". 5", ".+5", ".5-01"]
+    "tail", [".5+05:00", ".5Z5", ".5 ", ".5x", ".", ".Z", ".5.5", ". 5", ".+5", ".5-01"]
 )
 def test_nothing_follows_a_fraction_of_a_second(tmp_path: Path, tail: str) -> None:
-    """G-ENGINES: a zone behind it would be left out, and the time be another one."""
+    """G-ENGINES: another zone behind it would be left out, and the time be another one."""
     moment = "2020-01-01 10:00:00"
     rows = [("a", f"{moment}.25", 1.0), ("b", moment + tail, 1.0)]
     source = table(tmp_path, {"who": "text", "place": "timestamp", "v": "real"}, rows)
-    with pytest.raises(DataError, match="null in the column 'place"):
-        records(source, "v", cell="hour_of_day(place)").occupancy()
-    found = records(source, "v", cell="hour_of_day(place)", missing="public").occupancy()
-    assert found.n_users == 1
+    with pytest.raises(DataError, match="the column 'place' of a database"):
+        records(source, "v", cell="hour_of_day(place)", missing="public").occupancy()
 
 
 def test_hexagons_are_those_of_other_engines(tmp_path: Path) -> None:

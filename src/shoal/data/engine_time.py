@@ -26,7 +26,7 @@ def epoch_seconds(table: EngineTable, column: str) -> EngineColumn:
         time = time.cast("timestamp")
     if engine == "sqlite":
         # It rounds to milliseconds, and up to the next second, what has a fraction.
-        time = _first(time, _WHOLE)
+        time = engine_call("substr", time, 1, _WHOLE, kind=time.type())
     if engine != "duckdb":
         return time.epoch_seconds().cast("float64").floor()
     fine = time.type().scale == _NANO
@@ -36,18 +36,6 @@ def epoch_seconds(table: EngineTable, column: str) -> EngineColumn:
     # is far from the next whole one.
     whole = parts - (parts % per_second + per_second) % per_second
     return (whole / float(per_second) + 0.5).floor().cast("float64")
-
-
-def _first(text: EngineColumn, many: int) -> EngineColumn:
-    """The first characters of a time that is a text in the engine."""
-    import ibis
-
-    def substr(text: object, start: object, many: object) -> object:
-        """Run by the engine, never here."""
-        raise NotImplementedError
-
-    signature = ((text.type(), "int64", "int64"), text.type())
-    return ibis.udf.scalar.builtin(name="substr", signature=signature)(substr)(text, 1, many)
 
 
 def _spark_epoch(time: EngineColumn) -> EngineColumn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -148,16 +149,24 @@ def engine_name(table: EngineTable) -> str:
     return "duckdb" if runs_here(table) else str(table.get_backend().name)
 
 
-def engine_call(name: str, argument: EngineColumn, kind: str = "int64") -> EngineColumn:
+def engine_call(name: str, *arguments: object, kind: Any = "int64") -> EngineColumn:  # noqa: ANN401
     """A function of the engine by its name, where Ibis has none of the same meaning."""
     import ibis
 
-    def function(argument: object) -> object:
+    given = [each if isinstance(each, ibis.Value) else ibis.literal(each) for each in arguments]
+
+    def function() -> object:
         """Run by the engine, never here."""
         raise NotImplementedError
 
-    builtin = ibis.udf.scalar.builtin(name=name, signature=((argument.type(),), kind))
-    return builtin(function)(argument)
+    # Ibis looks at the signature for how many arguments there are.
+    positional = inspect.Parameter.POSITIONAL_ONLY
+    stated: Any = function
+    stated.__signature__ = inspect.Signature(
+        [inspect.Parameter(f"argument_{at}", positional) for at in range(len(given))]
+    )
+    signature = (tuple(each.type() for each in given), kind)
+    return ibis.udf.scalar.builtin(name=name, signature=signature)(stated)(*given)
 
 
 def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:

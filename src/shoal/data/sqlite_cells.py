@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.source import engine_call, engine_name
+from shoal.data.sqlite_times import check_forms, in_one_form, is_time
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -13,19 +14,23 @@ if TYPE_CHECKING:
     from shoal.data.csv_file import Kind
     from shoal.data.source import Engine, EngineColumn, EngineTable
 
-_DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
-_TIME = "[0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
+_PUBLIC = ("key", "time")
 
 
 def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
     """A table of SQLite where a cell that is not of its column's type is missing.
 
     SQLite keeps a text in a column of numbers, takes it as 0 or by its first digits where it adds,
-    and as larger than any number where it compares. Other engines' tables are as they are.
+    and as larger than any number where it compares. Public days and times are refused where they
+    are written in a form that is not read. Other engines' tables are as they are.
 
     Args:
         table: The records.
         kinds: What each needed column is for; numbers become floating point.
+
+    Raises:
+        DataError: Columns without a declared type or of one that is not read, days and times
+            in another form, or texts in UTF-16.
 
     Guarantees: G-MISSING, G-ENGINES.
 
@@ -38,6 +43,7 @@ def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
     if engine_name(table) != "sqlite":
         return table
     _check_declared(table)
+    check_forms(table, [name for name, kind in kinds.items() if kind in _PUBLIC])
     return table.mutate([_typed(table[name], kind).name(name) for name, kind in kinds.items()])
 
 
@@ -96,7 +102,7 @@ def _typed(column: EngineColumn, kind: Kind) -> EngineColumn:
         number = column.cast("int64")
         sound = (stored == "integer") & number.isin([0, 1])
         return ibis.ifelse(sound, column, ibis.null(declared))
-    if kind == "key" and declared.is_integer():
+    if kind in {"key", "text"} and declared.is_integer():
         # SQLite keeps 64 bits whatever the declared width; Ibis would cut them down to that.
         return ibis.ifelse(stored == "integer", column.cast("int64"), ibis.null("int64"))
     if declared.is_numeric():
@@ -105,29 +111,10 @@ def _typed(column: EngineColumn, kind: Kind) -> EngineColumn:
         return number.cast("float64")
     if declared.is_string():
         return ibis.ifelse(stored == "text", column, ibis.null(declared))
-    if declared.is_date() or declared.is_timestamp():
-        # Numbers would be taken for days of another calendar, or for seconds.
-        written = _like(column, _DAY)
-        if declared.is_timestamp():
-            # GLOB cannot say that only digits follow: nothing else does.
-            fraction = _like(column, f"{_DAY} {_TIME}.[0-9]*")
-            digits = ~_like(column, f"{_DAY} {_TIME}.*[^0-9]*")
-            written = _like(column, f"{_DAY} {_TIME}") | (fraction & digits)
-        return ibis.ifelse((stored == "text") & written, column, ibis.null(declared))
+    if is_time(column):
+        return in_one_form(column)
     raise DataError(
         f"a column of the type {declared} in a database of SQLite",
         "whole numbers, numbers, texts, true and false, days and times",
         "export the records to Parquet",
     )
-
-
-def _like(column: EngineColumn, pattern: str) -> EngineColumn:
-    """Whether a cell is written as a pattern of GLOB says."""
-    import ibis
-
-    def glob(pattern: object, text: object) -> object:
-        """Run by the engine, never here."""
-        raise NotImplementedError
-
-    signature = (("string", column.type()), "boolean")
-    return ibis.udf.scalar.builtin(name="glob", signature=signature)(glob)(pattern, column)
