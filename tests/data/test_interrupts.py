@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,15 @@ def test_ctrl_c_while_the_engine_reads() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         records.aggregate()
     assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+def test_ctrl_c_that_an_engine_swallows_is_raised() -> None:
+    """G-STOP: what was read until then is not taken for all; the process keeps its own handler."""
+    raised = pytest.raises(KeyboardInterrupt)
+    with raised as caught, engine_errors("a.csv"), suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("kind", ["duckdb's", "python's", "behind", "plain"])

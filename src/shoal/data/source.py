@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import signal
 import sys
+import threading
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -18,6 +20,7 @@ from shoal.files import is_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 
 # Ibis ships no types that a checker could use: these names say what is meant.
@@ -30,6 +33,29 @@ _INTERRUPT = "InterruptException"
 
 
 @contextmanager
+def _heard() -> Iterator[None]:
+    """Raise Ctrl-C behind an engine that swallowed it, and may have ended its read early."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    heard = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        heard = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if heard:
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def engine_errors(source: object) -> Iterator[None]:
     """Turn any exception of an engine into one of ours; its text may hold private values.
 
@@ -39,7 +65,7 @@ def engine_errors(source: object) -> Iterator[None]:
     """
     try:
         # What is not loaded logs nothing.
-        with silent_query_logs() if "pyspark" in sys.modules else nullcontext():
+        with _heard(), silent_query_logs() if "pyspark" in sys.modules else nullcontext():
             yield
     except ShoalError:
         raise

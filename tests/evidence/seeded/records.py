@@ -680,4 +680,12 @@ FAULTS = (
         "        return key",
         ("tests/data/test_collation.py",),
     ),
+    Fault(
+        "a read that Ctrl-C ended is taken for whole",
+        "G-STOP",
+        "data/source.py",
+        "    if heard:\n        raise KeyboardInterrupt\n",
+        "",
+        ("tests/data/test_interrupts.py::test_ctrl_c_that_an_engine_swallows_is_raised",),
+    ),
 )
