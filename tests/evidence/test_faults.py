@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evidence.faults import spread
+from tests.evidence.faults import of_part, spread
+from tests.evidence.running import pieces
 from tests.evidence.seeded.catalogue import FAULTS, LAYERS
 from tests.evidence.seeded.fault import LIBRARY, Fault, NoSuchLineError
 from tests.evidence.seeded.runner import ROOT
@@ -63,3 +64,11 @@ def test_a_reduced_run_looks_at_several_layers() -> None:
         for seed in (0, 7, 10**6):
             assert len({fault.name for fault in spread(FAULTS, size, seed)}) == size
     assert len({fault.file for fault in spread(FAULTS, 4, 7)}) == 4
+
+
+def test_the_parts_of_a_full_run_are_all_faults() -> None:
+    """Each fault in one of them; a reduced run is no part."""
+    parts = [of_part(piece.size, piece.seed) for piece in pieces("faults", len(FAULTS), 13)]
+    assert [fault.name for part in parts for fault in part] == [fault.name for fault in FAULTS]
+    assert min(map(len, parts)) > 4
+    assert not of_part(4, 13)

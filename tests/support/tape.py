@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_WAITING = frozenset({"_begin_writing", "_locked"})
+_WAITING = frozenset({"_insist", "_granted"})
 
 
 @dataclass(frozen=True)

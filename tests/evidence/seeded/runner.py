@@ -61,9 +61,9 @@ class Fate:
         return f"{verdict:8} {self.seconds:6.1f} s  {self.fault.name}  [{self.killer}]"
 
 
-def tried(faults: Sequence[Fault], folder: Path) -> Iterator[Fate]:
+def tried(faults: Sequence[Fault], folder: Path, workers: int = WORKERS) -> Iterator[Fate]:
     """The fate of each fault, in their order; each worker has a copy of the library of its own."""
-    copies = deque(Copy(folder / str(number)) for number in range(WORKERS))
+    copies = deque(Copy(folder / str(number)) for number in range(workers))
 
     def one(fault: Fault) -> Fate:
         copy = copies.pop()
@@ -72,7 +72,7 @@ def tried(faults: Sequence[Fault], folder: Path) -> Iterator[Fate]:
         finally:
             copies.append(copy)
 
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(one, faults)
 
 

@@ -31,11 +31,12 @@ pytestmark = pytest.mark.audit
 DIE = """
 import os, sys
 from shoal.privacy.ledger import ledger, file as ledger_file
-begin = ledger_file._begin_writing
-def tiny(connection, path):
+connect = ledger_file._connect
+def tiny(path):
+    connection = connect(path)
     connection.execute("PRAGMA cache_size = 1")
-    begin(connection, path)
-ledger_file._begin_writing = tiny
+    return connection
+ledger_file._connect = tiny
 ledger._at = lambda point: os._exit(9) if point == "before commit" else None
 ledger.Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x" * 99999)
 """
@@ -102,13 +103,13 @@ def test_a_name_given_while_writing_is_seen_under_the_lock(
     """G-LEDGER: the look is repeated once nobody else can write."""
     from shoal.privacy.ledger import file as ledger_file
 
-    begin = ledger_file._begin_writing
+    check = ledger_file._check_durable
 
-    def late(connection: object, path: Path) -> None:
-        begin(connection, path)  # type: ignore[arg-type]
+    def late(connection: sqlite3.Connection, path: Path) -> None:
+        check(connection, path)
         os.link(path, path.with_name("h.ledger"))
 
-    monkeypatch.setattr(ledger_file, "_begin_writing", late)
+    monkeypatch.setattr(ledger_file, "_check_durable", late)
     with pytest.raises(LedgerError, match="second name"):
         book.record("b", unit="u", epsilon="0.8", document=b"2")
     book.path.with_name("h.ledger").unlink()
@@ -367,6 +368,24 @@ def test_an_old_journal_takes_nothing_back_at_the_old_place(book: Ledger) -> Non
         Ledger.open(book.path)
     journal.unlink()
     assert len(back.entries()) == 3
+
+
+@pytest.mark.parametrize("name", ["own", "link"])
+def test_a_charge_plays_no_old_journal_either(book: Ledger, tmp_path: Path, name: str) -> None:
+    """G-LEDGER: a handle that was made before it lay there, by the ledger's name or by a link."""
+    backup = book.path.read_bytes()
+    for number in range(2):
+        book.record(f"n{number}", unit="u", epsilon="0.1", document=b"2")
+    left = _crash(book).read_bytes()
+    book.path.write_bytes(backup)
+    if name == "link":
+        (tmp_path / "links").mkdir()
+        (tmp_path / "links" / "l.ledger").symlink_to(book.path)
+        book.path = tmp_path / "links" / "l.ledger"
+    with pytest.raises(LedgerError, match="left by a crash before the ledger"):
+        book.record("more", unit="u", epsilon="0.1", document=b"2")
+    journal = book.path.resolve().with_name("a.ledger-journal")
+    assert (book.path.read_bytes(), journal.read_bytes()) == (backup, left)
 
 
 def test_a_journal_is_not_played_into_another_ledger(book: Ledger) -> None:

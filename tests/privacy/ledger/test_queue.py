@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -57,7 +59,6 @@ def test_a_turn_that_is_kept_is_told_in_words(
 ) -> None:
     """G-QUEUE: patience ends; who gave up does not keep the lock when it comes."""
     monkeypatch.setattr(ledger_file, "_PATIENCE", 0.2)
-    monkeypatch.setattr(ledger_file, "_STREAK", ledger_file._Streak())
     before = threading.active_count()
     with (
         turn(book.path, 1),
@@ -86,3 +87,23 @@ def test_without_such_locks_sqlite_decides_alone(
     book.record("a", unit="person", epsilon="1/2", document=b"x")
     monkeypatch.undo()
     assert len(book.entries()) == 1
+
+
+def test_a_charge_waits_for_who_reads(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-QUEUE: a look at a ledger delays its commit, and does not end it; one for ever does."""
+    with closing(sqlite3.connect(book.path, isolation_level=None, timeout=0)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM head").fetchall()
+        monkeypatch.setattr(ledger_file, "_PATIENCE", 0.2)
+        with pytest.raises(LedgerError, match="kept it locked"):
+            book.record("a", unit="person", epsilon="1/2", document=b"x")
+        monkeypatch.undo()
+        waiting = threading.Thread(
+            target=lambda: book.record("a", unit="person", epsilon="1/2", document=b"x")
+        )
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        reader.execute("ROLLBACK")
+        waiting.join(20)
+    assert [entry.question for entry in book.entries()] == ["a"]

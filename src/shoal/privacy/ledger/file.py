@@ -6,8 +6,7 @@ import os
 import secrets
 import sqlite3
 import time
-from contextlib import closing, contextmanager, suppress
-from itertools import count
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.documents.fork_gate import GATE, within
@@ -19,7 +18,7 @@ from shoal.privacy.ledger.hash_chain import (
     Chain,
     insert_founding,
 )
-from shoal.privacy.ledger.journal import check_journal, check_nothing_left
+from shoal.privacy.ledger.journal import check_journal, check_nothing_left, is_alone
 from shoal.privacy.ledger.place import (
     DRAFTS,
     RESTORE,
@@ -27,6 +26,7 @@ from shoal.privacy.ledger.place import (
     damaged,
     foreign,
     look,
+    look_again,
     place_of,
     unreachable,
 )
@@ -39,19 +39,10 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.entry import Founding
 
 _PATIENCE = 60  # seconds to wait for another process
-_PAUSE = 0.0003  # seconds between two looks at a lock
-_CROWD = 50  # looks are rarer where the system has no queue
-_QUIET = 3  # looks without a journal after which nobody seems to write
-_LONGEST_STREAK = 0.05  # seconds
-
-
-class _Streak:
-    """Until when this process may write without a place in the queue."""
-
-    end = 0.0
-
-
-_STREAK = _Streak()
+_PAUSE = 0.00005  # seconds between two looks at a lock
+_CROWD = 300  # looks are rarer where the system has no queue
+# On macOS a plain fsync does not reach the disk.
+_DURABLE = ("PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON")
 _REASONS = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free space on its disk", "make room and ask again"),
     sqlite3.SQLITE_READONLY: (
@@ -144,11 +135,12 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
         )
     with GATE, _translated(path):
         look(path)
-        check_journal(path)
-        with closing(_connect(path)) as connection:
-            if write:
-                _begin_writing(connection, path)
-            else:
+        with (
+            closing(_connect(path)) as connection,
+            _writing(connection, path) if write else nullcontext(),
+        ):
+            if not write:
+                check_journal(path)
                 connection.execute("BEGIN")
             chain = _identify(connection, path, founding)
             found = chain.founding
@@ -159,15 +151,12 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
                     "find out who replaced it and open the right one",
                 )
             # Again, as the file may have been given a second name meanwhile.
-            look(path)
-            check_nothing_left(path, chain.place, found.identity)
+            look_again(path)
+            here = place_of(path)
+            check_nothing_left(path, here, chain.place, found.identity)
             if write:
                 _check_size(connection, path)
-                if chain.place != place_of(path):
-                    # By itself: a crash in the charge that follows must find it on the disk.
-                    chain.move(place_of(path))
-                    connection.execute("COMMIT")
-                    connection.execute("BEGIN IMMEDIATE")
+                _note_place(connection, chain, here)
             try:
                 yield Session(connection, found, chain)
             finally:
@@ -184,6 +173,16 @@ class Session(NamedTuple):
     founding: Founding
     chain: Chain
 
+    def commit(self) -> None:
+        """End the transaction: all of it is on the disk.
+
+        Raises:
+            TimeoutError: Somebody kept on reading.
+        """
+        # Whoever looks at a ledger delays a commit; SQLite's own waiting makes milliseconds of it.
+        self.connection.execute("PRAGMA busy_timeout = 0")
+        _insist(self.connection, "COMMIT", crowd=1)
+
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
@@ -194,39 +193,37 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _begin_writing(connection: sqlite3.Connection, path: Path) -> None:
-    """Take SQLite's write lock, in turn with all others that want it, and write durably."""
-    until, journal = time.monotonic() + _PATIENCE, path.with_name(f"{path.name}-journal")
+@contextmanager
+def _writing(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Hold SQLite's write lock to the block's end, in turn with all others that want it."""
     # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
     connection.execute("PRAGMA busy_timeout = 0")
-    # Who has come through the queue may write again at once, for a moment: a change of processes
-    # is slow on a busy machine. Then it is at the end of the queue.
-    if not (time.monotonic() < _STREAK.end and _locked(connection)):
-        # Who is first in the queue alone asks again and again. It has the lock as soon as it sees
-        # it free, and leaves the queue then: while it writes, the next one comes to the front.
-        with turn(path, _PATIENCE) as first:
-            quiet = 0
-            for look in count():
-                # Asking SQLite disturbs a commit, and while one goes on, or soon will, there is or
-                # was just now a journal; a journal may also be what a killed process left.
-                quiet = 0 if journal.exists() else quiet + 1
-                if (quiet > _QUIET or look % _CROWD == 0) and _locked(connection):
-                    break
-                if time.monotonic() > until:
-                    raise TimeoutError
-                time.sleep(_PAUSE if first else _PAUSE * secrets.randbelow(_CROWD))
-        _STREAK.end = time.monotonic() + _LONGEST_STREAK
-    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
-    _check_durable(connection, path)
+    if is_alone(path):
+        # These read the schema: if nobody is in the way, beside others' charges and not in a turn.
+        _granted(connection, *_DURABLE)
+    with turn(path, _PATIENCE) as first:
+        check_journal(path)
+        _insist(connection, *_DURABLE, "BEGIN IMMEDIATE", crowd=1 if first else _CROWD)
+        # What is too long for SQLite's memory is written before the end, once nobody reads.
+        connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
+        _check_durable(connection, path)
+        yield
 
 
-def _locked(connection: sqlite3.Connection) -> bool:
+def _insist(connection: sqlite3.Connection, *statements: str, crowd: int = _CROWD) -> None:
+    """Carry statements out, as soon as no other process has a lock that is in their way."""
+    until = time.monotonic() + _PATIENCE
+    while not _granted(connection, *statements):
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(_PAUSE * (1 + secrets.randbelow(crowd)))
+
+
+def _granted(connection: sqlite3.Connection, *statements: str) -> bool:
+    """Carry statements out; tell whether no lock was in their way."""
     try:
-        # These read the schema, so they may meet a lock, too.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        # On macOS a plain fsync does not reach the disk.
-        connection.execute("PRAGMA fullfsync = ON")
-        connection.execute("BEGIN IMMEDIATE")
+        for statement in statements:
+            connection.execute(statement)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
             raise
@@ -258,6 +255,14 @@ def _check_size(connection: sqlite3.Connection, path: Path) -> None:
     )
     if path.stat().st_size != pages * size:
         raise damaged(path, "another length than it should have")
+
+
+def _note_place(connection: sqlite3.Connection, chain: Chain, here: bytes) -> None:
+    """By itself: a crash in the charge that follows must find it on the disk."""
+    if chain.place != here:
+        chain.move(here)
+        connection.execute("COMMIT")
+        _insist(connection, "BEGIN IMMEDIATE")
 
 
 def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shoal.privacy.ledger.head import Mark
 
-_ENDING = b"-journal"
+_ENDING, _WAL = b"-journal", b"-wal"
 # The head lies on one of the first pages of a ledger.
 _FIRST_PAGES = 2**16
 # While somebody writes, journal and ledger change between two looks: what was left stays.
@@ -42,7 +42,7 @@ def check_journal(path: Path) -> None:
         LedgerError: There is such a journal, or it cannot be read.
     """
     here = place_of(path)
-    if _is_there(here + b"-wal"):
+    if _is_there(here + _WAL):
         raise LedgerError(
             f"beside the ledger {str(path)!r} lies {os.fsdecode(here + b'-wal')!r}, which SQLite "
             "would play into it, and which shoal never leaves",
@@ -89,7 +89,13 @@ def _fits(left: Mark | None, now: Mark | None) -> bool:
     return left.identity == now.identity and 0 <= now.writes - left.writes <= 1
 
 
-def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
+def is_alone(path: Path) -> bool:
+    """Whether nothing lies beside a ledger that SQLite would play into it."""
+    here = place_of(path)
+    return not any(_is_there(here + ending) for ending in (_ENDING, _WAL))
+
+
+def check_nothing_left(path: Path, here: bytes, place: bytes, identity: str) -> None:
     """Refuse a moved ledger whose unfinished charge cannot be taken back, as its journal stayed.
 
     A journal that another ledger wrote is not this one's: moved here it would be played into this
@@ -97,6 +103,7 @@ def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
 
     Args:
         path: Where the ledger lies.
+        here: The same, links followed (`place_of`).
         place: Where it was last written.
         identity: Its random name.
 
@@ -104,7 +111,6 @@ def check_nothing_left(path: Path, place: bytes, identity: str) -> None:
         LedgerError: There is such a journal under the old name, here or where the ledger was, or
             nobody may look.
     """
-    here = place_of(path)
     for there in {was_at(here, place), place}:
         journal = there + _ENDING
         if there == here or not _is_there(journal):

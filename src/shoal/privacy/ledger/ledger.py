@@ -329,7 +329,7 @@ class Ledger:
             if not entry.spent.within(self.budget):
                 raise damaged(self.path, "charges beyond its budget")
             _at("before commit")
-            now.connection.execute("COMMIT")
+            now.commit()
             _at("after commit")
         return entry
 

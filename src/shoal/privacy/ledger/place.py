@@ -80,6 +80,20 @@ def look(path: Path) -> None:
         )
 
 
+def look_again(path: Path) -> None:
+    """Refuse what has become no file with one name of its own since `look`.
+
+    Raises:
+        LedgerError: As `look`.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:
+        raise_alone(unreachable(path, error, "opened"))
+    if found.st_nlink != 1 or not stat.S_ISREG(found.st_mode):
+        look(path)
+
+
 def place_of(path: Path) -> bytes:
     """Where a ledger lies, links followed, as it is noted within."""
     # `Path.resolve` raises a RuntimeError where links lead in a circle.

@@ -67,6 +67,7 @@ class _Waiting:
 
     def __init__(self, handle: int) -> None:
         self._handle, self._decision = handle, threading.Lock()
+        self._told = threading.Event()
         self._here, self._gone = False, False
         self.first = True
 
@@ -95,7 +96,8 @@ class _Waiting:
             self.first = False
             return True
         try:
-            waiter.join(patience)
+            # Not joined: a thread is over a little after it has told.
+            self._told.wait(patience)
         except BaseException:
             if self._settle():
                 self.leave()
@@ -113,5 +115,6 @@ class _Waiting:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
         with self._decision:
             self._here = True
+            self._told.set()
             if self._gone:
                 self.leave()

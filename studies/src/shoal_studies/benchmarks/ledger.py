@@ -56,7 +56,7 @@ def fill(book: Ledger, entries: int) -> None:
         for number in range(first, first + entries):
             last = _draft(f"history {number}").after(last, now.founding, at)
             now.chain.append(last)
-        now.connection.execute("COMMIT")
+        now.commit()
 
 
 def charge(book: Ledger, what: str) -> float:
