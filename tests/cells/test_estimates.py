@@ -102,7 +102,7 @@ def test_values_lie_in_their_typical_intervals(name: str, cells: int) -> None:
             for away in (-30, -5, 0, 5, 30):
                 steps = [x + (away << plan.lattice_bits) for x in before.steps]
                 numbers = Numbers(plan, steps, before.chosen)
-                (low, high), near = numbers.intervals(0.9), numbers.typical_intervals(0.9)
+                (low, high), near = numbers.both_intervals(0.9)
                 inside = (low, near[0], numbers.value, near[1], high)
                 assert all((a <= b).all() for a, b in pairwise(inside))
 

@@ -17,7 +17,8 @@ from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import LONGEST_CHARGE, added, booked
 from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.privacy_unit import PrivacyUnit, Whose
-from shoal.release.booking import Booking, deliver
+from shoal.release.booking import deliver
+from shoal.release.question import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +30,11 @@ PERSON = Whose(PrivacyUnit("person"), said=True)
 CHARGE = Budget.of("1/2", "1e-9")
 
 
-def booking(name: str = "", question: str = "q", charge: Budget = CHARGE, **more: bool) -> Booking:
+def asked(
+    name: str = "", of: str = "q", charge: Budget = CHARGE, whose: Whose = PERSON
+) -> Question:
     """One question of a person's values."""
-    return Booking(question, name, "cells", PERSON, charge, **more)
+    return Question("cells", {}, {"of": of}, {}, whose, charge, "pure", "values", name)
 
 
 def book_of(folder: Path, epsilon: object = 1, delta: object = "1e-8") -> Ledger:
@@ -52,11 +55,11 @@ def drawing(text: bytes) -> Callable[[], bytes]:
 def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
     """G-LEDGER: both parts of the charge are booked; asked again nothing is drawn or charged."""
     book = book_of(tmp_path)
-    first = deliver(book, booking("may"), drawing(b"3.1"))
+    first = deliver(book, asked("may"), drawing(b"3.1"))
     assert (first.document, first.from_ledger) == (b"3.1", False)
     assert book.spent == CHARGE == first.entry.charge
     looked: list[int] = []
-    again = deliver(book, booking("may"), never, check_shape=lambda: looked.append(1))
+    again = deliver(book, asked("may"), never, check_shape=lambda: looked.append(1))
     assert (again.document, again.from_ledger, looked) == (b"3.1", True, [1])
     assert book.spent == CHARGE
     assert len(book.entries()) == 1
@@ -65,10 +68,10 @@ def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
 def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> None:
     """G-LEDGER: next month's question is not this month's: a name, or a request to repeat it."""
     book = book_of(tmp_path)
-    deliver(book, booking(), drawing(b"3.1"))
+    deliver(book, asked(), drawing(b"3.1"))
     with pytest.raises(InputError, match="name"):
-        deliver(book, booking(), never)
-    assert deliver(book, booking(again=True), never).document == b"3.1"
+        deliver(book, asked(), never)
+    assert deliver(book, asked(), never, again=True).document == b"3.1"
     assert book.spent == CHARGE
 
 
@@ -76,16 +79,14 @@ def test_a_ledger_without_delta_says_so(tmp_path: Path) -> None:
     """G-REFUSE: a release with delta is refused in words that name delta; nothing is drawn."""
     book = book_of(tmp_path, delta=0)
     with pytest.raises(BudgetError, match="made without delta; allowed: releases with delta 0"):
-        deliver(book, booking("may"), never)
+        deliver(book, asked("may"), never)
     assert book.entries() == []
 
 
 def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
     """G-UNIT: no guess fixes the unit of a ledger; where it is the ledger's it is none."""
-    book = Ledger.create(tmp_path / "a.ledger", epsilon=1)
-    guess = Booking(
-        "q", "may", "trial", Whose(PrivacyUnit("each row"), said=False), Budget.of("1/2")
-    )
+    book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
+    guess = asked("may", whose=Whose(PrivacyUnit("each row"), said=False))
     before = book.path.read_bytes()
     with pytest.raises(InputError, match='privacy_unit="each row"'):
         deliver(book, guess, never)
@@ -97,18 +98,14 @@ def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
     """G-REFUSE: neither in epsilon nor in delta; nothing is read, written or charged."""
     book = book_of(tmp_path)
-    deliver(book, booking("may"), drawing(b"3.1"))
+    deliver(book, asked("may"), drawing(b"3.1"))
     for charge in (Budget.of("501/1000"), Budget.of(0, "91e-10"), Budget.of(2)):
         with pytest.raises(BudgetError):
-            deliver(book, booking("june", charge=charge), never)
+            deliver(book, asked("june", charge=charge), never)
     with pytest.raises(InputError, match="protects"):
-        deliver(
-            book,
-            Booking("q", "june", "cells", Whose(PrivacyUnit("device"), said=True), CHARGE),
-            never,
-        )
+        deliver(book, asked("june", whose=Whose(PrivacyUnit("device"), said=True)), never)
     assert book.spent == CHARGE
-    assert deliver(book, booking("june"), drawing(b"2.7")).document == b"2.7"
+    assert deliver(book, asked("june"), drawing(b"2.7")).document == b"2.7"
     assert book.spent == Budget.of(1, "2e-9")
 
 
@@ -117,10 +114,10 @@ def test_of_two_draws_at_once_the_recorded_one_is_delivered(tmp_path: Path) -> N
     book = book_of(tmp_path)
 
     def slow() -> bytes:
-        deliver(Ledger.open(book.path), booking("may"), drawing(b"theirs"))
+        deliver(Ledger.open(book.path), asked("may"), drawing(b"theirs"))
         return b"ours"
 
-    found = deliver(book, booking("may"), slow)
+    found = deliver(book, asked("may"), slow)
     assert (found.document, found.from_ledger) == (b"theirs", True)
     assert book.spent == CHARGE
 
@@ -132,11 +129,11 @@ def test_a_budget_that_is_used_up_while_drawing_refuses(tmp_path: Path) -> None:
     def slow() -> bytes:
         other = Ledger.open(book.path)
         for name in ("one", "two"):
-            deliver(other, booking(name, "another"), drawing(b"theirs"))
+            deliver(other, asked(name, "another"), drawing(b"theirs"))
         return b"ours"
 
     with pytest.raises(BudgetError):
-        deliver(book, booking("may"), slow)
+        deliver(book, asked("may"), slow)
     assert book.spent == Budget.of(1, "2e-9")
     assert len(book.entries()) == 2
     book.verify()
@@ -147,12 +144,12 @@ def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
 
     def slow() -> bytes:
-        row = Booking("row", "one", "cells", Whose(PrivacyUnit("row"), said=True), CHARGE)
+        row = asked("one", whose=Whose(PrivacyUnit("row"), said=True))
         deliver(Ledger.open(book.path), row, drawing(b"theirs"))
         return b"ours"
 
     with pytest.raises(InputError, match="protects"):
-        deliver(book, booking("may"), slow)
+        deliver(book, asked("may"), slow)
     assert book.spent == CHARGE
 
 
@@ -163,7 +160,7 @@ def test_an_entry_rewritten_with_a_hash_of_its_own_breaks_the_chain(
     """G-LEDGER: what comes after an entry holds its hash: nobody rewrites the past unseen."""
     book = book_of(tmp_path, epsilon=9, delta="1e-7")
     for name in ("one", "two", "three"):
-        deliver(book, booking(name), drawing(name.encode()))
+        deliver(book, asked(name), drawing(name.encode()))
     book.verify()
     old = book.entries()[number - 1]
     other = replace(old, recorded_at="2000-01-01T00:00:00+00:00")

@@ -180,8 +180,8 @@ class Numbers:
         # A value moved into its range stays inside its interval.
         return np.minimum(low, self.value), np.maximum(high, self.value)
 
-    def typical_intervals(self, confidence: float) -> Ends:
-        """Intervals of means under an assumption: users are exchangeable within the range.
+    def both_intervals(self, confidence: float) -> tuple[Ends, Ends]:
+        """`intervals`, and those of means under an assumption: users are exchangeable.
 
         If who is heavy says nothing of its values, and what the range cuts off balances, the
         deviation sum (w_l - v_l) mean_l has a standard deviation of at most
@@ -195,12 +195,12 @@ class Numbers:
             confidence: Of each interval by itself.
 
         Returns:
-            Both ends, shape (numbers,) each, in the statistic's unit.
+            Ends that hold in every data set, and ends under the assumption, each as `intervals`.
 
         Raises:
             InputError: confidence is not a probability strictly between 0 and 1.
         """
-        low, high = self.intervals(confidence)
+        low, high = certified = self.intervals(confidence)
         if self._exchanged is not None:
             miss = (1 - confidence) / 2
             # A miss that is lost in rounding leaves no finite interval but the certified one.
@@ -209,13 +209,13 @@ class Numbers:
         elif self.chosen is not None and self.plan.design.interval is not None:
             miss, off = 1 - confidence, self._left_out
         else:
-            return low, high
+            return certified, certified
         bounds, noise = self.plan.bounds, self.noise_scale * self._quantile(miss)
         half = noise + (off + self._rounding) * self.plan.width
         lower, upper = self.unclamped - half, self.unclamped + half
         # An estimate so far outside says that the assumption or the noise is unusual.
         outside = (upper <= bounds.lo) | (lower >= bounds.hi)
-        return (
+        return certified, (
             np.where(outside, low, np.minimum(np.maximum(low, lower), self.value)),
             np.where(outside, high, np.maximum(np.minimum(high, upper), self.value)),
         )
@@ -230,7 +230,7 @@ class Numbers:
             Estimates, noise scales and deviations, shape (cells,) each, in the value's unit.
         """
         design, plan, cells = self.plan.design, self.plan, len(self.plan.released)
-        first = plan.statistics.index(Mean()) * cells
+        first = plan.request.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
         kept = np.maximum(1 - design.missing, 1e-9)
         low, high = (ends[rows] for ends in self._selected)
@@ -270,7 +270,7 @@ class Numbers:
     def _exchanged(self) -> NDArray[np.float64] | None:
         """Standard deviation that exchangeable users leave in each mean, over the width."""
         design = self.plan.design
-        if self.plan.statistics != (Mean(),) or design.sums or design.interval is not None:
+        if self.plan.request.statistics != (Mean(),) or design.sums or design.interval is not None:
             return None
         return self._spread(design.weight / design.total[design.number])
 

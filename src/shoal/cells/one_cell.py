@@ -269,8 +269,7 @@ def one_estimate(
     plan = decide(aggregate.occupancy, lattice, request)
     drawn = drawing_of(plan).draw(aggregate, source)
     numbers = Numbers(plan, drawn.steps, drawn.chosen)
-    low, high = numbers.intervals(wanted)
-    typical_low, typical_high = numbers.typical_intervals(wanted)
+    (low, high), (typical_low, typical_high) = numbers.both_intervals(wanted)
     return Estimate(
         value=float(numbers.value[0]),
         interval=(float(low[0]), float(high[0])),

@@ -236,7 +236,7 @@ class CellDraw:
         """Read the values once, and draw all numbers."""
         plan = self.plan
         _check_lattice(plan, self.records)
-        measures = [each.measure for each in plan.statistics if each.measure is not None]
+        measures = [each.measure for each in plan.request.statistics if each.measure is not None]
         aggregate = self.records.aggregate(measures)
         _check_counts(plan, aggregate.occupancy)
         drawn = drawing_of(plan).draw(aggregate, noise)
@@ -249,7 +249,7 @@ class CellDraw:
         if plan.mechanism.selects != "nothing":
             whole = np.full(cells, 1 << (plan.lattice.bits + FINE))
             chosen = Range(np.zeros_like(whole), whole)
-        return Numbers(plan, [0] * (cells * len(plan.statistics)), chosen)
+        return Numbers(plan, [0] * (cells * len(plan.request.statistics)), chosen)
 
     def results(self, drawn: Numbers) -> list[documents.Document]:
         """One object a number."""
@@ -309,7 +309,7 @@ def drawing_of(plan: PlanFacts) -> Drawing:
         selection_scale=plan.selection_scale,
         relative_scale=plan.relative_scale,
         bits=plan.lattice_bits,
-        statistics=plan.statistics,
+        statistics=plan.request.statistics,
         joint=plan.joint,
         gaussian=plan.gaussian,
     )

@@ -40,7 +40,7 @@ def to_results(numbers: Numbers) -> list[documents.Document]:
             "value": float(numbers.value[at]),
             "interval": [float(low[at]), float(high[at])],
         }
-        for at, (statistic, cell) in enumerate(product(plan.statistics, cells))
+        for at, (statistic, cell) in enumerate(product(plan.request.statistics, cells))
     ]
 
 
@@ -55,7 +55,7 @@ def from_results(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
         DocumentError: Too few or too many, in another order, or with a key, value or interval that
             does not follow.
     """
-    if len(results) != len(plan.statistics) * len(plan.released):
+    if len(results) != len(plan.request.statistics) * len(plan.released):
         raise damaged()
     numbers = Numbers(plan, [result["steps"] for result in results], _chosen(plan, results))
     slack = CLOSE * plan.statistic_range + _CANCELLED * numbers.magnitude

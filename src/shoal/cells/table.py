@@ -31,8 +31,7 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         confidence: Of the intervals.
     """
     plan, cells = numbers.plan, numbers.plan.released
-    low, high = numbers.intervals(confidence)
-    typical_low, typical_high = numbers.typical_intervals(confidence)
+    (low, high), (typical_low, typical_high) = numbers.both_intervals(confidence)
     columns = {
         "value": numbers.value,
         "low": low,
@@ -44,7 +43,7 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         "worst_case_error": plan.worst_case_error,
     }
     blocks = []
-    for at, statistic in enumerate(plan.statistics):
+    for at, statistic in enumerate(plan.request.statistics):
         rows = slice(at * len(cells), (at + 1) * len(cells))
         block = {name: values[rows] for name, values in columns.items()}
         blocks.append(_block(plan, statistic.name, block))

@@ -50,19 +50,18 @@ def chosen(
         [9007199254740993, None]
     """
     with engine_errors(frame):
-        names, column = _parts(frame)
-    check_present(frame, names, needed)
-    with engine_errors(frame):
+        kind = library(frame)
+        names, column = _parts(frame, kind)
+        check_present(frame, names, needed)
         columns = {name: column(names.index(name)) for name in needed}
-    for role, name in private.items():
-        if name is not None and library(frame) != "pyarrow" and untyped(columns[name]):
-            raise _untyped(role, name)
-        for other, given in public.items():
-            for each in [given] if isinstance(given, str) else given or ():
-                shown = None if name is None else columns[name]
-                check_arrays({role: shown}, {other: columns[each]})
-    with engine_errors(frame):
-        arrays = [_arrow(columns[name], name) for name in needed]
+        for role, name in private.items():
+            if name is not None and kind != "pyarrow" and untyped(columns[name]):
+                raise _untyped(role, name)
+            for other, given in public.items():
+                for each in [given] if isinstance(given, str) else given or ():
+                    shown = None if name is None else columns[name]
+                    check_arrays({role: shown}, {other: columns[each]})
+        arrays = [_arrow(columns[name], name, kind) for name in needed]
         return pa.Table.from_arrays(arrays, names=list(needed))
 
 
@@ -118,41 +117,40 @@ def _plain(kind: Any) -> Any:  # noqa: ANN401
     return kind.copy(nullable=True)
 
 
-def _parts(frame: Any) -> tuple[list[str | None], Any]:  # noqa: ANN401
+def _parts(frame: Any, kind: str) -> tuple[list[str | None], Any]:  # noqa: ANN401
     """Own names of a frame's columns, None for what is no text, and the column at each place."""
-    kind = library(frame), type(frame).__name__
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
         return list(frame.column_names), frame.column
-    if kind == ("polars", "DataFrame"):
+    if (kind, type(frame).__name__) == ("polars", "DataFrame"):
         return list(frame.columns), frame.to_series
-    if kind[0] == "pandas" and hasattr(frame, "iloc") and hasattr(frame, "columns"):
+    if kind == "pandas" and hasattr(frame, "iloc") and hasattr(frame, "columns"):
         names = [str(name) if isinstance(name, str) else None for name in frame.columns]
         return names, lambda at: frame.iloc[:, at]
     raise no_records(frame)
 
 
-def _arrow(column: Any, name: str) -> pa.ChunkedArray[Any]:  # noqa: ANN401
+def _arrow(column: Any, name: str, kind: str) -> pa.ChunkedArray[Any]:  # noqa: ANN401
     """A column in Arrow, cell by cell what it is: no whole number becomes a floating one."""
-    if untyped(column) and not _of_one_kind(column):
+    if kind != "pyarrow" and untyped(column) and not _of_one_kind(column, kind):
         raise _mixed(name)
-    if library(column) == "pandas":
+    if kind == "pandas":
         found = pa.array(column, from_pandas=True)
         if isinstance(found.type, pa.BaseExtensionType):
             raise _mixed(name)
     else:
-        found = column.to_arrow() if library(column) == "polars" else column
+        found = column.to_arrow() if kind == "polars" else column
     chunks: list[Any] = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
     if pa.types.is_dictionary(found.type):
-        kind = found.type.value_type
-        return pa.chunked_array([each.dictionary_decode() for each in chunks], kind)
+        values = found.type.value_type
+        return pa.chunked_array([each.dictionary_decode() for each in chunks], values)
     return pa.chunked_array(chunks, found.type)
 
 
-def _of_one_kind(column: Any) -> bool:  # noqa: ANN401
+def _of_one_kind(column: Any, kind: str) -> bool:  # noqa: ANN401
     """Whether what is there in a column of objects, or its categories, is of one kind."""
-    if library(column) != "pandas":
+    if kind != "pandas":
         return False
     return of_one_kind(getattr(getattr(column, "cat", None), "categories", column[column.notna()]))
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from shoal import checks
 from shoal.checks.amounts import amount
 from shoal.errors import InputError
-from shoal.privacy.displayed_loss import plain
+from shoal.privacy.displayed_loss import plain, round_up
 
 Amount = Fraction | float | int | str
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
@@ -101,6 +101,20 @@ class Budget:
             True
         """
         return cls(from_text(epsilon), from_text(delta))
+
+    def to_document(self) -> dict[str, str | float]:
+        """Both parts exactly, and as numbers that are rounded upwards.
+
+        Example:
+            >>> Budget.of("1/3").to_document()["epsilon"]
+            '1/3'
+        """
+        return {
+            "epsilon": text(self.epsilon),
+            "epsilon_at_most": round_up(self.epsilon),
+            "delta": text(self.delta),
+            "delta_at_most": round_up(self.delta),
+        }
 
     def times(self, number: int) -> Budget:
         """The same charge several times."""

@@ -13,36 +13,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from shoal.privacy.budget import Budget
     from shoal.privacy.ledger.entry import Link
     from shoal.privacy.ledger.ledger import Entry
     from shoal.privacy.ledger.rules import Answer
     from shoal.privacy.privacy_unit import Whose
+    from shoal.release.question import Question
 
 _LONGEST_NAME = 200
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Booking:
-    """What a ledger is asked for.
-
-    Attributes:
-        question: Digest of everything public that decides the release, without its name.
-        name: What the release is of, such as a period.
-        kind: What is released: `cells`, `trial` or `mean`.
-        whose: Whose loss the charge is, and whether anybody said so.
-        charge: The exact privacy loss.
-        again: Whether only what is recorded for the question may be delivered, also without a name
-            if there is but one: nothing is drawn or charged.
-    """
-
-    question: str
-    name: str
-    kind: str
-    whose: Whose
-    charge: Budget
-    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,9 +40,10 @@ class Delivery:
 
 def deliver(
     ledger: str | os.PathLike[str] | Ledger,
-    booking: Booking,
+    question: Question,
     draw: Callable[[], bytes],
     *,
+    again: bool = False,
     check_shape: Callable[[], None] = lambda: None,
 ) -> Delivery:
     """Deliver what a ledger recorded for a question and name; else draw it and record it.
@@ -77,8 +56,10 @@ def deliver(
 
     Args:
         ledger: The data set's ledger, or its path.
-        booking: What is asked for.
+        question: What is asked for.
         draw: Makes the document; called at most once.
+        again: Whether only what is recorded for the question may be delivered, also without a name
+            if there is but one: nothing is drawn or charged.
         check_shape: Called before a recorded release is delivered or a name is asked for: refuses
             records whose public shape is not that of the question, and reads no value.
 
@@ -92,30 +73,31 @@ def deliver(
         >>> import tempfile
         >>> from shoal.privacy.budget import Budget
         >>> from shoal.privacy.privacy_unit import PrivacyUnit, Whose
+        >>> from shoal.release.question import Question
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Ledger.create(folder.name + "/a.ledger", epsilon=1)
-        >>> person = Whose(PrivacyUnit("person"), True)
-        >>> booking = Booking("one", "May", "cells", person, Budget.of("1/2"))
-        >>> deliver(book, booking, lambda: b"3.1").document
+        >>> whose, loss = Whose(PrivacyUnit("person"), True), Budget.of("1/2")
+        >>> may = Question("cells", {}, {"of": "speeds"}, {}, whose, loss, "", "", name="May")
+        >>> deliver(book, may, lambda: b"3.1").document
         b'3.1'
-        >>> deliver(book, booking, lambda: b"2.7").document
+        >>> deliver(book, may, lambda: b"2.7").document
         b'3.1'
         >>> folder.cleanup()
     """
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    check_request(booking.name, again=booking.again, recorded=True)
-    held = book.look_up(booking.question, booking.name)
-    recorded = _recorded(book, booking, held, check_shape)
+    check_request(question.name, again=again, recorded=True)
+    held = book.look_up(question.key, question.name)
+    recorded = _recorded(book, question, held, check_shape, again=again)
     if recorded is not None:
         return Delivery(recorded.document, recorded, from_ledger=True)
-    charge, whose = booking.charge, booking.whose
+    charge, whose = question.loss, question.whose
     _check_said(book, held, whose)
     held.check(booked(charge), whose.unit)
     document = draw()
     entry = book.record(
-        booking.question,
-        name=booking.name,
-        kind=booking.kind,
+        question.key,
+        name=question.name,
+        kind=question.kind,
         unit=whose.unit,
         epsilon=charge.epsilon,
         delta=charge.delta,
@@ -139,36 +121,41 @@ def _check_said(book: Ledger, held: Answer, whose: Whose) -> None:
 
 
 def _recorded(
-    book: Ledger, booking: Booking, held: Answer, check_shape: Callable[[], None]
+    book: Ledger,
+    question: Question,
+    held: Answer,
+    check_shape: Callable[[], None],
+    *,
+    again: bool,
 ) -> Entry | None:
     """The entry that is meant; None if there is none and one may be drawn."""
     found, names = held.entry, held.names
-    if booking.name:
-        if found is not None or booking.again:
+    if question.name:
+        if found is not None or again:
             check_shape()
-        if found is None and booking.again:
-            raise _nothing(book, booking, names)
+        if found is None and again:
+            raise _nothing(book, question, names)
         return found
-    if not names and not booking.again:
+    if not names and not again:
         return None
     # Whoever brings other records needs another plan: a name would not help.
     check_shape()
-    if booking.again and not names:
-        raise _nothing(book, booking, names)
-    if booking.again and ("" in names or len(names) == 1):
-        return found or book.find(booking.question, names[0])
+    if again and not names:
+        raise _nothing(book, question, names)
+    if again and ("" in names or len(names) == 1):
+        return found or book.find(question.key, names[0])
     raise InputError(
         f"a question that the ledger {str(book.path)!r} holds {_told_names(names)}, and no name",
         "a name, such as a period, that says what the release is of",
         "give that name to have the recorded one; a new name without again (--again) draws and "
         "charges"
-        if booking.again
+        if again
         else "give a name to draw and charge again, or again=True (--again) to have the recorded "
         "one delivered: no value is read",
     )
 
 
-def _nothing(book: Ledger, booking: Booking, names: list[str]) -> InputError:
+def _nothing(book: Ledger, question: Question, names: list[str]) -> InputError:
     """The error of asking again for what was never recorded: it is not drawn instead."""
     path = str(book.path)
     if not names:
@@ -179,7 +166,7 @@ def _nothing(book: Ledger, booking: Booking, names: list[str]) -> InputError:
             "the recorded release (`shoal ledger show` lists what there is)",
         )
     return InputError(
-        f"again=True (--again) and the name {booking.name!r}; the ledger {path!r} holds the "
+        f"again=True (--again) and the name {question.name!r}; the ledger {path!r} holds the "
         f"question {_told_names(names)}",
         "a name under which it is recorded: again never draws or charges",
         "give such a name, or leave again out to draw and charge under the new one",

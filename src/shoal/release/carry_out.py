@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from shoal import documents
 from shoal.privacy.noise import source_of
-from shoal.release.booking import Booking, check_request, deliver
+from shoal.release.booking import check_request, deliver
 from shoal.release.manifest import SCHEMA, make_manifest
 from shoal.release.rehearsal import rehearse
 
@@ -88,12 +88,13 @@ def carry_out(
     source = source_of(noise, recorded=ledger is not None)
     check_request(question.name, again=again, recorded=ledger is not None)
     kept: list[Any] = []
+    simulated = source.simulated
 
     def make(drawn: object) -> documents.Document:
         return make_manifest(
             question,
             way.results(drawn),
-            simulated=source.simulated,
+            simulated=simulated,
             publishes_values=way.publishes_values(drawn),
         )
 
@@ -104,9 +105,6 @@ def carry_out(
 
     if ledger is None:
         return Delivered(draw(), None, from_ledger=False, drawn=kept[0])
-    booking = Booking(
-        question.key, question.name, question.kind, question.whose, question.loss, again
-    )
-    done = deliver(ledger, booking, draw, check_shape=way.check_shape)
+    done = deliver(ledger, question, draw, again=again, check_shape=way.check_shape)
     drawn = None if done.from_ledger else kept[0]
     return Delivered(done.document, done.entry, from_ledger=done.from_ledger, drawn=drawn)

@@ -6,9 +6,6 @@ import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from shoal.privacy.budget import text
-from shoal.privacy.displayed_loss import round_up
-
 if TYPE_CHECKING:
     from shoal import documents
     from shoal.release.question import Question
@@ -32,7 +29,6 @@ def make_manifest(
         simulated: Whether the randomness was repeatable.
         publishes_values: Whether somebody's value may stand in the results as it is.
     """
-    loss, unit = question.loss, question.whose.unit
     return {
         "schema": SCHEMA,
         "kind": question.kind,
@@ -40,16 +36,7 @@ def make_manifest(
         "records": dict(question.records),
         "request": question.request,
         "simulation": simulated,
-        "guarantee": {
-            "privacy": question.privacy,
-            "unit": unit.to_document(),
-            "neighbours": question.neighbours,
-            "publishes_values": publishes_values,
-            "epsilon": text(loss.epsilon),
-            "epsilon_at_most": round_up(loss.epsilon),
-            "delta": text(loss.delta),
-            "delta_at_most": round_up(loss.delta),
-        },
+        "guarantee": {**question.guarantee, "publishes_values": publishes_values},
         "plan": question.plan,
         "results": results,
         "confidence": CONFIDENCE,

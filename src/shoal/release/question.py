@@ -54,6 +54,16 @@ class Question:
         )
 
     @cached_property
+    def guarantee(self) -> documents.Document:
+        """Of what a release of it guarantees, what is the same whatever is drawn."""
+        return {
+            "privacy": self.privacy,
+            "unit": self.whose.unit.to_document(),
+            "neighbours": self.neighbours,
+            **self.loss.to_document(),
+        }
+
+    @cached_property
     def request(self) -> str:
         """SHA-256 of key and name together, as manifests hold it."""
         return request_of(self.key, self.name)

@@ -483,7 +483,7 @@ FAULTS = (
         "private columns of Python objects are read",
         "G-CELLWISE",
         "data/frames.py",
-        'if name is not None and library(frame) != "pyarrow" and untyped(columns[name]):',
+        'if name is not None and kind != "pyarrow" and untyped(columns[name]):',
         "if False:",
         _FRAMES,
     ),

@@ -31,6 +31,17 @@ def check_text(value: object, name: str, *, empty: bool = False) -> None:
     )
 
 
+def check_texts(question: object, name: object, kind: object = "") -> None:
+    """Refuse what is no short text of Unicode; name and kind may be empty.
+
+    Raises:
+        InputError: One of them is not.
+    """
+    check_text(question, "question")
+    check_text(name, "name", empty=True)
+    check_text(kind, "kind", empty=True)
+
+
 def check_document(value: object) -> None:
     """Refuse a document that is not bytes, or more of them than a row holds.
 

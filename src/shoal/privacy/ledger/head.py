@@ -6,10 +6,10 @@ page of the head as it was. Its mark is found there without SQLite, which would 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from shoal.privacy.ledger.entry import digest_of
 from shoal.privacy.ledger.place import damaged
 
 if TYPE_CHECKING:
@@ -114,4 +114,4 @@ def move_head(connection: sqlite3.Connection, mark: Mark, place: bytes) -> Mark:
 
 
 def _seal(mark: Mark, place: bytes) -> str:
-    return digest_of(str(mark).encode() + place)
+    return hashlib.sha256(str(mark).encode() + place).hexdigest()

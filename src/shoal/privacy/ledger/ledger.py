@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import InputError, LedgerError, raise_alone
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import booked
-from shoal.privacy.ledger.arguments import check_document, check_text
+from shoal.privacy.ledger.arguments import check_document, check_text, check_texts
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
 from shoal.privacy.ledger.file import create_file, session
 from shoal.privacy.ledger.place import damaged
@@ -175,8 +175,7 @@ class Ledger:
         Raises:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
-        check_text(question, "question")
-        check_text(name, "name", empty=True)
+        check_texts(question, name)
         with session(self.path, self._founding) as now:
             now.chain.state()
             return now.chain.find(question, name)
@@ -211,8 +210,7 @@ class Ledger:
         Raises:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
-        check_text(question, "question")
-        check_text(name, "name", empty=True)
+        check_texts(question, name)
         with session(self.path, self._founding) as now:
             state, names = now.chain.state(), now.chain.names(question, _MOST_NAMES)
             entry = now.chain.find(question, name) if names else None
@@ -277,9 +275,7 @@ class Ledger:
         Guarantees: G-LEDGER, G-BOOKED, G-UNIT.
         """
         charge = booked(Budget.of(epsilon, delta))
-        check_text(question, "question")
-        check_text(name, "name", empty=True)
-        check_text(kind, "kind", empty=True)
+        check_texts(question, name, kind)
         check_document(document)
         whose, digest = PrivacyUnit.of(unit), digest_of(document)
         return self._append(Draft(question, name, kind, whose, charge, document, digest))
