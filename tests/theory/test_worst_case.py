@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from shoal.cells.bounding import intervals
 from shoal.errors import InputError
 from shoal.theory import bias, worst_case
 from shoal.theory import minimax as limits
@@ -107,11 +106,34 @@ def test_erratum_5_no_annuli_on_a_grid_do_better(counts: tuple[int, int], epsilo
     assert worst_case.error(np.array(counts), epsilon, 2) <= least + 1e-12
 
 
+@given(
+    several=st.lists(st.integers(1, 50), min_size=1, max_size=10),
+    epsilon=st.floats(0.05, 20),
+    dimension=st.integers(1, 5),
+)
+def test_intervals_at_the_threshold_attain_the_least_error(
+    several: list[int], epsilon: float, dimension: int
+) -> None:
+    """Bias plus noise of numbers, of vectors in a ball and in a cube, from the intervals."""
+    counts = np.array(several)
+    most = worst_case.threshold(counts, epsilon, dimension)
+    cut = np.maximum(0, counts - most) / (2 * counts)
+    noise = (counts * (1 - 2 * cut)).max() * dimension / epsilon
+    error = dimension * ((counts * cut).sum() + noise) / counts.sum()
+    assert error == pytest.approx(worst_case.error_in_cube(counts, epsilon, dimension))
+    if dimension == 1:
+        assert error == pytest.approx(worst_case.error(counts, epsilon))
+        return
+    norm = np.minimum(1.0, most / counts)
+    noise = dimension * 2 * (counts * norm).max() / epsilon
+    error = ((counts * (1 - norm)).sum() + noise) / counts.sum()
+    assert error == pytest.approx(worst_case.error(counts, epsilon, dimension))
+
+
 def test_erratum_4_noise_as_printed_is_not_private() -> None:
     """One user moves from one corner of the annulus to another: ratio e^(2b/(b-a) epsilon)."""
     inner, outer, epsilon = 0.25, 0.75, 1.0
-    points = np.array([[1.0, 0.0], [0.0, 1.0]])
-    one, other = intervals.project_to_annulus(points, inner, outer)
+    one, other = outer * np.eye(2)
     output = one
 
     def log_ratio(sensitivity: float) -> float:
@@ -123,7 +145,8 @@ def test_erratum_4_noise_as_printed_is_not_private() -> None:
     assert log_ratio(2 * outer) <= epsilon
     # No two points of the annulus are farther apart, so that the corrected noise is private.
     sample = np.random.default_rng(1).dirichlet([0.2, 0.2], 400)
-    inside = intervals.project_to_annulus(sample, inner, outer)
+    norm = np.random.default_rng(2).uniform(inner, outer, (400, 1))
+    inside = np.concatenate([sample * norm, inner * np.eye(2), outer * np.eye(2)])
     apart = np.abs(inside[:, None] - inside[None]).sum(axis=2)
     assert apart.max() <= 2 * outer + 1e-12
 

@@ -163,14 +163,6 @@ FAULTS = (
         _CAPS,
     ),
     Fault(
-        "intervals of users are cut twice as far",
-        "G-ERROR",
-        "cells/bounding/intervals.py",
-        "cut = np.maximum(0, counts - most) / (2 * counts)",
-        "cut = np.maximum(0, counts - most) / counts",
-        ("tests/cells/bounding/test_intervals.py",),
-    ),
-    Fault(
         "suppressed users come back when counts are capped",
         "G-REACH",
         "cells/bounding/capping.py",
