@@ -89,7 +89,7 @@ def _reached(found: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]
     elif isinstance(found, tuple | list):
         yield path, found
         parts = dict(enumerate(found))
-    elif type(found).__module__.startswith("shoal"):
+    elif type(found).__module__.startswith("shoal") and not isinstance(found, bytes):
         parts = {name: each for name, each in vars(found).items() if name != "_document"}
     for name, each in parts.items():
         yield from _reached(each, f"{path}.{name}", seen)
@@ -158,6 +158,28 @@ def test_copies_of_estimators_derive_their_losses_again(
     found = how(plan)
     assert not {"loss", "rmse_bound", "variance_bound"} & vars(found.estimator).keys()
     assert (found.estimator.loss, found.rmse_bound) == (loss, bound)
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301
+def test_large_copies_are_closed_too(how: Callable[[object], Any]) -> None:
+    """G-ACCOUNTING: NumPy lets anybody write into what it unpickles, if it is above 1000 bytes."""
+    many = np.arange(3000) % 7 + 1
+    plan = unbiased.plan("clipped_mean", many, moment=unbiased.Moment(2, 1.0), weights="counts",
+                         **KINDS["clipped_mean"])  # fmt: skip
+    counts = shoal.Occupancy.from_counts(np.arange(3000) % 200, np.arange(3000), many)
+    cells = shoal.plan(counts, bounds=(0, 1), epsilon=9, uninformative="keep")
+    for made in (plan, counts, cells):
+        assert _open(how(made)) == []
+
+
+def test_arrays_that_were_unpickled_are_not_kept() -> None:
+    """G-ACCOUNTING: whoever has them, or a view of them, could write into them later."""
+    given = pickle.loads(pickle.dumps(np.arange(3000)))  # noqa: S301
+    view = given[:]
+    given.setflags(write=False)
+    kept = own(given)
+    view[:] = 7
+    assert kept.tolist() == list(range(3000))
 
 
 def test_what_occupancies_derive_cannot_be_opened_again() -> None:

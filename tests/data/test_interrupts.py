@@ -48,6 +48,17 @@ def test_ctrl_c_that_an_engine_swallows_is_raised() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_that_an_engine_makes_an_error_of_is_raised() -> None:
+    """G-STOP: an error of the engine's own, without a cause or a context, is no bad record."""
+    raised = pytest.raises(KeyboardInterrupt)
+    with raised as caught, engine_errors("a.csv"):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise RuntimeError(CANARY)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @pytest.mark.parametrize("kind", ["duckdb's", "python's", "behind", "plain"])
 def test_whatever_an_engine_makes_of_ctrl_c(kind: str) -> None:
     """G-STOP: errors of two kinds, or one that was raised while Ctrl-C was handled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,78 @@ def test_an_object_that_is_no_text_is_not_told_of(odd: object) -> None:
 def test_what_is_missing_is_missing(absent: object) -> None:
     """Missing outcomes are told from texts that are no labels."""
     assert np.isnan(SPACE.numbers(["low", absent])).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [np.ma.masked, pa.scalar(None, pa.string()), Decimal("NaN"), np.datetime64("NaT")],
+    ids=str,
+)
+def test_what_other_libraries_call_missing_is_missing(absent: object) -> None:
+    """G-MISSING: it is no first level."""
+    assert np.isnan(SPACE.numbers(["high", absent, "mid"])).tolist() == [False, True, False]
+
+
+def test_masked_cells_are_missing() -> None:
+    """G-MISSING: whatever lies under the mask, of objects and of texts."""
+    for kind in (object, "U"):
+        masked = np.ma.array(np.array(["high", "high"], dtype=kind), mask=[False, True])
+        assert SPACE.numbers(masked).tolist()[0] == 2
+        assert np.isnan(SPACE.numbers(masked)).tolist() == [False, True]
+
+
+def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
+    """G-CELLWISE: as the column would be that they come from; other kinds are no labels."""
+    column = pa.chunked_array([["high", None, "low", "mid"]])
+    np.testing.assert_array_equal(SPACE.numbers(list(column)), SPACE.numbers(column))
+    whole = Space.ordinal(["1", "2"])
+    yes = pa.scalar(value=True)
+    odd = [pa.scalar(2), yes, pa.scalar(b"2"), pa.scalar(2.0), pa.scalar("2")]
+    assert whole.numbers(odd).tolist() == [1, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([["high"], ["mid"]], dtype=object),
+        np.array([["high", "mid"]]),
+        pd.DataFrame({"said": ["high", "mid"]}),
+        pd.DataFrame({"said": ["high", "mid"]}).astype("string").to_numpy(),
+        {"high", "mid"},
+        iter(["high"]),
+        {"high": "mid"},
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:  # noqa: ANN401
+    """G-MISSING: units would all count as the first level, and nobody would be told."""
+    with pytest.raises(DataError, match="outcomes of another kind"):
+        SPACE.numbers(column)
+
+
+@pytest.mark.parametrize(
+    "odd", [np.float16("inf"), np.float32("inf"), np.timedelta64(1, "s"), 10**40, b"1", "\ud800"]
+)
+def test_no_object_decides_whether_labels_are_read(odd: object) -> None:
+    """G-CANARY: it counts as the first level, in lists and in arrays of objects."""
+    space = Space.ordinal(["0", "1", "2"])
+    for form in (list, lambda cells: np.array(cells, dtype=object)):
+        assert space.numbers(form(["2", odd, "1"])).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "form", [np.array, lambda cells: pd.Series(cells, dtype=pd.StringDtype("python"))]
+)
+def test_a_broken_text_does_not_decide_whether_a_column_is_read(form: Any) -> None:  # noqa: ANN401
+    """G-CANARY: columns of texts, too, which Arrow would refuse whole."""
+    assert SPACE.numbers(form(["high", "\ud800", "mid"])).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("column", [{1, 0}, frozenset({1.0}), {1: 0}], ids=str)
+def test_numbers_without_an_order_are_refused(column: Any) -> None:  # noqa: ANN401
+    """G-ROWS: nobody knows which cell of a set is whose."""
+    with pytest.raises(DataError, match="outcomes of another kind"):
+        Space.binary().numbers(column)
 
 
 def test_the_type_of_a_column_decides() -> None:

@@ -284,8 +284,9 @@ class Numbers:
         elif self.chosen is not None:
             half = (self.chosen.range_width / (2 * self._top))[design.number]
         apart = (part - design.share) * half
-        users = np.bincount(design.number, minlength=design.n_numbers)
-        variance = np.bincount(design.number, apart**2, minlength=design.n_numbers)
+        size = len(design.total)
+        users = np.bincount(design.number, minlength=size)
+        variance = np.bincount(design.number, apart**2, minlength=size)
         return np.asarray(np.sqrt(variance * users / np.maximum(users - 1, 1)))
 
     @property

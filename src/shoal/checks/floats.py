@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+UNORDERED = (set, frozenset)
 _LENDS = ("dtype", "__array__", "__array_interface__", "__array_struct__")
 _LENDS_ARROW = ("__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__")
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
@@ -91,8 +92,8 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
         >>> floats_of([np.float16(0.5), 3, True, None]).tolist()
         [0.5, 3.0, 1.0, nan]
     """
-    if not hasattr(cells, "__len__"):
-        # It may never end.
+    # Without a length it may never end, and a set has its cells in any order.
+    if not hasattr(cells, "__len__") or isinstance(cells, UNORDERED):
         raise TypeError
     found = list(cells)
     if not all(map(_is_number, set(map(type, found)))):

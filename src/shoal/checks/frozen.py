@@ -21,6 +21,12 @@ from shoal.errors import InputError
 Kept = TypeVar("Kept")
 
 
+class _Kept(bytes):
+    """Memory that was copied here. NumPy makes arrays of plain bytes that can be written into."""
+
+    __slots__ = ()
+
+
 class FrozenDict(dict[str, Any]):
     """A dictionary that stays as it was made: JSON, copies and pickles take it as one.
 
@@ -188,7 +194,7 @@ def _own_array(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     root: Any = value
     while isinstance(root, np.ndarray):
         root = root.base
-    if type(value) is np.ndarray and isinstance(root, bytes):
+    if type(value) is np.ndarray and isinstance(root, _Kept):
         return value
     if type(value) is not np.ndarray or value.dtype.hasobject:
         raise InputError(
@@ -196,7 +202,7 @@ def _own_array(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             "a plain array of numbers",
             "leave the arrays as they were made",
         )
-    return np.frombuffer(value.tobytes(), dtype=value.dtype).reshape(value.shape)
+    return np.frombuffer(_Kept(value.tobytes()), dtype=value.dtype).reshape(value.shape)
 
 
 def _facts(found: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.checks.floats import listed
+from shoal.checks.floats import UNORDERED, listed
 from shoal.checks.python_objects import untyped
 from shoal.documents.strict_json import canonical_bytes
 from shoal.errors import DataError, DocumentError, is_failure, raise_alone
@@ -213,7 +213,7 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # no
     """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
     try:
         # Arrow would read what is behind a mask.
-        if isinstance(values, Mapping | str | bytes) or np.ma.is_masked(values):
+        if isinstance(values, (Mapping, str, bytes, *UNORDERED)) or np.ma.is_masked(values):
             return None
         if listed(values):
             values = list(values)

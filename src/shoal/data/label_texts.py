@@ -2,50 +2,95 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+
+from shoal.checks.floats import listed
+from shoal.checks.python_objects import untyped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Missing values of pandas and PyArrow, by the names of their types.
 _ABSENT = ("NAType", "NaTType")
 _MOST_LABEL = 10**18
-_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_WHOLE = (bool, int, np.bool_, np.integer)
+_NUMBERS = (*_WHOLE, float, np.floating)
+_MOMENTS = (np.datetime64, np.timedelta64)
 
 
-def texts(outcomes: Any, *, whole: bool) -> list[str | None]:  # noqa: ANN401
+def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:  # noqa: ANN401
     """Objects as texts, one by one: what is none is no label, and None and NaN are missing.
 
+    Texts of NumPy, and those that pandas keeps as Python's, are read so, too: they may be broken.
+
     Args:
-        outcomes: Python objects. Private.
+        outcomes: One column. Private.
         whole: Whether all labels are whole numbers, so that a whole number is its label.
 
-    Raises:
-        TypeError: They have no length.
+    Returns:
+        A text or None for each; None for a column that has another type.
 
-    Guarantees: G-CELLWISE.
+    Raises:
+        TypeError: Not one column: another shape, or no order.
+
+    Guarantees: G-CELLWISE, G-MISSING.
 
     Example:
         >>> texts(["2", 2, 2.0, True, None, b"2"], whole=True)
         ['2', '2', '2', '1', None, '']
     """
-    if not hasattr(outcomes, "__len__"):
-        # It may never end.
+    kind = getattr(outcomes, "dtype", None)
+    own = getattr(kind, "kind", "") in ("U", "T") or getattr(kind, "storage", "") == "python"
+    if not (own or listed(outcomes) or untyped(outcomes)):
+        return None
+    # Without a length it may never end; without places, as in a set, nobody knows whose is whose.
+    placed = hasattr(outcomes, "__len__") and hasattr(outcomes, "__getitem__")
+    if not placed or getattr(outcomes, "ndim", 1) != 1:
         raise TypeError
-    return [_text(each, whole=whole) for each in outcomes]
+    cells: Iterable[object] = outcomes
+    if isinstance(outcomes, np.ma.MaskedArray):
+        cells = given = outcomes.data.astype(object)
+        given[np.ma.getmaskarray(outcomes)] = None
+    return [_text(each, whole=whole) for each in cells]
 
 
 def _text(outcome: object, *, whole: bool) -> str | None:
     """One outcome as a text, whatever it is: an error would tell of it."""
+    if isinstance(outcome, pa.Scalar):
+        outcome = _of_arrow(outcome)
     if isinstance(outcome, str):
         # Broken text is no label, and could not be written down.
         return outcome if outcome.encode(errors="ignore").decode() == outcome else ""
-    if isinstance(outcome, float | np.floating) and math.isnan(outcome):
-        return None
-    if outcome is None or type(outcome).__name__ in _ABSENT:
+    if _is_missing(outcome):
         return None
     if isinstance(outcome, bool | np.bool_) and not whole:
         return str(bool(outcome))
-    if whole and isinstance(outcome, _NUMBERS) and -_MOST_LABEL <= outcome <= _MOST_LABEL:
-        return str(int(outcome)) if outcome == int(outcome) else ""
+    if whole and isinstance(outcome, _NUMBERS) and not isinstance(outcome, _MOMENTS):
+        value = int(outcome) if isinstance(outcome, _WHOLE) else float(outcome)
+        if -_MOST_LABEL <= value <= _MOST_LABEL and value == int(value):
+            return str(int(value))
     return ""
+
+
+def _is_missing(outcome: object) -> bool:
+    if isinstance(outcome, float | np.floating):
+        return bool(np.isnan(outcome))
+    if isinstance(outcome, Decimal):
+        return outcome.is_nan()
+    if isinstance(outcome, _MOMENTS):
+        return bool(np.isnat(outcome))
+    return outcome is None or outcome is np.ma.masked or type(outcome).__name__ in _ABSENT
+
+
+def _of_arrow(outcome: pa.Scalar[Any]) -> object:
+    """What a scalar of Arrow is in Python, where it may be a label."""
+    if not outcome.is_valid:
+        return None
+    kind = outcome.type
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    numbers = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
+    return outcome.as_py() if any(test(kind) for test in (*tests, *numbers)) else b""

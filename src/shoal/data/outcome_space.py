@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -205,22 +206,20 @@ class Space(Frozen):
                 "convert them first, for example with astype(float)",
             )
         try:
-            plain = listed(outcomes)
             if self.labels is not None:
-                if plain or untyped(outcomes):
-                    outcomes = texts(outcomes, whole=self._whole_labels)
-                return self._labelled(_in_arrow(outcomes))
-            if plain:
+                found = texts(outcomes, whole=self._whole_labels)
+                return self._labelled(_in_arrow(outcomes if found is None else found))
+            if listed(outcomes):
                 return floats_of(outcomes)
-            found = floats(_in_arrow(outcomes))
+            numbers = floats(_in_arrow(outcomes))
         except BaseException as error:
             if not is_failure(error):
                 raise
             # The text of the engine's error may hold an outcome.
-            found = None
-        if found is None or found.ndim != 1:
+            numbers = None
+        if numbers is None or numbers.ndim != 1:
             raise _bad_outcomes(self.labels is not None)
-        return found
+        return numbers
 
     def encode(
         self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Sequence[int]
@@ -315,6 +314,8 @@ def _in_arrow(outcomes: Any) -> Any:  # noqa: ANN401
     import pyarrow as pa
 
     array = outcomes
+    if isinstance(outcomes, Mapping):
+        raise TypeError
     if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
         kind = pa.string() if isinstance(outcomes, list) else None
         array = pa.array(outcomes, type=kind, from_pandas=True)

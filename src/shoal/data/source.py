@@ -46,9 +46,14 @@ def _heard() -> Iterator[None]:
         heard = True
         signal.default_int_handler(number, frame)
 
-    signal.signal(signal.SIGINT, note)
     try:
+        signal.signal(signal.SIGINT, note)
         yield
+    except Exception:
+        if heard:
+            # Some engines make an error of their own of it, without a cause.
+            raise_alone(KeyboardInterrupt())
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if heard:

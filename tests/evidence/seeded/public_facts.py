@@ -36,7 +36,7 @@ FAULTS = (
         "arrays of a plan are those that were given",
         "G-ACCOUNTING",
         "checks/frozen.py",
-        "return np.frombuffer(value.tobytes(), dtype=value.dtype).reshape(value.shape)",
+        "return np.frombuffer(_Kept(value.tobytes()), dtype=value.dtype).reshape(value.shape)",
         "return value",
         _FROZEN,
     ),

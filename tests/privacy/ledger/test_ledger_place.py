@@ -116,6 +116,25 @@ def test_a_name_given_while_writing_is_seen_under_the_lock(
     assert len(book.entries()) == 1
 
 
+@pytest.mark.parametrize("what", ["moved", "replaced"])
+@pytest.mark.parametrize("point", ["begun", "inserted", "before commit"])
+def test_a_ledger_that_is_replaced_while_it_is_charged_delivers_nothing(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch, what: str, point: str
+) -> None:
+    """G-LEDGER: what was recorded in a file that has lost its name may be lost with it."""
+    copy = book.path.read_bytes()
+
+    def at(now: str) -> None:
+        if now == point:
+            book.path.rename(book.path.with_name("aside"))
+            if what == "replaced":
+                book.path.write_bytes(copy)
+
+    monkeypatch.setattr(ledger, "_at", at)
+    with pytest.raises(LedgerError):
+        book.record("b", unit="u", epsilon="0.1", document=b"2")
+
+
 def test_the_name_that_a_killed_maker_left_is_taken_away(book: Ledger) -> None:
     """G-LEDGER: a ledger is made under another name first."""
     draft = book.path.with_name(".shoal-0123456789abcdef.new")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sqlite3
 import threading
 import time
 from contextlib import closing
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shoal.documents.fork_gate import GATE
 from shoal.errors import LedgerError
 from shoal.privacy.ledger import file as ledger_file
 from shoal.privacy.ledger.ledger import Ledger
-from shoal.privacy.ledger.queue import turn
+from shoal.privacy.ledger.queue import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +41,7 @@ def test_one_at_a_time_and_all_of_them(tmp_path: Path) -> None:
     inside, most, done = [0], [0], []
 
     def ask(number: int) -> None:
-        with turn(tmp_path / "a.ledger", 60):
+        with Turn(tmp_path / "a.ledger", 60):
             inside[0] += 1
             most[0] = max(most[0], inside[0])
             time.sleep(0.005)
@@ -61,7 +64,7 @@ def test_a_turn_that_is_kept_is_told_in_words(
     monkeypatch.setattr(ledger_file, "_PATIENCE", 0.2)
     before = threading.active_count()
     with (
-        turn(book.path, 1),
+        Turn(book.path, 1),
         pytest.raises(LedgerError, match="kept it locked"),
     ):
         book.record("a", unit="person", epsilon="1/2", document=b"x")
@@ -107,3 +110,68 @@ def test_a_charge_waits_for_who_reads(book: Ledger, monkeypatch: pytest.MonkeyPa
         reader.execute("ROLLBACK")
         waiting.join(20)
     assert [entry.question for entry in book.entries()] == ["a"]
+
+
+def test_an_interrupt_leaves_no_turn_behind(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-QUEUE: Ctrl-C as the kernel gives the lock; asking again is safe, for others too."""
+    import fcntl
+
+    lock = fcntl.flock
+
+    def interrupted(handle: int, how: int) -> None:
+        lock(handle, how)
+        if how & fcntl.LOCK_EX:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt) as kept:
+        book.record("a", unit="person", epsilon="1/2", document=b"x")
+    monkeypatch.undo()
+    monkeypatch.setattr(ledger_file, "_PATIENCE", 0.5)
+    other = Ledger.create(book.path.with_name("b.ledger"), epsilon=1, unit="person")
+    other.record("a", unit="person", epsilon="1/2", document=b"x")
+    book.record("a", unit="person", epsilon="1/2", document=b"x")
+    assert kept.value.__traceback__ is not None
+    other.path.unlink()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_operation_that_is_interrupted_as_it_begins_is_over(
+    when: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: although the interrupt is kept, as notebooks do: no lock, no turn, no gate."""
+    steps = contextlib._GeneratorContextManager
+    enter = steps.__enter__
+
+    def interrupted(self: Any) -> object:  # noqa: ANN401
+        found = enter(self) if when == "after" else None
+        if self.gen.gi_code.co_name == "_operation":
+            raise KeyboardInterrupt
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "__enter__", interrupted)
+        with pytest.raises(KeyboardInterrupt) as kept:
+            book.record("a", unit="person", epsilon="1/2", document=b"x")
+    assert not GATE._is_owned()
+    monkeypatch.setattr(ledger_file, "_PATIENCE", 0.5)
+    book.record("a", unit="person", epsilon="1/2", document=b"x")
+    assert kept.value.__traceback__ is not None
+
+
+def test_a_timeout_of_the_callers_own_stays_one(book: Ledger) -> None:
+    """G-QUEUE: what a signal's handler raises while a charge waits is not told as another's."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError("mine")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with closing(sqlite3.connect(book.path, isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            with pytest.raises(TimeoutError, match="mine"):
+                book.record("a", unit="person", epsilon="1/2", document=b"x")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert book.spent.epsilon == 0

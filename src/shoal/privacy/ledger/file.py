@@ -30,13 +30,15 @@ from shoal.privacy.ledger.place import (
     place_of,
     unreachable,
 )
-from shoal.privacy.ledger.queue import turn
+from shoal.privacy.ledger.queue import TooLateError, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import TracebackType
 
     from shoal.privacy.ledger.entry import Founding
+    from shoal.privacy.ledger.place import FileOf
 
 _PATIENCE = 60  # seconds to wait for another process
 _PAUSE = 0.00005  # seconds between two looks at a lock
@@ -111,11 +113,11 @@ def create_file(path: Path, founding: Founding) -> None:
         raise_alone(unreachable(path, error, "created"))
 
 
-@contextmanager
-def session(path: Path, founding: Founding | None, *, write: bool = False) -> Iterator[Session]:
+class session:  # noqa: N801  as it is used
     """One operation on a ledger: its own connection and one transaction.
 
-    What is not committed when the block ends, however it ends, is rolled back.
+    What is not committed when the block ends, however it ends, is rolled back: also if it ends as
+    it begins, by a signal.
 
     Args:
         path: The ledger's file.
@@ -124,9 +126,36 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
 
     Raises:
         LedgerError: The file is missing, foreign, damaged, locked, has a second name, was moved
-            without what a crash left, or cannot be written; or this thread is within another
-            operation.
+            without what a crash left, was replaced meanwhile, or cannot be written; or this thread
+            is within another operation.
     """
+
+    def __init__(self, path: Path, founding: Founding | None, *, write: bool = False) -> None:
+        self._steps = _operation(path, founding, write=write)
+
+    def __enter__(self) -> Session:
+        """Begin the transaction."""
+        try:
+            return self._steps.__enter__()
+        except BaseException:
+            self._steps.gen.close()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        """End it."""
+        try:
+            return self._steps.__exit__(kind, error, trace)
+        finally:
+            self._steps.gen.close()
+
+
+@contextmanager
+def _operation(path: Path, founding: Founding | None, *, write: bool) -> Iterator[Session]:
     if within():
         raise LedgerError(
             f"an operation on the ledger {str(path)!r} while another one of this thread goes on",
@@ -134,54 +163,71 @@ def session(path: Path, founding: Founding | None, *, write: bool = False) -> It
             "let the handler note what it wants, and ask when the operation is over",
         )
     with GATE, _translated(path):
-        look(path)
-        with (
-            closing(_connect(path)) as connection,
-            _writing(connection, path) if write else nullcontext(),
-        ):
-            if not write:
-                check_journal(path)
-                connection.execute("BEGIN")
-            chain = _identify(connection, path, founding)
-            found = chain.founding
-            if founding is not None and found != founding:
-                raise LedgerError(
-                    f"{str(path)!r} is not the ledger that was opened",
-                    "the same file from opening to recording",
-                    "find out who replaced it and open the right one",
-                )
-            # Again, as the file may have been given a second name meanwhile.
-            look_again(path)
-            here = place_of(path)
-            check_nothing_left(path, here, chain.place, found.identity)
+        file = look(path)
+        with closing(_connect(path)) as connection:
             if write:
-                _check_size(connection, path)
-                _note_place(connection, chain, here)
-            try:
-                yield Session(connection, found, chain)
-            finally:
-                # Explicit, as a half-read cursor would keep the transaction alive past the close.
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
+                _prepare(connection, path)
+            # Its turn ends with the transaction: what comes after goes on beside others' charges.
+            with Turn(path, _PATIENCE) if write else nullcontext(enter_result=False) as first:
+                check_journal(path)
+                _begin(connection, path, write=write, first=first)
+                try:
+                    yield _checked(connection, path, founding, file, write=write)
+                finally:
+                    # Explicit, as a half-read cursor would keep the transaction alive past the
+                    # close.
+                    if connection.in_transaction:
+                        with suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
+
+
+def _checked(
+    connection: sqlite3.Connection,
+    path: Path,
+    founding: Founding | None,
+    file: FileOf,
+    *,
+    write: bool,
+) -> Session:
+    """What is there, once nobody else can write: the same ledger, with all of its parts."""
+    chain = _identify(connection, path, founding)
+    found = chain.founding
+    if founding is not None and found != founding:
+        raise LedgerError(
+            f"{str(path)!r} is not the ledger that was opened",
+            "the same file from opening to recording",
+            "find out who replaced it and open the right one",
+        )
+    # Again, as the file may have been given a second name meanwhile.
+    size = look_again(path, file).size
+    here = place_of(path)
+    check_nothing_left(path, here, chain.place, found.identity)
+    if write:
+        _check_size(connection, path, size)
+        _note_place(connection, chain, here)
+    return Session(connection, found, chain, path, file)
 
 
 class Session(NamedTuple):
-    """An open transaction: its connection, and the ledger's creation record and entries."""
+    """An open transaction: its connection, the ledger's creation record and entries, its file."""
 
     connection: sqlite3.Connection
     founding: Founding
     chain: Chain
+    path: Path
+    file: FileOf
 
     def commit(self) -> None:
-        """End the transaction: all of it is on the disk.
+        """End the transaction: all of it is on the disk, in the file that has the ledger's name.
 
         Raises:
-            TimeoutError: Somebody kept on reading.
+            TooLateError: Somebody kept on reading.
+            LedgerError: The file was replaced meanwhile.
         """
         # Whoever looks at a ledger delays a commit; SQLite's own waiting makes milliseconds of it.
         self.connection.execute("PRAGMA busy_timeout = 0")
         _insist(self.connection, "COMMIT", crowd=1)
+        look_again(self.path, self.file)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -193,21 +239,24 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def _writing(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Hold SQLite's write lock to the block's end, in turn with all others that want it."""
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """What a charge can do beside the charges of others, before its turn."""
     # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
     connection.execute("PRAGMA busy_timeout = 0")
     if is_alone(path):
-        # These read the schema: if nobody is in the way, beside others' charges and not in a turn.
+        # These read the schema, if nobody is in the way.
         _granted(connection, *_DURABLE)
-    with turn(path, _PATIENCE) as first:
-        check_journal(path)
-        _insist(connection, *_DURABLE, "BEGIN IMMEDIATE", crowd=1 if first else _CROWD)
-        # What is too long for SQLite's memory is written before the end, once nobody reads.
-        connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
-        _check_durable(connection, path)
-        yield
+
+
+def _begin(connection: sqlite3.Connection, path: Path, *, write: bool, first: bool) -> None:
+    """Begin a transaction; one that writes has SQLite's lock, and is durable."""
+    if not write:
+        connection.execute("BEGIN")
+        return
+    _insist(connection, *_DURABLE, "BEGIN IMMEDIATE", crowd=1 if first else _CROWD)
+    # What is too long for SQLite's memory is written before the end, once nobody reads.
+    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
+    _check_durable(connection, path)
 
 
 def _insist(connection: sqlite3.Connection, *statements: str, crowd: int = _CROWD) -> None:
@@ -215,7 +264,7 @@ def _insist(connection: sqlite3.Connection, *statements: str, crowd: int = _CROW
     until = time.monotonic() + _PATIENCE
     while not _granted(connection, *statements):
         if time.monotonic() > until:
-            raise TimeoutError
+            raise TooLateError
         time.sleep(_PAUSE * (1 + secrets.randbelow(crowd)))
 
 
@@ -248,12 +297,12 @@ def _check_durable(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _check_size(connection: sqlite3.Connection, path: Path) -> None:
+def _check_size(connection: sqlite3.Connection, path: Path, found: int) -> None:
     """A charge reads few pages; that none was cut off is seen by their number alone."""
     pages, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
-    if path.stat().st_size != pages * size:
+    if found != pages * size:
         raise damaged(path, "another length than it should have")
 
 
@@ -300,7 +349,7 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_CORRUPT
-    except TimeoutError:
+    except TooLateError:
         code = sqlite3.SQLITE_BUSY
     except (UnicodeError, MemoryError, OverflowError):  # SQLite met lengths or texts of no ledger
         code = sqlite3.SQLITE_CORRUPT

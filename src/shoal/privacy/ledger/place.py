@@ -11,6 +11,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from shoal.errors import LedgerError, raise_alone
 from shoal.files import LEDGER_PARTS, PARTS, is_part
@@ -50,10 +51,21 @@ def check_name(path: Path) -> None:
             )
 
 
-def look(path: Path) -> None:
+class FileOf(NamedTuple):
+    """Which file a path names, and how long it is."""
+
+    device: int
+    number: int
+    size: int
+
+
+def look(path: Path) -> FileOf:
     """Refuse what is no file with one name of its own.
 
     Never by opening it: closing any handle of a file drops SQLite's locks on it.
+
+    Returns:
+        Which file it is.
 
     Raises:
         LedgerError: Missing, no file, empty, with a second name, called like a ledger's part, or
@@ -78,13 +90,17 @@ def look(path: Path) -> None:
             "one name for one ledger: what a crash leaves beside it is found by that name",
             "remove the other name (find it with `find -samefile`)",
         )
+    return FileOf(found.st_dev, found.st_ino, found.st_size)
 
 
-def look_again(path: Path) -> None:
-    """Refuse what has become no file with one name of its own since `look`.
+def look_again(path: Path, before: FileOf) -> FileOf:
+    """Refuse what has become another file, or none with one name of its own, since `look`.
+
+    Returns:
+        The same file, as long as it is now.
 
     Raises:
-        LedgerError: As `look`.
+        LedgerError: It has.
     """
     try:
         found = path.stat()
@@ -92,6 +108,13 @@ def look_again(path: Path) -> None:
         raise_alone(unreachable(path, error, "opened"))
     if found.st_nlink != 1 or not stat.S_ISREG(found.st_mode):
         look(path)
+    if (found.st_dev, found.st_ino) != before[:2]:
+        raise LedgerError(
+            f"the ledger {str(path)!r} was replaced while it was used: nothing is delivered",
+            "the same file from beginning to end",
+            "find out who replaced it, put the newest copy back and ask again",
+        )
+    return before._replace(size=found.st_size)
 
 
 def place_of(path: Path) -> bytes:

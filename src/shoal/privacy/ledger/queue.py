@@ -9,44 +9,102 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 try:
     import fcntl
 except ImportError:  # Windows: SQLite's own waiting is left
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+
+class TooLateError(Exception):
+    """Somebody kept a lock for longer than anybody waits."""
 
 
-@contextmanager
-def turn(path: Path, patience: float) -> Iterator[bool]:
-    """Wait until this process is the first to write the ledger at a path, to the block's end.
+class Turn:
+    """A wait until this process is the first to write the ledger at a path, to a block's end.
 
-    Yields:
-        Whether it is the first: without such locks all are at once.
+    Whether it is: without such locks all are at once. An interrupt at any moment leaves no lock.
 
     Args:
         path: The ledger's file.
         patience: Seconds to wait at most.
 
     Raises:
-        TimeoutError: Another process kept its turn so long.
+        TooLateError: Another process kept its turn so long.
     """
-    handle = _open(path)
-    if handle is None:
-        yield False
-        return
-    waiting = _Waiting(handle)
-    if not waiting.queue(patience):
-        raise TimeoutError
-    try:
-        yield waiting.first
-    finally:
-        waiting.leave()
+
+    def __init__(self, path: Path, patience: float) -> None:
+        self._path, self._patience = path, patience
+        self._handle: int | None = None
+        self._decision, self._told = threading.Lock(), threading.Event()
+        self._blocked, self._gone = False, False
+
+    def __enter__(self) -> bool:
+        """Wait, and tell whether the lock is held."""
+        try:
+            self._handle = _open(self._path)
+            return self._handle is not None and self._come(self._handle)
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """Let the next process have its turn."""
+        try:
+            self._leave()
+        finally:
+            # A signal may have come before anything was done.
+            self._leave()
+
+    def _come(self, handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return self._wait(handle)
+        except OSError:  # a file system without such locks
+            return False
+        return True
+
+    def _wait(self, handle: int) -> bool:
+        """Wait for a lock that has no time limit of its own."""
+        self._blocked = True
+        try:
+            threading.Thread(target=self._block, args=(handle,), daemon=True).start()
+        except RuntimeError:  # no room for a thread
+            self._blocked = False
+            return False
+        # Not joined: a thread is over a little after it has told.
+        if not self._told.wait(self._patience):
+            raise TooLateError
+        return True
+
+    def _block(self, handle: int) -> None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        with self._decision:
+            self._blocked, gone = False, self._gone
+        self._told.set()
+        if gone:
+            self._give_back()
+
+    def _leave(self) -> None:
+        """Give the lock back: now, or when the one who waits has it."""
+        with self._decision:
+            self._gone = True
+            if self._blocked:
+                return
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._handle is not None:
+            # Explicit: a child made in between may hold a copy of the handle.
+            with suppress(OSError):
+                fcntl.flock(self._handle, fcntl.LOCK_UN)
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
 
 
 def _open(path: Path) -> int | None:
@@ -60,61 +118,3 @@ def _open(path: Path) -> int | None:
         return os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-
-
-class _Waiting:
-    """One wait for a lock that has no time limit of its own."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle, self._decision = handle, threading.Lock()
-        self._told = threading.Event()
-        self._here, self._gone = False, False
-        self.first = True
-
-    def queue(self, patience: float) -> bool:
-        """Wait for the lock; tell whether it is held, or not to be had on this file system."""
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return self._wait(patience)
-        except OSError:  # a file system without such locks
-            self.first = False
-        return True
-
-    def leave(self) -> None:
-        """Let the next process have its turn."""
-        # Explicit: a child made in between may hold a copy of the handle.
-        with suppress(OSError):
-            fcntl.flock(self._handle, fcntl.LOCK_UN)
-        os.close(self._handle)
-
-    def _wait(self, patience: float) -> bool:
-        waiter = threading.Thread(target=self._block, daemon=True)
-        try:
-            waiter.start()
-        except RuntimeError:  # no room for a thread
-            self.first = False
-            return True
-        try:
-            # Not joined: a thread is over a little after it has told.
-            self._told.wait(patience)
-        except BaseException:
-            if self._settle():
-                self.leave()
-            raise
-        return self._settle()
-
-    def _settle(self) -> bool:
-        """End the wait: either the lock is ours now, or the waiter gives it back when it comes."""
-        with self._decision:
-            self._gone = not self._here
-        return self._here
-
-    def _block(self) -> None:
-        with suppress(OSError):
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
-        with self._decision:
-            self._here = True
-            self._told.set()
-            if self._gone:
-                self.leave()
