@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
-from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.release import drawing_of
 from tests.support.tape import Tape
 from tests.support.verdicts import failed_claims

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.mechanisms.adaptive import MOST_HALVINGS, USER
-from shoal.cells.mechanisms.contributions import members
-from shoal.cells.mechanisms.optimal import PART, OptimalInRange
+from shoal.cells.contributions.design import members
+from shoal.cells.contributions.parts_of_weights import PART
+from shoal.cells.presets import compose
+from shoal.cells.ranges.one_interval import MOST_HALVINGS, USER
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support import occupancies
 
@@ -54,7 +55,8 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
 def test_a_selection_that_costs_nothing_finds_nothing() -> None:
     """G-TYPICAL: no reward is given for widths that the selection's part of the loss can't find."""
     occupancy = occupancies.sparse(5)
-    mechanism, cells = OptimalInRange(Lattice(Bounds(0, 9), 10)), np.arange(occupancy.n_cells)
+    mechanism = compose("optimal", {"range": "selected"}).mechanism(Lattice(Bounds(0, 9), 10))
+    cells = np.arange(occupancy.n_cells)
     member, _ = members(occupancy, cells)
     full = {"part": np.full(len(member), 1 << PART, dtype=np.int64), "reward": np.zeros(1, int)}
     design, noise = mechanism.design(occupancy, cells, full), np.full(len(cells), 1e-3)

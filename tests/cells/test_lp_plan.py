@@ -11,9 +11,10 @@ import pytest
 
 import shoal
 from shoal.cells import plan as public
+from shoal.cells.contributions.parts_of_weights import PART, PartsOfWeights
 from shoal.cells.gaps import factor
-from shoal.cells.mechanisms.optimal import PART, OptimalInRange
-from shoal.cells.mechanisms.ranges import Contributions, Range
+from shoal.cells.ranges.private_means import PrivateMeans
+from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.weighed_users import Weighed
 from shoal.data.aggregate import Aggregate
@@ -158,7 +159,7 @@ def test_users_reach_their_part_of_a_selected_range() -> None:
     cells = np.arange(occupancy.n_cells)
     rng = np.random.default_rng(4)
     part = rng.integers(0, (1 << PART) + 1, len(occupancy.user))
-    design = OptimalInRange(lattice).design(occupancy, cells, {"part": part})
+    design = PartsOfWeights().design(occupancy, cells, {"part": part})
     chosen = Range(rng.integers(0, 2**29, len(cells)), rng.integers(2**29, 2**30, len(cells)))
     ticks = rng.integers(-(2**19), 2**19, len(occupancy.user)) * occupancy.count
     for at in range(0, len(part), 7):
@@ -167,7 +168,7 @@ def test_users_reach_their_part_of_a_selected_range() -> None:
             own = ticks.copy()
             own[at] = end * occupancy.count[at]
             aggregate = Aggregate(occupancy, lattice, own, np.zeros_like(own))
-            sums.append(Contributions(design, aggregate).add_up(chosen)[occupancy.cell[at]])
+            sums.append(PrivateMeans(design, aggregate).add_up(chosen)[occupancy.cell[at]])
         range_width = int(chosen.range_width[occupancy.cell[at]])
         contribution = int(design.contribution[at]) * range_width
         # Ends are rounded to whole ticks, by less than one on each side.

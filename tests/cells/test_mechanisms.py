@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import shoal
 from shoal import documents
 from shoal.cells.estimates import Numbers
-from shoal.cells.mechanisms.catalogue import MECHANISMS
 from shoal.cells.release import drawing_of
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory import worst_case
 from tests.support import flights, occupancies
+from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path

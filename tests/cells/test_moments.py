@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cells.mechanisms.catalogue import make_mechanism
-from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.optimal import PART
+from shoal.cells.contributions.design import FINE
+from shoal.cells.contributions.parts_of_weights import PART
 from shoal.cells.moments import WeighedMoments
+from shoal.cells.presets import compose
 from shoal.cells.statistics.share import ShareAbove
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
@@ -24,8 +24,8 @@ from shoal.data.value_lattice import Bounds, Lattice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import Parameters
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
 
 pytestmark = pytest.mark.property
 
@@ -47,7 +47,7 @@ class Case:
     @property
     def design(self) -> Design:
         """Of all cells."""
-        mechanism = make_mechanism(self.name, LATTICE, {})
+        mechanism = compose(self.name, {}).mechanism(LATTICE)
         return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), self.parameters)
 
     def moments(self, *, linear: bool = True) -> WeighedMoments:
@@ -210,8 +210,8 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
         parameters = {"cap": np.array([count - 1]), "kept": np.ones(users, dtype=np.int64)}
     if name == "optimal":
         parameters = {"part": np.full(users, 2**PART - 1)}
-    design = make_mechanism(name, LATTICE, {}).design(
-        aggregate.occupancy, np.array([0]), parameters
+    design = (
+        compose(name, {}).mechanism(LATTICE).design(aggregate.occupancy, np.array([0]), parameters)
     )
     moments = WeighedMoments(design, aggregate, linear=True)
     share = Fraction(up, users)

@@ -11,8 +11,8 @@ import pytest
 
 import shoal
 from shoal import mean
-from shoal.cells.mechanisms.catalogue import MECHANISMS
 from shoal.errors import DataError, InputError, ShoalError
+from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

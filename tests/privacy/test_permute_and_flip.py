@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cells.bounding import grouping
-from shoal.cells.mechanisms import adaptive
-from shoal.cells.mechanisms.ranges import Contributions, Range, ends
+from shoal.cells.presets import compose
+from shoal.cells.ranges import one_interval
+from shoal.cells.ranges.private_means import PrivateMeans
+from shoal.cells.ranges.selected import Range, ends
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy import permute_and_flip as selection
@@ -154,7 +156,7 @@ def test_erratum_8_levy_with_wrap_around_spends_twice_as_printed() -> None:
 def test_candidates_cover_the_range_at_every_width(halvings: int) -> None:
     """Whole-number ends inside 0..top, even spans, and every point within a quarter of a centre."""
     top = 1 << 20
-    low, high, steps = adaptive.candidates(halvings, top)
+    low, high, steps = one_interval.candidates(halvings, top)
     assert low.min() == 0
     assert high.max() == top
     assert ((high - low) % 2 == 0).all()
@@ -174,19 +176,19 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     users = np.tile(np.arange(size), cells)
     counts = rng.integers(1, 9, size * cells)
     occupancy = shoal.Occupancy.from_counts(users, np.repeat(np.arange(cells), size), counts)
-    mechanism = adaptive.Adaptive(Lattice(Bounds(0, 1), bits))
+    mechanism = compose("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
     every = np.arange(cells)
     parameters = mechanism.parameters(occupancy, every, np.full(cells, 20.0))
     design = mechanism.design(occupancy, every, parameters)
     assert design.widened == (cells == 1)
     sums = rng.integers(0, (occupancy.count << bits) + 1)
     centred = sums - (occupancy.count << (bits - 1))
-    contributions = Contributions(
+    contributions = PrivateMeans(
         design, Aggregate(occupancy, mechanism.lattice, centred, np.zeros_like(centred))
     )
-    low, high, steps = adaptive.candidates(10, contributions.top)
-    found = adaptive._inside(contributions, low, high, steps)
-    say = adaptive._say(design)
+    low, high, steps = one_interval.candidates(10, contributions.top)
+    found = one_interval._inside(contributions, low, high, steps)
+    say = one_interval._say(design)
     for at in rng.choice(len(low), 300).tolist():
         lows, highs = ends(design, Range(low[[at] * cells], high[[at] * cells]))
         inside = (contributions.means >= lows) & (contributions.means <= highs)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import shoal
-from shoal.cells.mechanisms.catalogue import BOUNDINGS, MECHANISMS
+from shoal.cells.presets import METHODS as NAMES
+from shoal.cells.presets import compose
 from shoal.cells.release import drawing_of
-from shoal.cells.request import ALLOCATIONS
 from tests.support.tape import Tape
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from shoal.data.aggregate import Aggregate
 
 BOUNDS = (0.0, 100.0)
+# Methods by what they plan: noise alone, users of all cells at once, or cell by cell.
+ALLOCATIONS = [name for name in NAMES if compose(name).shares]
+BOUNDINGS = [name for name in NAMES if compose(name).contributions.together]
+MECHANISMS = [name for name in NAMES if compose(name).allocation.by_cell and name != "auto"]
 ALL = ("mean", "variance", "share_above(60)")
 SETTINGS: dict[str, dict[str, Any]] = {
     "clip_user-best-balanced": {"spare": "best", "noise": "balanced"},

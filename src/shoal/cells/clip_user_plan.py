@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.allocation import balanced
+from shoal.cells.allocation.balanced import Balanced
 from shoal.cells.bounding.capping import cap_kept
 from shoal.cells.bounding.suppression import clip_user
-from shoal.cells.mechanisms.contributions import members
+from shoal.cells.contributions.cells_left_out import CellsLeftOut
+from shoal.cells.contributions.design import members
 from shoal.cells.noise_allocation import finish
-from shoal.cells.plan_facts import mechanism_of, weights_of
+from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import Queries
 from shoal.checks.frozen import cached_property
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.bounding.statistics import Statistic
     from shoal.cells.bounding.suppression import Suppression
-    from shoal.cells.mechanisms.base import Parameters
+    from shoal.cells.contributions.base import Parameters
     from shoal.cells.plan_facts import PlanFacts, Status
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
@@ -42,16 +43,18 @@ def solve(
     """
     assert request.epsilon is not None  # noqa: S101  an error goes with other methods
     epsilon = float(request.epsilon)
-    parameters, most = _Search(occupancy, request, cells).run(epsilon)
-    design = mechanism_of(request, lattice).design(occupancy, cells, parameters)
+    rule, allocation = request.composition.contributions, request.composition.allocation
+    assert isinstance(rule, CellsLeftOut)  # noqa: S101  no other is planned here
+    parameters, most = _Search(occupancy, request, cells, rule.spare == "best").run(epsilon)
+    design = rule.design(occupancy, cells, parameters)
     queries, duals = Queries(design, request.statistics), None
     scale = queries.largest * len(request.statistics) * most / epsilon
-    if request.settings.get("noise") == "balanced":
+    if isinstance(allocation, Balanced):
         shape = queries.shape(least_sum=False)
         weight = weights_of(occupancy, cells, request.weights)
-        allocation = balanced.solve(queries.problem(weight, shape))
-        scale = queries.per_statistic(shape) * allocation.noise_scale / epsilon
-        duals = allocation.duals
+        found = allocation.solve(queries.problem(weight, shape))
+        scale = queries.per_statistic(shape) * found.noise_scale / epsilon
+        duals = found.duals
     return finish(
         queries, lattice, request, status, request.epsilon, scale.ravel(), parameters=parameters,
         duals=duals,
@@ -65,6 +68,7 @@ class _Search:
     occupancy: Occupancy
     request: Request
     cells: NDArray[np.int64]
+    spare_best: bool
 
     def run(self, epsilon: float) -> tuple[Parameters, int]:
         """Who is kept and the caps, and K: most cells in which a user is left.
@@ -97,7 +101,7 @@ class _Search:
             len(self.cells),
             self._forms,
             epsilon_per_cell,
-            spare_best=self.request.settings.get("spare") == "best",
+            spare_best=self.spare_best,
         )
 
     @cached_property

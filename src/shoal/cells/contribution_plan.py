@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.allocation import balanced
-from shoal.cells.mechanisms.baseline import Baseline
-from shoal.cells.plan_facts import PlanFacts, mechanism_of, weights_of
+from shoal.cells.contributions.every_record import EveryRecord
+from shoal.cells.plan_facts import PlanFacts, weights_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.privacy.noise_lattice import fit, lattice_bits, round_scale
@@ -23,8 +23,9 @@ from shoal.privacy.noise_lattice import fit, lattice_bits, round_scale
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
+    from shoal.cells.mechanism import Mechanism
     from shoal.cells.plan_facts import Status
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
@@ -41,10 +42,10 @@ def solve(
     status: tuple[Status, ...],
 ) -> PlanFacts:
     """The plan of the request's mechanism for the given cells."""
-    mechanism, limit = mechanism_of(request, lattice), request.epsilon
-    assert limit is not None  # noqa: S101  an error goes with methods of sharing only
+    mechanism, limit = request.composition.mechanism(lattice), request.epsilon
+    assert limit is not None  # noqa: S101  an error goes with other allocations
     epsilon = float(limit)
-    plain = Baseline(lattice).design(occupancy, cells, {})
+    plain = EveryRecord().design(occupancy, cells, {})
     of_cell = _balance(plain, request, 0.0, epsilon)
     parameters: Parameters = {}
     for turn in range(_ROUNDS):
@@ -91,7 +92,7 @@ def _balance(
 
 
 def _selection_scale(
-    mechanism: MeanMechanism,
+    mechanism: Mechanism,
     design: Design,
     selecting: float,
     of_cell: NDArray[np.float64],

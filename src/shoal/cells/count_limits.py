@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.cells.mechanisms.catalogue import BOUNDINGS
-from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.optimal import PART
+from shoal.cells.contributions.design import FINE
+from shoal.cells.contributions.parts_of_weights import PART, PartsOfWeights
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,13 +41,14 @@ def check_weights(request: Request, occupancy: Occupancy, lattice: Lattice) -> N
     """
     most, bits = int(occupancy.count.max()), 62 - lattice.bits - PART
     large = most >= 1 << bits or int(occupancy.totals.max()) >= 1 << (62 - PART)
-    if request.method == "optimal" and large:
+    rule = request.composition.contributions
+    if isinstance(rule, PartsOfWeights) and large:
         raise InputError(
             f"{most:,} records of one user, or {int(occupancy.totals.max()):,}, in one cell",
-            f"fewer than 2^{bits} and 2^{62 - PART} with the method optimal",
+            f"fewer than 2^{bits} and 2^{62 - PART} with parts of weights",
             "use fewer tick bits, smaller cells or another method",
         )
-    weighs = request.method in BOUNDINGS and any(each.power > 1 for each in request.statistics)
+    weighs = rule.together and any(each.power > 1 for each in request.statistics)
     if weighs and lattice.bits < FEWEST_BITS:
         raise InputError(
             f"a variance with the method {request.method} and {lattice.bits} tick bits",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells import lp_plan as optimum
+from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.planner import decide, order_of_leaving
 from shoal.cells.request_rules import keeps, public_status
 
@@ -45,7 +46,7 @@ def follows(facts: PlanFacts) -> bool:
     """
     if not keeps(facts):
         return False
-    if facts.method == "optimal":
+    if isinstance(facts.composition.allocation, LinearProgram):
         return _optimal_follows(facts)
     own = decide(facts.occupancy, facts.lattice, facts.request)
     return (
@@ -77,7 +78,7 @@ def _optimal_follows(facts: PlanFacts) -> bool:
 
 def _first_ones_leave(facts: PlanFacts) -> bool:
     """Where all cells have the same error, those left out are the first in the order of leaving."""
-    if facts.request.settings.get("targets") == "balanced":
+    if facts.composition.allocation != LinearProgram("equal"):
         return True
     status = public_status(facts.occupancy, facts.request)
     allowed = np.flatnonzero(status == "released")

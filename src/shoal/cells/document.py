@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from shoal import documents
+from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.derived import follows
-from shoal.cells.plan_facts import mechanism_of, weights_of
+from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import PAIR
 from shoal.cells.request import make_request
 from shoal.checks.frozen import thaw
@@ -239,7 +240,7 @@ def _mechanism(
     released: NDArray[np.int64],
 ) -> dict[str, Any]:
     lattice = Lattice(Bounds(*document["bounds"]), document["tick_bits"])
-    mechanism = mechanism_of(request, lattice)
+    mechanism = request.composition.mechanism(lattice)
     stated = document["mechanism"]
     parameters = {
         name: _parameter(values, packed=name in mechanism.per_member)
@@ -259,9 +260,9 @@ def _mechanism(
 
 
 def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] | None:  # noqa: ANN401  JSON
-    if numbers is None or request.method != "optimal":
-        if numbers is not None or request.method == "optimal":
-            raise damaged()
+    if (numbers is None) == isinstance(request.composition.allocation, LinearProgram):
+        raise damaged()
+    if numbers is None:
         return None
     found = np.array(numbers, dtype=np.float64)
     if found.shape != (cells,) or not (np.isfinite(found) & (found > 0)).all():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells import draw
 from shoal.cells import joint_moments as jointly
-from shoal.cells.mechanisms import draw
-from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.ranges import Range, ends, range_bias
+from shoal.cells.contributions.design import FINE
+from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
 from shoal.checks.frozen import cached_property, read_only
@@ -239,8 +239,7 @@ class Numbers:
         scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
         weight = design.weight if design.interval is None else design.contribution
         part = weight / (design.total * kept)[design.number]
-        # Clipped sums are of whole records: nobody is weighed.
-        spread = np.zeros(cells) if design.sums else self._spread(part)
+        spread = self._spread(part) if plan.composition.shrinkage.weighed else np.zeros(cells)
         return np.where(empty, (low + high) / 2, estimate), scale, spread * plan.width
 
     def _quantile(self, miss: float) -> float:

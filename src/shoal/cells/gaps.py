@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import Parameters
+    from shoal.cells.contributions.base import Parameters
     from shoal.cells.queries import Queries
     from shoal.cells.statistics.base import Statistic
 

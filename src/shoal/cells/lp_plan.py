@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells import noise_allocation as sharing
+from shoal.cells.allocation.base import LinearProgram
+from shoal.cells.contributions.design import FINE, members
+from shoal.cells.contributions.parts_of_weights import PART, capped_parts
 from shoal.cells.gaps import family_of
 from shoal.cells.lp.problem import TargetProblem
 from shoal.cells.lp.solve import solve as least_loss
 from shoal.cells.lp.target_scaling import least_factor
-from shoal.cells.mechanisms.adaptive import USER
-from shoal.cells.mechanisms.contributions import FINE, members
-from shoal.cells.mechanisms.optimal import PART
-from shoal.cells.plan_facts import mechanism_of, weights_of
+from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import Queries
+from shoal.cells.ranges.one_interval import USER
 from shoal.cells.weighed_users import Weighed
 from shoal.checks.frozen import cached_property
 from shoal.privacy.noise_lattice import round_scale
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.lp.error_model import Family
-    from shoal.cells.mechanisms.base import MeanMechanism
+    from shoal.cells.mechanism import Mechanism
     from shoal.cells.plan_facts import PlanFacts, Status
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
@@ -70,7 +71,7 @@ def again(plan: PlanFacts) -> PlanFacts:
     """What the planner makes of a plan's weights and duals: targets, noise and rewards.
 
     Args:
-        plan: Of the method optimal.
+        plan: One by linear programming.
 
     Raises:
         InputError: The weights cannot meet the errors that were asked for.
@@ -145,15 +146,15 @@ class _Search:
     family: Family
 
     @cached_property
-    def mechanism(self) -> MeanMechanism:
+    def mechanism(self) -> Mechanism:
         """What the weights are parameters of."""
-        return mechanism_of(self.request, self.lattice)
+        return self.request.composition.mechanism(self.lattice)
 
     def selecting(self, epsilon: float) -> float:
         """Part of the loss for a private range, as if weights were capped in every cell."""
         if self.mechanism.selects == "nothing":
             return 0.0
-        capped = self.mechanism.parameters(self.occupancy, self.cells, self.each(epsilon))
+        capped = {"part": capped_parts(self.occupancy, self.cells, self.each(epsilon))}
         design = self.mechanism.design(self.occupancy, self.cells, capped)
         return self.mechanism.selecting(design, epsilon)
 
@@ -263,7 +264,7 @@ def _targets(
             raise sharing.bad_error(request.error, statistic, lattice)
         # The least important cells may have this error, more important ones a smaller one.
         return np.asarray((wanted - rounded) * weight.min() / (weight * _CAPACITY))
-    if request.settings.get("targets") != "balanced":
+    if request.composition.allocation == LinearProgram("equal"):
         return np.asarray(1 / weight)
     likely = replace(request, method="balanced", settings={})
     plan = sharing.solve(occupancy, lattice, likely, cells, status)

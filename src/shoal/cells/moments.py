@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.mechanisms.contributions import FINE, add_by
-from shoal.cells.mechanisms.ranges import Contributions, exact_sums
+from shoal.cells.contributions.design import FINE, add_by
+from shoal.cells.ranges.private_means import PrivateMeans, exact_sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.contributions.design import Design
     from shoal.cells.statistics.base import Fractions
     from shoal.data.aggregate import Aggregate
 
@@ -61,7 +61,7 @@ class WeighedMoments:
     def mean(self, measure: str) -> Fractions:
         """Mean of each cell over the width (of a measure: over its ticks)."""
         if measure or not self.linear:
-            sums = Contributions(self.design, self.aggregate, measure).add_up(None)
+            sums = PrivateMeans(self.design, self.aggregate, measure).add_up(None)
             return [(x, whole * self._top) for x, whole in zip(sums, self._total, strict=True)]
         return [
             (2 * first + whole * self._top, 2 * whole * self._top)

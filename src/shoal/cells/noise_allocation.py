@@ -1,4 +1,4 @@
-"""Plans in which every record counts: the method shares noise of the better kind."""
+"""Plans in which every record counts: noise of the better kind is allocated among cells."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.allocation import balanced, equalised, uniform
-from shoal.cells.plan_facts import PlanFacts, mechanism_of, weights_of
+from shoal.cells.allocation.base import SharedNoise
+from shoal.cells.plan_facts import PlanFacts, weights_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import PAIR, Queries
 from shoal.errors import InputError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Lattice
 
 GUESS = 0.5
-_SOLVE = {"uniform": uniform.solve, "equalised": equalised.solve, "balanced": balanced.solve}
 
 
 def solve(
@@ -40,12 +39,12 @@ def solve(
     Mean and variance are released directly or jointly, and with a delta the noise is Laplace or
     Gaussian: whichever has the smallest error, as the method judges.
     """
-    design = mechanism_of(request, lattice).design(occupancy, cells, {})
+    design = request.composition.contributions.design(occupancy, cells, {})
     found = [
         _plan(Queries(design, request.statistics, joint=joint, gaussian=gaussian), lattice, request,
               status)
         for joint in ways(request)
-        for gaussian in ((False, True) if request.delta else (False,))
+        for gaussian in request.composition.noise.gaussian
     ]  # fmt: skip
     return min(found, key=judge)
 
@@ -58,7 +57,7 @@ def ways(request: Request) -> tuple[bool, ...]:
 def judge(plan: PlanFacts) -> float:
     """What a method wants small: the largest error, or the weighted mean of its logarithm."""
     rows = plan.queries.per_statistic(plan.relative_error)
-    if plan.method in {"equalised", "optimal"}:
+    if plan.composition.allocation.levels:
         return float(rows.sum(axis=0).max())
     weight = weights_of(plan.occupancy, plan.released, plan.request.weights)
     return float(np.log(rows).mean(axis=0) @ weight / weight.sum())
@@ -69,9 +68,11 @@ def _plan(
 ) -> PlanFacts:
     design = queries.design
     weight = weights_of(design.occupancy, design.cells, request.weights)
-    shape = queries.shape(least_sum=request.method == "equalised")
+    rule = request.composition.allocation
+    assert isinstance(rule, SharedNoise)  # noqa: S101  no other is planned here
+    shape = queries.shape(least_sum=rule.levels)
     problem = queries.problem(weight, shape)
-    allocation = _SOLVE[request.method](problem)
+    allocation = rule.solve(problem)
     epsilon = request.epsilon or _least_epsilon(allocation, queries, lattice, request)
     scale = (queries.per_statistic(shape) * _unit(allocation, queries)).ravel()
     return finish(
@@ -104,7 +105,7 @@ def finish(
         **others: Fields of the plan.
     """
     design, delta = queries.design, request.delta if queries.gaussian else Fraction(0)
-    mechanism = mechanism_of(request, lattice)
+    mechanism = request.composition.mechanism(lattice)
     sharp = np.zeros(0) if selection_scale is None else selection_scale
     most = len(queries.statistics) * int(np.bincount(design.user).max())
     bits = lattice_bits(most, float(epsilon), float(delta))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal import checks
-from shoal.cells.mechanisms.vectors import BallMean, ticks
+from shoal.cells.ball_mean import BallMean, ticks
 from shoal.cells.one_cell import worst_case_optimal
 from shoal.cells.one_cell_values import numbers_of
 from shoal.checks import check_confidence

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal.cells.allocation import balanced
+from shoal.cells.contributions.design import FINE
 from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.gaps import optimal_gap
-from shoal.cells.mechanisms.catalogue import make_mechanism
-from shoal.cells.mechanisms.contributions import FINE
 from shoal.cells.plan_form import check_capacity, in_form
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
@@ -28,8 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.allocation_problem import Problem
-    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.composition import Composition
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
+    from shoal.cells.mechanism import Mechanism
     from shoal.cells.request import Request
     from shoal.cells.statistics.base import Statistic
     from shoal.data.occupancy import Occupancy
@@ -103,7 +104,7 @@ class PlanFacts(Frozen):
 
     @property
     def method(self) -> str:
-        """Name of the noise allocation, or of the mean mechanism."""
+        """Name of the method, which stands for a composition."""
         return self.request.method
 
     @cached_property
@@ -111,10 +112,15 @@ class PlanFacts(Frozen):
         """Positions of the released cells, shape (released cells,)."""
         return np.flatnonzero([status == "released" for status in self.status])
 
+    @property
+    def composition(self) -> Composition:
+        """Contributions, range, allocation, noise and shrinkage that were asked for."""
+        return self.request.composition
+
     @cached_property
-    def mechanism(self) -> MeanMechanism:
+    def mechanism(self) -> Mechanism:
         """The mechanism that bounds users and releases the numbers."""
-        return mechanism_of(self.request, self.lattice)
+        return self.composition.mechanism(self.lattice)
 
     @cached_property
     def design(self) -> Design:
@@ -244,7 +250,7 @@ class PlanFacts(Frozen):
 
         Of ticks, means of users and lattice steps.
         """
-        means = 0.0 if self.request.shares else 2.0 ** -(self.lattice.bits + FINE)
+        means = 0.0 if self.composition.shares else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
         longest = self.mechanism.widest_range(self.parameters)
         steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)
@@ -349,13 +355,6 @@ class PlanFacts(Frozen):
         """Sensitivities of the released cells, one column each."""
         weight = weights_of(self.occupancy, self.released, self.request.weights)
         return self.queries.problem(weight, self.relative_scale)
-
-
-def mechanism_of(request: Request, lattice: Lattice) -> MeanMechanism:
-    """What bounds users and selects ranges for a request; methods of sharing do neither."""
-    return make_mechanism(
-        "baseline" if request.shares else request.method, lattice, request.settings
-    )
 
 
 def weights_of(

@@ -24,7 +24,8 @@ from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.mechanism import Mechanism
 
 STATUS = ("released", "uninformative", "too few users", "too few records")
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
@@ -92,7 +93,7 @@ class Facts(Protocol):
         """Positions of released cells."""
 
     @property
-    def mechanism(self) -> MeanMechanism:
+    def mechanism(self) -> Mechanism:
         """What releases the numbers."""
 
 
@@ -173,18 +174,13 @@ def _check_kinds(facts: Facts) -> None:
         and facts.lattice_bits >= 0
         and type(facts.joint) is bool
         and (not facts.joint or set(PAIR) <= set(facts.request.statistics))
-        and (facts.duals is not None or not _proved(facts.request))
+        and (facts.duals is not None or not facts.request.composition.allocation.proved)
         and type(facts.gaussian) is bool
         and isinstance(facts.parameters, Mapping)
         and (facts.source is None or isinstance(facts.source, Mapping))
     )
     if not sound:
         raise _unlike("parts")
-
-
-def _proved(request: Request) -> bool:
-    """Whether dual variables prove the noise."""
-    return request.method in ("balanced", "optimal") or request.settings.get("noise") == "balanced"
 
 
 def _unlike(what: str) -> InputError:

@@ -12,25 +12,23 @@ from shoal.cells import contribution_plan as bounded
 from shoal.cells import lp_plan as optimum
 from shoal.cells import noise_allocation as sharing
 from shoal.cells.allocation import equalised
+from shoal.cells.allocation.base import LinearProgram
+from shoal.cells.allocation.equalised import Equalised
 from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.noise_allocation import GUESS
-from shoal.cells.request import ALLOCATIONS
 from shoal.cells.request_rules import check_labels, public_status
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from shoal.cells.composition import Composition
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Lattice
-
-_SOLVE = {
-    **dict.fromkeys(ALLOCATIONS, sharing.solve),
-    "clip_user": suppressed.solve,
-    "optimal": optimum.solve,
-}
 
 
 def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFacts:
@@ -45,8 +43,7 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
     check_counts(occupancy, lattice)
     check_weights(request, occupancy, lattice)
     status = public_status(occupancy, request)
-    alike = request.method == "optimal" and request.settings.get("targets") != "balanced"
-    if alike and request.uninformative == "drop":
+    if request.composition.allocation == LinearProgram("equal") and request.uninformative == "drop":
         return _fewest_left_out(occupancy, lattice, request, status)
     while True:
         cells = np.flatnonzero(status == "released")
@@ -65,8 +62,16 @@ def _solve(
     cells = np.flatnonzero(status == "released")
     if len(cells) == 0:
         raise _nothing_left(request)
-    solve = _SOLVE.get(request.method, bounded.solve)
-    return solve(occupancy, lattice, request, cells, tuple(status))
+    return _solver(request.composition)(occupancy, lattice, request, cells, tuple(status))
+
+
+def _solver(parts: Composition) -> Callable[..., PlanFacts]:
+    """Who plans a composition: by its allocation, and for shared noise by its contributions."""
+    if isinstance(parts.allocation, LinearProgram):
+        return optimum.solve
+    if parts.allocation.by_cell:
+        return bounded.solve
+    return sharing.solve if parts.shares else suppressed.solve
 
 
 def _fewest_left_out(
@@ -111,7 +116,7 @@ def _uninformative_cells(facts: PlanFacts) -> bool:
 
 def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
     error = facts.cell_error
-    if facts.method == "equalised":
+    if isinstance(facts.composition.allocation, Equalised):
         problem, power = facts.problem, 2 if facts.gaussian else 1
         total = float(problem.loss(np.ones(problem.n_numbers)).max())
         return equalised.to_leave_out(problem, total * (GUESS / float(error.max())) ** power)

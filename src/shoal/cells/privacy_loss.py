@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.mechanisms.contributions import add_by
+from shoal.cells.contributions.design import add_by
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import LARGEST_STEPS
@@ -18,7 +18,7 @@ from shoal.theory import gaussian
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import MeanMechanism
+    from shoal.cells.mechanism import Mechanism
     from shoal.cells.queries import Queries
 
 # Squares of steps are added in floating point; this covers the roundings of 2^20 terms.
@@ -42,7 +42,7 @@ class Losses:
         delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
     """
 
-    mechanism: MeanMechanism
+    mechanism: Mechanism
     queries: Queries
     selection_scale: NDArray[np.float64]
     bits: int

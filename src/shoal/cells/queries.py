@@ -21,7 +21,7 @@ from shoal.theory import gaussian, joint, sensitivity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.contributions.design import Design
     from shoal.cells.statistics.base import Statistic
 
 PAIR = (Mean(), Variance())

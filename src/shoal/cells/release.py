@@ -10,13 +10,13 @@ import numpy as np
 
 from shoal import checks, documents
 from shoal.cells import table
+from shoal.cells.contributions.design import FINE
 from shoal.cells.document import KIND, damaged, question_of, read_once
 from shoal.cells.document import parts as read_plan
+from shoal.cells.draw import Drawing
 from shoal.cells.estimates import Numbers
-from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.draw import Drawing
-from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
 from shoal.checks.frozen import thaw

@@ -7,28 +7,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shoal import checks
-from shoal.cells.mechanisms.catalogue import (
-    BOUNDINGS,
-    MECHANISMS,
-    checked_setting,
-    settings_allowed,
-)
+from shoal.cells.presets import METHODS, checked_settings, compose
 from shoal.cells.statistics.catalogue import statistics as statistics_of
-from shoal.checks.frozen import Frozen
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, Budget, check_epsilon
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from shoal.cells.composition import Composition
     from shoal.cells.statistics.base import Statistic
 
 Uninformative = Literal["drop", "keep", "refuse"]
-# How noise is shared among cells in which every record counts.
-ALLOCATIONS = ("balanced", "equalised", "uniform")
-# Any method that is neither of these nor bounds users in all cells at once is a mean mechanism,
-# whose losses are balanced.
-METHODS = (*ALLOCATIONS, *BOUNDINGS, *MECHANISMS, "auto")
 UNINFORMATIVE: tuple[Uninformative, ...] = get_args(Uninformative)
 STATISTICS = ("mean",)
 _MOST_DELTA = Fraction(1, 100)
@@ -40,7 +31,7 @@ class Request(Frozen):
     """A request: how much privacy loss or error, by which method, under which public rules.
 
     Attributes:
-        method: How the noise is shared among the cells, or a mean mechanism, or `auto`.
+        method: The name of a composition (`shoal.cells.presets`).
         epsilon: Total loss allowed, or None if an error was asked for.
         error: Largest worst-case error of a cell in the value's unit, or None.
         statistics: What is released of each cell.
@@ -49,7 +40,7 @@ class Request(Frozen):
         min_users: Fewest users of a released cell.
         min_records: Fewest records of a released cell.
         weights: Importance of cells by label; 1 where not named.
-        settings: Of the mean mechanism, by name.
+        settings: Of the method, by name.
     """
 
     method: str
@@ -63,15 +54,10 @@ class Request(Frozen):
     weights: Mapping[str, float]
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
 
-    @property
-    def shares(self) -> bool:
-        """Whether the method shares noise and bounds nobody."""
-        return self.method in ALLOCATIONS
-
-    @property
-    def bounds_together(self) -> bool:
-        """Whether users are bounded in all cells at once, or not at all."""
-        return self.method in (*ALLOCATIONS, *BOUNDINGS)
+    @cached_property
+    def composition(self) -> Composition:
+        """The parts that method, settings and delta stand for."""
+        return compose(self.method, self.settings, self.delta)
 
 
 def make_request(
@@ -100,13 +86,15 @@ def make_request(
     records = checks.whole(min_records, "min_records", least=1)
     chosen = checks.choice(method, METHODS, "method")
     heavy = {} if weights is None else _weights(checks.mapping(weights, "weights"))
-    if heavy and chosen in ("equalised", "uniform"):
+    own = checked_settings(chosen, settings)
+    parts = compose(chosen, own)
+    if heavy and parts.shares and not parts.allocation.weighs:
         raise InputError(
             f"weights with the method {chosen}", "weights with balanced", "leave them out"
         )
-    exact_delta, own = _delta(delta), checked_settings(chosen, settings)
+    exact_delta = _delta(delta)
     limit = checks.optional(error, checks.number, "error", above=0, example=5)
-    _check_together(chosen, limit, wanted, exact_delta, own)
+    _check_together(chosen, parts, limit, wanted, exact_delta)
     return Request(
         method=chosen,
         epsilon=None if epsilon is None else check_epsilon(epsilon),
@@ -123,36 +111,39 @@ def make_request(
 
 def _check_together(
     method: str,
+    parts: Composition,
     error: float | None,
     statistics: tuple[Statistic, ...],
     delta: Fraction,
-    settings: Mapping[str, str | int | float],
 ) -> None:
     many = [each.name for each in statistics]
-    if many != list(STATISTICS) and method not in (*ALLOCATIONS, *BOUNDINGS):
+    if many != list(STATISTICS) and parts.allocation.by_cell:
         raise InputError(
             f"statistics {', '.join(many)} with the method {method}",
-            f"{', '.join((*ALLOCATIONS, *BOUNDINGS))}, or the mean alone",
+            f"{_those(lambda each: not each.allocation.by_cell)}, or the mean alone",
             "choose another method",
         )
-    selects = settings.get("range") == "selected"
-    if selects and many != list(STATISTICS):
+    if many != list(STATISTICS) and parts.mean_alone:
         raise InputError(
             f"a selected range with {', '.join(many)}", "the mean alone", "leave the range whole"
         )
-    takes = (*ALLOCATIONS, "optimal")
-    if error is not None and (selects or method not in takes or len(many) > 1 or delta):
+    if error is not None and (not parts.takes_error or len(many) > 1 or delta):
         raise InputError(
             f"an error with the method {method}, {len(many)} statistics and delta {float(delta):g}",
-            f"an error with {', '.join(takes)}, one statistic and no delta",
+            f"an error with {_those(lambda each: each.takes_error)}, one statistic and no delta",
             "give epsilon instead, and look at the errors it leads to",
         )
-    if delta and method not in ALLOCATIONS:
+    if delta and not parts.shares:
         raise InputError(
             f"delta with the method {method}",
-            f"delta with {', '.join(ALLOCATIONS)}; the others need Laplace noise",
+            f"delta with {_those(lambda each: each.shares)}; the others need Laplace noise",
             "leave delta out",
         )
+
+
+def _those(wanted: Callable[[Composition], bool]) -> str:
+    """Names of the methods whose compositions are wanted."""
+    return ", ".join(name for name in METHODS if wanted(compose(name)))
 
 
 def _delta(delta: Amount) -> Fraction:
@@ -185,28 +176,6 @@ def mean_request(
         weights=None,
         settings=settings,
     )
-
-
-def checked_settings(method: str, settings: object) -> dict[str, str | int | float]:
-    """Settings of a method, checked, sorted by name.
-
-    Raises:
-        InputError: One that the method does not have, or an unusable value.
-
-    Example:
-        >>> checked_settings("levy", {"gamma": 0.1})
-        {'gamma': 0.1}
-    """
-    given = {} if settings is None else checks.mapping(settings, "settings")
-    allowed = () if method in ALLOCATIONS else settings_allowed(method)
-    for name in given:
-        if name not in allowed:
-            raise InputError(
-                f"the setting {checks.shown(name)} of {method}",
-                ", ".join(allowed) or "no settings",
-                "leave it out",
-            )
-    return {name: checked_setting(name, given[name]) for name in sorted(given)}
 
 
 def _weights(weights: Mapping[str, object]) -> dict[str, float]:

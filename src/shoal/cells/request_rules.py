@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.noise_allocation import GUESS
 from shoal.cells.plan_facts import weights_of
 from shoal.errors import InputError
@@ -87,10 +88,10 @@ def _rules_hold(facts: PlanFacts) -> bool:
 
 def _targets_hold(facts: PlanFacts) -> bool:
     """Targets are there for optimal plans only, and alike unless the setting says otherwise."""
-    request, targets = facts.request, facts.targets
-    if request.method != "optimal" or targets is None:
-        return request.method != "optimal" and targets is None
-    if request.settings.get("targets") == "balanced" and request.error is None:
+    request, targets, how = facts.request, facts.targets, facts.composition.allocation
+    if not isinstance(how, LinearProgram) or targets is None:
+        return not isinstance(how, LinearProgram) and targets is None
+    if how != LinearProgram("equal") and request.error is None:
         return True
     weighed = targets * weights_of(facts.occupancy, facts.released, request.weights)
     return bool(np.allclose(weighed, weighed.max(), rtol=_CLOSE, atol=0))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
-from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.ranges import Range
+from shoal.cells.ranges.selected import Range
 from shoal.data import keys
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import CLOSE, check_stated, damaged

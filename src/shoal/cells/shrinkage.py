@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.cells.estimates import Numbers
     from shoal.theory.shrinkage import Prior
 
-_FEWEST = 3
-
 
 @dataclass(frozen=True, eq=False)
 class Shrunken:
@@ -78,16 +76,17 @@ def shrink(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
     # Weights of squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
     estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
-    if len(estimate) < _FEWEST:
+    fewest = plan.composition.shrinkage.fewest
+    if len(estimate) < fewest:
         raise InputError(
             f"{len(estimate)} released cells",
-            f"at least {_FEWEST}",
+            f"at least {fewest}",
             "there is no common mean",
         )
     # A Laplace scale with the variance of noise and of the users' deviation together.
     whole = np.sqrt(scale**2 + deviation**2 / 2)
     value, low, high = (np.zeros(len(estimate)) for _ in range(3))
-    for inside, sources in _groups(len(estimate), group):
+    for inside, sources in _groups(len(estimate), group, fewest):
         prior = shrinkage.fit_prior(estimate[sources], 2 * whole[sources] ** 2)
         found = _posterior(estimate[inside], whole[inside], prior, confidence, whole[sources])
         value[inside], low[inside], high[inside] = found
@@ -100,7 +99,7 @@ def shrink(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
 
 
 def _groups(
-    size: int, group: NDArray[np.int64] | None
+    size: int, group: NDArray[np.int64] | None, fewest: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Cells of each group, and those its prior is fitted to."""
     everyone = np.arange(size)
@@ -109,7 +108,7 @@ def _groups(
         return
     order = np.argsort(group, kind="stable")
     for inside in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        yield inside, inside if len(inside) >= _FEWEST else everyone
+        yield inside, inside if len(inside) >= fewest else everyone
 
 
 def _posterior(

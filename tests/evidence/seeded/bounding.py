@@ -13,7 +13,7 @@ FAULTS = (
     Fault(
         "widths that the selection cannot find are rewarded",
         "G-TYPICAL",
-        "cells/mechanisms/adaptive.py",
+        "cells/ranges/one_interval.py",
         "part = min(most, _FIND)",
         "part = _FIND",
         _HEAVY,
@@ -21,9 +21,9 @@ FAULTS = (
     Fault(
         "the selection's part of the loss is chosen as if nobody were capped",
         "G-TYPICAL",
-        "cells/mechanisms/optimal.py",
-        "part = (np.minimum(cap, count) << PART) // count",
-        "part = np.full(len(member), 1 << PART, dtype=np.int64)",
+        "cells/contributions/parts_of_weights.py",
+        "return np.asarray((np.minimum(cap, count) << PART) // count)",
+        "return np.full(len(member), 1 << PART, dtype=np.int64)",
         _HEAVY,
     ),
     Fault(

@@ -8,7 +8,7 @@ _PLAIN = ("tests/documents/test_plain_json.py",)
 _PACKED = ("tests/documents/test_packed.py",)
 _FAMILIES = ("tests/checks/roles/test_families.py",)
 _MEMORY = ("tests/checks/roles/test_memory.py",)
-_ORDER = ("tests/cells/mechanisms/test_order.py",)
+_ORDER = ("tests/cells/test_order.py",)
 
 FAULTS = (
     Fault(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.evidence.seeded.fault import Fault
 
-_REACH = ("tests/cells/mechanisms/test_reach.py",)
+_REACH = ("tests/cells/test_reach.py",)
 _SELECTION = ("tests/privacy/test_permute_and_flip.py",)
-_VECTORS = ("tests/cells/mechanisms/test_vectors.py",)
+_VECTORS = ("tests/cells/test_ball_mean.py",)
 _MOMENTS = ("tests/cells/test_moments.py",)
 _ESTIMATES = ("tests/cells/test_estimates.py",)
 
@@ -14,7 +14,7 @@ FAULTS = (
     Fault(
         "a user's second array is forgotten in the contribution",
         "G-REACH",
-        "cells/mechanisms/array_averaging.py",
+        "cells/contributions/clipped_arrays.py",
         "return replace(plain, contribution=touched << SHARE, groups=groups)",
         "return replace(plain, contribution=np.minimum(touched, 1) << SHARE, groups=groups)",
         _REACH,
@@ -22,33 +22,33 @@ FAULTS = (
     Fault(
         "levy's scores move by one array",
         "G-SELECTION",
-        "cells/mechanisms/levy.py",
-        "return int((design.contribution >> SHARE).max())",
+        "cells/ranges/levy_interval.py",
+        "return design.touched",
         "return 1",
         _REACH,
     ),
     Fault(
-        "levy's scores move as for the user in the fewest arrays",
+        "scores move as for the user in the fewest arrays",
         "G-SELECTION",
-        "cells/mechanisms/levy.py",
-        "return int((design.contribution >> SHARE).max())",
-        "return max(1, int((design.contribution >> SHARE).min()))",
+        "cells/contributions/design.py",
+        "int(np.bincount(self.groups.member).max())",
+        "int(np.bincount(self.groups.member).min())",
         _REACH,
     ),
     Fault(
         "scores of quantiles move by one array",
         "G-SELECTION",
-        "cells/mechanisms/quantile.py",
-        "return int((design.contribution >> SHARE).max()) * UNIT",
+        "cells/ranges/quantile_pair.py",
+        "return design.touched * UNIT",
         "return UNIT",
         _REACH,
     ),
     Fault(
-        "scores of quantiles move as for the user in the fewest arrays",
+        "scores of quantiles move by half of what they do",
         "G-SELECTION",
-        "cells/mechanisms/quantile.py",
-        "return int((design.contribution >> SHARE).max()) * UNIT",
-        "return max(1, int((design.contribution >> SHARE).min())) * UNIT",
+        "cells/ranges/quantile_pair.py",
+        "return design.touched * UNIT",
+        "return design.touched * UNIT // 2",
         _REACH,
     ),
     Fault(
@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         "the clip of sums is dropped",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/private_means.py",
         "clipped = np.minimum(self.sums, chosen.high[design.number])",
         "clipped = self.sums",
         _REACH,
@@ -86,7 +86,7 @@ FAULTS = (
     Fault(
         "scores of clipped sums move by half a user",
         "G-SELECTION",
-        "cells/mechanisms/akmv.py",
+        "cells/ranges/sum_threshold.py",
         "        return UNIT\n",
         "        return UNIT // 2\n",
         _REACH,
@@ -94,7 +94,7 @@ FAULTS = (
     Fault(
         "the range of clipped sums is one record",
         "G-ERROR",
-        "cells/mechanisms/akmv.py",
+        "cells/ranges/sum_threshold.py",
         'return parameters["most"].astype(np.float64)',
         'return 1.0 + 0.0 * parameters["most"]',
         (
@@ -105,7 +105,7 @@ FAULTS = (
     Fault(
         "the cap of a suppressed cell is not applied",
         "G-REACH",
-        "cells/mechanisms/clip_user.py",
+        "cells/contributions/cells_left_out.py",
         'weight = np.minimum(occupancy.count[member], parameters["cap"][number])',
         "weight = occupancy.count[member]",
         (
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "suppressed users count",
         "G-REACH",
-        "cells/mechanisms/clip_user.py",
+        "cells/contributions/cells_left_out.py",
         'weight = np.where(parameters["kept"] > 0, weight, 0)',
         'weight = np.where(parameters["kept"] >= 0, weight, 0)',
         (
@@ -127,7 +127,7 @@ FAULTS = (
     Fault(
         "the optimal threshold is off by one in the contribution",
         "G-REACH",
-        "cells/mechanisms/worst_case_optimal.py",
+        "cells/contributions/truncated_users.py",
         "return replace(plain, contribution=near, interval=Interval(near, counts))",
         "return replace(plain, contribution=near - 1, interval=Interval(near, counts))",
         _REACH,
@@ -135,7 +135,7 @@ FAULTS = (
     Fault(
         "means of users are clipped from above only",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/private_means.py",
         "low, high = ends(design, chosen or self._whole)\n"
         "            return self._weighed(design.number, design.weight, "
         "np.clip(self.means, low, high))",
@@ -147,7 +147,7 @@ FAULTS = (
     Fault(
         "means of users are clipped to a selected range from below only",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/private_means.py",
         "low, high = ends(design, chosen)\n"
         "            return self._weighed(design.number, design.weight, "
         "np.clip(self.means, low, high))",
@@ -159,7 +159,7 @@ FAULTS = (
     Fault(
         "means of arrays are clipped from above only",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/private_means.py",
         "np.clip(self.group_means, chosen.low[number], chosen.high[number])",
         "np.minimum(self.group_means, chosen.high[number])",
         _REACH,
@@ -167,7 +167,7 @@ FAULTS = (
     Fault(
         "bounds of arrays are swapped",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/private_means.py",
         "np.clip(self.group_means, chosen.low[number], chosen.high[number])",
         "np.clip(self.group_means, chosen.high[number], chosen.low[number])",
         _REACH,
@@ -175,7 +175,7 @@ FAULTS = (
     Fault(
         "widened intervals are twice as wide",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/selected.py",
         "half = widest // (2 * design.weight)",
         "half = widest // design.weight",
         _REACH,
@@ -183,7 +183,7 @@ FAULTS = (
     Fault(
         "own intervals are as wide as the range",
         "G-REACH",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/selected.py",
         "half = inside // (2 * design.interval.whole)",
         "half = chosen.range_width[design.number] // 2 + 0 * inside",
         _REACH,
@@ -191,7 +191,7 @@ FAULTS = (
     Fault(
         "the bias of a range looks at the nearer end",
         "G-BIAS",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/selected.py",
         "np.maximum(np.maximum(low, top - high), 0)",
         "np.maximum(np.minimum(low, top - high), 0)",
         _REACH,
@@ -215,7 +215,7 @@ FAULTS = (
     Fault(
         "what own intervals leave out is taken off the bias twice",
         "G-BIAS",
-        "cells/mechanisms/ranges.py",
+        "cells/ranges/selected.py",
         "found - design.missing / 2",
         "found - design.missing",
         _REACH,
@@ -223,7 +223,7 @@ FAULTS = (
     Fault(
         "a part is the weight, not the contribution",
         "G-REACH",
-        "cells/mechanisms/contributions.py",
+        "cells/contributions/design.py",
         "self.contribution / self.total[self.number] * OUTWARD",
         "self.weight / self.total[self.number] * OUTWARD",
         ("tests/cells/test_mechanisms.py", "tests/cells/test_queries.py"),
@@ -231,7 +231,7 @@ FAULTS = (
     Fault(
         "the bias of weights is the smaller of both sides",
         "G-BIAS",
-        "cells/mechanisms/contributions.py",
+        "cells/contributions/design.py",
         "        short, over = self._apart\n        return np.asarray(np.maximum(short, over))",
         "        short, over = self._apart\n        return np.asarray(np.minimum(short, over) / 2)",
         _REACH,
@@ -239,7 +239,7 @@ FAULTS = (
     Fault(
         "the bias of own intervals is a quarter of what is missing",
         "G-BIAS",
-        "cells/mechanisms/contributions.py",
+        "cells/contributions/design.py",
         "return self.missing / 2",
         "return self.missing / 4",
         _REACH,
@@ -247,7 +247,7 @@ FAULTS = (
     Fault(
         "widened intervals are accounted as plain ones",
         "G-REACH",
-        "cells/mechanisms/adaptive.py",
+        "cells/contributions/capped_counts.py",
         "return replace(made, widened=True, contribution=made.heaviest[number])",
         "return replace(made, widened=True)",
         _REACH,
@@ -255,7 +255,7 @@ FAULTS = (
     Fault(
         "a user in two cells has two users' say",
         "G-SELECTION",
-        "cells/mechanisms/adaptive.py",
+        "cells/ranges/one_interval.py",
         "    share = part / np.maximum(1.0, of_user[design.user])\n"
         "    # Rounded downwards with a margin: the sum over a user's cells stays at most USER.\n"
         "    say = np.floor(share * USER * (1 - 2.0**-40)).astype(np.int64)\n"
@@ -268,7 +268,7 @@ FAULTS = (
     Fault(
         "scores of the adaptive range move by half a user",
         "G-SELECTION",
-        "cells/mechanisms/adaptive.py",
+        "cells/ranges/one_interval.py",
         "        return USER\n",
         "        return USER // 2\n",
         _REACH,
@@ -276,7 +276,7 @@ FAULTS = (
     Fault(
         "users in parts are clipped to the whole range",
         "G-REACH",
-        "cells/mechanisms/optimal.py",
+        "cells/contributions/parts_of_weights.py",
         "interval=Interval(part, np.array([1 << PART]))",
         "interval=Interval(0 * part + (1 << PART), np.array([1 << PART]))",
         (
@@ -296,15 +296,15 @@ FAULTS = (
     Fault(
         "lattice numbers are of a quarter of the noise",
         "G-ACCOUNTING",
-        "cells/mechanisms/draw.py",
+        "cells/draw.py",
         "numerator, denominator = (total << bits) * down, most * up",
         "numerator, denominator = (total << bits + 2) * down, most * up",
-        ("tests/cells/mechanisms/test_exact_privacy.py",),
+        ("tests/cells/test_exact_privacy.py",),
     ),
     Fault(
         "vectors are accounted as numbers",
         "G-ACCOUNTING",
-        "cells/mechanisms/vectors.py",
+        "cells/ball_mean.py",
         "moved = Fraction(2 * min(count, self.threshold), self.records)",
         "moved = Fraction(min(count, self.threshold), self.records)",
         _VECTORS,
@@ -312,7 +312,7 @@ FAULTS = (
     Fault(
         "vectors get the noise of numbers",
         "G-BUDGET",
-        "cells/mechanisms/vectors.py",
+        "cells/ball_mean.py",
         "exact = Fraction(2 * min(threshold, int(counts.max()))",
         "exact = Fraction(min(threshold, int(counts.max()))",
         _VECTORS,
@@ -320,7 +320,7 @@ FAULTS = (
     Fault(
         "roundings of vectors cost nothing",
         "G-ACCOUNTING",
-        "cells/mechanisms/vectors.py",
+        "cells/ball_mean.py",
         "Fraction(self.relative_scale)) + self.dimension",
         "Fraction(self.relative_scale))",
         _VECTORS,
@@ -328,7 +328,7 @@ FAULTS = (
     Fault(
         "vectors are cut to twice their norm",
         "G-REACH",
-        "cells/mechanisms/vectors.py",
+        "cells/ball_mean.py",
         "np.where((norm > allowed)[:, None], scaled, whole)",
         "np.where((norm > 2 * allowed)[:, None], scaled, whole)",
         _VECTORS,

@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "all numbers of a release get the same noise",
         "G-ACCOUNTING",
-        "cells/mechanisms/draw.py",
+        "cells/draw.py",
         "return Drawn(add(exact, self.bits), chosen)",
         "moved = add(exact[:1], self.bits)[0] - exact[0]\n"
         "        return Drawn([x + moved for x in exact], chosen)",
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "the second moment gets the noise of the mean",
         "G-ACCOUNTING",
-        "cells/mechanisms/draw.py",
+        "cells/draw.py",
         "return Drawn(add(exact, self.bits), chosen)",
         "size, noisy = self.design.n_numbers, add(exact, self.bits)\n"
         "        moved = [y - x for x, y in zip(exact, noisy, strict=True)]\n"
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "Laplace noise where Gaussian noise was planned",
         "G-ACCOUNTING",
-        "cells/mechanisms/draw.py",
+        "cells/draw.py",
         "add = noise.add_gaussian if self.gaussian else noise.add_laplace",
         "add = noise.add_laplace",
         _EXACT,

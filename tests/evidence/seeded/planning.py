@@ -6,7 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _BUNDLE = ("tests/cells/test_queries.py",)
 _LOSSES = ("tests/cells/test_privacy_loss.py",)
-_EXACT = ("tests/cells/mechanisms/test_exact_privacy.py",)
+_EXACT = ("tests/cells/test_exact_privacy.py",)
 _MECHANISMS = ("tests/cells/test_mechanisms.py::test_the_stated_loss_is_the_loss",)
 _METHODS = ("tests/cells/allocation/test_allocation.py",)
 _OPTIMAL = ("tests/cells/lp/test_lp.py", "tests/cells/lp/test_lp_properties.py")

@@ -10,7 +10,7 @@ import pytest
 
 from shoal import unbiased
 from shoal.privacy.noise import Simulated
-from tests.cells.mechanisms.test_audit import lower_bound
+from tests.cells.test_audit import lower_bound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.allocation.base import SharedNoise
 from shoal.cells.allocation_problem import Allocation
 
 if TYPE_CHECKING:
@@ -21,6 +23,18 @@ _FAST_STEPS, _FASTER, _SLOWER, _FASTEST = 3_000, 1.2, 0.5, 50.0
 _LEAST = 1e-100
 # Dual variables below this share of the total prove nothing and are not kept.
 _NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Balanced(SharedNoise):
+    """Proportional fairness among cells, with a proof (docs/theory/balanced.md)."""
+
+    title = "balanced"
+    proved = True
+
+    def solve(self, problem: Problem) -> Allocation:
+        """See `balanced.solve`."""
+        return solve(problem)
 
 
 def solve(problem: Problem) -> Allocation:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.allocation.base import SharedNoise
 from shoal.cells.allocation_problem import Allocation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.allocation_problem import Problem
+
+
+@dataclass(frozen=True)
+class Equalised(SharedNoise):
+    """One worst-case error for all cells (docs/theory/equalised.md)."""
+
+    title = "equalised"
+    levels = True
+    weighs = False
+
+    def solve(self, problem: Problem) -> Allocation:
+        """See `equalised.solve`."""
+        return solve(problem)
 
 
 def solve(problem: Problem) -> Allocation:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal.cells.allocation.base import SharedNoise
 from shoal.cells.allocation_problem import Allocation
 
 if TYPE_CHECKING:
     from shoal.cells.allocation_problem import Problem
+
+
+@dataclass(frozen=True)
+class Uniform(SharedNoise):
+    """The same loss in every cell, as if one user led them all (paper 000, Corollary II.1)."""
+
+    title = "uniform"
+    weighs = False
+
+    def solve(self, problem: Problem) -> Allocation:
+        """See `uniform.solve`."""
+        return solve(problem)
 
 
 def solve(problem: Problem) -> Allocation:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from shoal import checks
 from shoal.cells.frontier.errors import LeftOut, P, Point
 from shoal.cells.frontier.frontier import Frontier
-from shoal.cells.request import ALLOCATIONS, METHODS, checked_settings
+from shoal.cells.presets import METHODS, checked_settings, compose
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
 from shoal.privacy.displayed_loss import show
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Progress: TypeAlias = Callable[[Iterable[Ask], int], Iterable[Ask]]
 
 _STEPS = range(-3, 4)
-# Methods that count losses higher than they are.
-_OVERCOUNT = ("uniform", "clip_user")
 
 
 def compare_plans(
@@ -98,7 +96,7 @@ def default_methods(base: PlanFacts) -> tuple[Choice, ...]:
     Methods that select a private range have no certificate, and their noise is a part of a range
     that nobody knows yet: `shoal.compare` is for them.
     """
-    known: list[Choice] = [(name, {}) for name in (*ALLOCATIONS, "clip_user", "optimal")]
+    known: list[Choice] = [(name, {}) for name in METHODS if not compose(name).mean_alone]
     known.append(("optimal", {"targets": "balanced"}))
     own: Choice = (base.method, base.request.settings)
     if label(own) not in {label(each) for each in known}:
@@ -128,7 +126,7 @@ def _at(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P
     """The method's plan that spends as much of epsilon as it can."""
     made = _plan(base, make, choice, epsilon)
     spent = made.exact_epsilon
-    if choice[0] not in _OVERCOUNT or spent == 0 or not Point("", epsilon, made).unspent:
+    if not made.composition.overcounts or spent == 0 or not Point("", epsilon, made).unspent:
         return made
     try:
         other = _plan(base, make, choice, _short(epsilon * epsilon / spent))
@@ -155,15 +153,15 @@ def _plan(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) ->
         min_records=request.min_records,
         weights=request.weights,
         settings=settings,
-        delta=_delta(request, method),
+        delta=_delta(request, choice),
         tick_bits=base.lattice.bits,
         source=base.source,
     )
 
 
-def _delta(request: Request, method: str) -> Fraction:
+def _delta(request: Request, choice: Choice) -> Fraction:
     # Others draw Laplace noise, which needs none of the delta that was granted.
-    return request.delta if method in ALLOCATIONS else Fraction(0)
+    return request.delta if compose(*choice).shares else Fraction(0)
 
 
 def _choice(method: object) -> Choice:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.mechanisms.draw import range_widths
-from shoal.cells.mechanisms.ranges import Contributions
+from shoal.cells.draw import range_widths
 from shoal.cells.planner import decide
+from shoal.cells.ranges.private_means import PrivateMeans
 from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
@@ -242,10 +242,10 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
         aggregate: Made-up sums.
         noise: Of the selection.
     """
-    contributions = Contributions(plan.design, aggregate)
-    top = contributions.top
-    chosen = plan.mechanism.select(contributions, plan.parameters, plan.selection_scale, noise)
-    exact = np.array(contributions.add_up(chosen), dtype=np.float64) / plan.design.total / top
+    means = PrivateMeans(plan.design, aggregate)
+    top = means.top
+    chosen = plan.mechanism.select(means, plan.parameters, plan.selection_scale, noise)
+    exact = np.array(means.add_up(chosen), dtype=np.float64) / plan.design.total / top
     truth = _truth(plan, aggregate)
     scale = plan.relative_scale * np.array(range_widths(plan.design, chosen, top)) / top
     low, high = np.zeros(len(exact)), np.ones(len(exact))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.mechanisms.draw import to_steps, values
+from shoal.cells.draw import to_steps, values
 from shoal.privacy.noise import OperatingSystem
 
 if TYPE_CHECKING:

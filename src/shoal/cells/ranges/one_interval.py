@@ -1,9 +1,7 @@
-"""The adaptive mean: capped weights, one private range for all, everything else from counts.
+"""One interval for all cells: one permute-and-flip selection, everything else from counts.
 
-Most of the noise of other mechanisms pays for a heavy user or for a range far wider than the
-users' means. Here the weights are capped where exchangeable users lose least (`theory.typical`),
-and ONE permute-and-flip selection finds a short interval that holds most of the weight. Its
-candidates are all widths U 2^(-k/2) at steps of a quarter of their width; its score is
+Most of the noise of other plans pays for a range far wider than the users' means. Here ONE
+selection finds a short interval that holds most of the weight. Its score is
 
     sum over users of weight inside  +  reward x halvings of the width ,
 
@@ -13,22 +11,24 @@ in which every user counts for at most 1, over all cells together. See `docs/the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.cells.mechanisms.base import MeanMechanism, Parameters, largest_counts
-from shoal.cells.mechanisms.contributions import Design, add_by, linear, members
-from shoal.cells.mechanisms.ranges import Range
+from shoal.cells.contributions.design import add_by
+from shoal.cells.ranges.base import RangeRule
+from shoal.cells.ranges.selected import Range
 from shoal.errors import InputError
-from shoal.theory import exchangeable_users as typical
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.ranges import Contributions
-    from shoal.data.occupancy import Occupancy
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
+    from shoal.cells.ranges.private_means import PrivateMeans
     from shoal.privacy.noise import Noise
 
 # One user counts for this much in a score.
@@ -47,36 +47,26 @@ _MARGIN = 4.5
 
 
 @dataclass(frozen=True)
-class Adaptive(MeanMechanism):
-    """Weights min(m_l, c), means clipped to one private range (docs/theory/adaptive.md).
+class OneInterval(RangeRule):
+    """One privately selected interval for all cells (docs/theory/adaptive.md).
 
-    If every user is in one cell only, lighter users get wider ranges, so that all reach equally
-    far; else each user reaches as far as it weighs, and pays less where it weighs less.
+    Its candidates are all widths U 2^(-k/2) at steps of a quarter of their width.
     """
 
-    name = "adaptive"
+    title = "one interval for all cells"
     selects = "for all"
     rounds = 1
+    least: ClassVar[Mapping[str, int]] = {"reward": 0}
 
     def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+        self,
+        design: Design,  # noqa: ARG002
+        own: Parameters,  # noqa: ARG002
+        epsilon: NDArray[np.float64],  # noqa: ARG002
+        top: int,  # noqa: ARG002
     ) -> Parameters:
-        """The cap of each cell, and whether ranges are widened."""
-        member, number = members(occupancy, cells)
-        alone = np.bincount(occupancy.user[member]).max() == 1
-        cap = typical.best_caps(number, occupancy.count[member], len(cells), epsilon)
-        return {"cap": cap, "widened": np.array([int(alone)], dtype=np.int64)}
-
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
-        """Weights min(m_l, c) over their sum."""
-        member, number = members(occupancy, cells)
-        weight = np.minimum(occupancy.count[member], parameters["cap"][number])
-        made = linear(occupancy, cells, weight, add_by(number, weight, len(cells)))
-        if not parameters["widened"][0]:
-            return made
-        return replace(made, widened=True, contribution=made.heaviest[number])
+        """No reward yet: it follows from the noise."""
+        return {"reward": np.zeros(1, dtype=np.int64)}
 
     def selecting(self, design: Design, epsilon: float) -> float:
         """sqrt(10/N) with N = epsilon times the weight of all users, at least what finds K."""
@@ -86,21 +76,11 @@ class Adaptive(MeanMechanism):
             return _LEAST
         return min(_MOST, max(_needed(weight, halvings), math.sqrt(10 / weight)))
 
-    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
-        """A cap for each cell, one choice of widening, and rewards that do not fall."""
-        if parameters.keys() != {"cap", "widened", "reward"}:
-            return False
-        cap, widened, reward = (parameters[name] for name in ("cap", "widened", "reward"))
-        largest = largest_counts(occupancy, cells)
-        return bool(
-            cap.shape == largest.shape
-            and cap.min() >= 1
-            and (cap <= largest).all()
-            and widened.tolist() in ([0], [1])
-            and are_rewards(reward)
-        )
+    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:  # noqa: ARG002
+        """Rewards that do not fall."""
+        return are_rewards(parameters["reward"])
 
-    def most_narrowing(self, parameters: Parameters) -> int:
+    def most_narrowing(self, parameters: Parameters, top: int) -> int:  # noqa: ARG002
         """The narrowest candidate, with a factor of 2 for its rounding to even numbers."""
         return 2 << (len(parameters["reward"]) // 2)
 
@@ -137,17 +117,17 @@ class Adaptive(MeanMechanism):
 
     def select(
         self,
-        contributions: Contributions,
+        means: PrivateMeans,
         parameters: Parameters,
         scale: NDArray[np.float64],
         noise: Noise,
     ) -> Range:
         """The same range for every cell."""
         reward = parameters["reward"]
-        low, high, steps = candidates(len(reward) // 2, contributions.top)
-        scores = _inside(contributions, low, high, steps) + reward[steps]
+        low, high, steps = candidates(len(reward) // 2, means.top)
+        scores = _inside(means, low, high, steps) + reward[steps]
         where = noise.select(scores, float(scale[0]), 0)
-        size = contributions.design.n_numbers
+        size = means.design.n_numbers
         return Range(np.full(size, low[where]), np.full(size, high[where]))
 
 
@@ -199,15 +179,15 @@ def _say(design: Design) -> NDArray[np.int64]:
 
 
 def _inside(
-    contributions: Contributions,
+    means: PrivateMeans,
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     steps: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Weight of users inside each candidate; of one width, candidates come from left to right."""
-    design, say = contributions.design, _say(contributions.design)
+    design, say = means.design, _say(means.design)
     if not design.widened:
-        return _weight_between(contributions.means, say, low, high)
+        return _weight_between(means.means, say, low, high)
     inside = np.zeros(len(low), dtype=np.int64)
     heaviest, range_width = design.heaviest[design.number], high - low
     # Of one width, a member is inside for the middles in an interval around its mean.
@@ -215,8 +195,8 @@ def _inside(
         these = np.flatnonzero(steps == step)
         middle = (low + high)[these] // 2
         half = range_width[these[0]] * heaviest // (2 * design.weight)
-        begin = np.searchsorted(middle, contributions.means - half, side="left")
-        end = np.searchsorted(middle, contributions.means + half, side="right")
+        begin = np.searchsorted(middle, means.means - half, side="left")
+        end = np.searchsorted(middle, means.means + half, side="right")
         change = add_by(begin, say, len(these) + 1) - add_by(end, say, len(these) + 1)
         inside[these] = np.cumsum(change)[:-1]
     return inside

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cells.mechanisms.vectors import BallMean, ticks
+from shoal.cells.ball_mean import BallMean, ticks
 
 pytestmark = pytest.mark.unit
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.mechanisms.draw import to_steps
+from shoal.cells.draw import to_steps
 from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.theory import worst_case

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.cells.mechanisms.base import MeanMechanism, Parameters, by_cell
-from shoal.cells.mechanisms.contributions import Design, Interval, linear, members
+from shoal.cells.contributions.base import ContributionRule, Parameters, by_cell
+from shoal.cells.contributions.design import Design, Interval, linear, members
 from shoal.theory import worst_case
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WorstCaseOptimal(MeanMechanism):
+class TruncatedUsers(ContributionRule):
     """Each user's mean is clipped to U/2 -+ T/(2 m_l); T is the ceil(2/epsilon)-th largest U m_l.
 
     No bounding of users with Laplace noise has a smaller worst-case error
@@ -28,7 +28,7 @@ class WorstCaseOptimal(MeanMechanism):
     constant; the least T used is one record.
     """
 
-    name = "worst_case_optimal"
+    title = "truncated at a threshold"
     least: ClassVar[Mapping[str, int]] = {"threshold": 1}
 
     def parameters(

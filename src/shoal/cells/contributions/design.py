@@ -111,6 +111,17 @@ class Design:
         """Records of each member."""
         return self.occupancy.count[self.member]
 
+    @property
+    def pieces(self) -> NDArray[np.int64]:
+        """Means of each number that are clipped one by one: of groups, or of users."""
+        of = self.number if self.groups is None else self.groups.number
+        return np.bincount(of, minlength=self.n_numbers).astype(np.int64)
+
+    @property
+    def touched(self) -> int:
+        """Most pieces of one number that one user touches."""
+        return 1 if self.groups is None else int(np.bincount(self.groups.member).max())
+
     @cached_property
     def largest(self) -> NDArray[np.float64]:
         """The largest part of each number."""

@@ -1,12 +1,12 @@
-"""The baseline mean: every record counts, and the noise fits the heaviest contribution."""
+"""Every record counts, and the noise fits the heaviest contribution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.cells.mechanisms.base import MeanMechanism, Parameters
-from shoal.cells.mechanisms.contributions import Design, linear, members
+from shoal.cells.contributions.base import ContributionRule, Parameters
+from shoal.cells.contributions.design import Design, linear, members
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,19 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Baseline(MeanMechanism):
+class EveryRecord(ContributionRule):
     """Mean of all records of each cell: w_l = m_l/n, no bias (docs/theory/sensitivity.md)."""
 
-    name = "baseline"
-
-    def parameters(
-        self,
-        occupancy: Occupancy,  # noqa: ARG002
-        cells: NDArray[np.int64],  # noqa: ARG002
-        epsilon: NDArray[np.float64],  # noqa: ARG002
-    ) -> Parameters:
-        """None."""
-        return {}
+    title = "every record"
 
     def design(
         self,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.cells.mechanisms.base import MeanMechanism, Parameters
-from shoal.cells.mechanisms.contributions import Design, add_by, linear, members
+from shoal.cells.contributions.base import ContributionRule, Parameters, largest_counts
+from shoal.cells.contributions.design import Design, add_by, linear, members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,23 +19,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ClipUser(MeanMechanism):
+class CellsLeftOut(ContributionRule):
     """A user that is kept in a cell weighs min(m_l, cap); its own mean stands for its records.
 
-    Which users are kept, and the caps, are planned for all cells at once (`planning.methods`);
+    Which users are kept, and the caps, are planned for all cells at once (`clip_user_plan`);
     without a plan everybody is kept (docs/theory/clip-user.md; paper 000, section V).
 
     Attributes:
         spare: Whether the cell with the smallest error is spared (`best`), or `none`.
-        noise: `uniform` as in the paper, or `balanced` by the loss of each user.
     """
 
     spare: str = "none"
-    noise: str = "uniform"
 
-    name = "clip_user"
+    title = "cells left out"
     least: ClassVar[Mapping[str, int]] = {"cap": 1, "kept": 0}
     per_member: ClassVar[tuple[str, ...]] = ("kept",)
+    together = True
 
     def parameters(
         self,
@@ -44,9 +43,8 @@ class ClipUser(MeanMechanism):
         epsilon: NDArray[np.float64],  # noqa: ARG002
     ) -> Parameters:
         """Nobody is suppressed, nothing is capped."""
-        member, number = members(occupancy, cells)
-        cap = np.zeros(len(cells), dtype=np.int64)
-        np.maximum.at(cap, number, occupancy.count[member])
+        member, _ = members(occupancy, cells)
+        cap = largest_counts(occupancy, cells)
         return {"cap": cap, "kept": np.ones(len(member), dtype=np.int64)}
 
     def design(
@@ -60,8 +58,6 @@ class ClipUser(MeanMechanism):
 
     def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
         """A cap for each cell, and 0 or 1 for each member, somebody in every cell."""
-        if parameters.keys() != self.least.keys():
-            return False
         member, number = members(occupancy, cells)
         cap, kept = parameters["cap"], parameters["kept"]
         return bool(

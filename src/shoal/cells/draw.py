@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.cells.mechanisms.ranges import Contributions, Range
 from shoal.cells.moments import WeighedMoments
+from shoal.cells.ranges.private_means import PrivateMeans
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
+    from shoal.cells.mechanism import Mechanism
+    from shoal.cells.ranges.selected import Range
     from shoal.cells.statistics.base import Fractions, Statistic
     from shoal.data.aggregate import Aggregate
     from shoal.privacy.noise import Noise
@@ -57,7 +59,7 @@ class Drawing:
         gaussian: Whether noise is Gaussian.
     """
 
-    mechanism: MeanMechanism
+    mechanism: Mechanism
     design: Design
     parameters: Parameters
     selection_scale: NDArray[np.float64]
@@ -74,11 +76,9 @@ class Drawing:
             aggregate: Private sums.
             noise: The source of randomness.
         """
-        contributions = Contributions(self.design, aggregate)
-        chosen = self.mechanism.select(contributions, self.parameters, self.selection_scale, noise)
-        private = (
-            self._numbers(aggregate) if chosen is None else self._within(contributions, chosen)
-        )
+        means = PrivateMeans(self.design, aggregate)
+        chosen = self.mechanism.select(means, self.parameters, self.selection_scale, noise)
+        private = self._numbers(aggregate) if chosen is None else self._within(means, chosen)
         exact = [
             to_steps(part, whole, scale, self.bits)
             for (part, whole), scale in zip(private, self.relative_scale.tolist(), strict=True)
@@ -94,12 +94,12 @@ class Drawing:
             private += moments.second_moment() if second else statistic.fractions(moments)
         return private
 
-    def _within(self, contributions: Contributions, chosen: Range) -> Fractions:
-        size = range_widths(self.design, chosen, contributions.top)
+    def _within(self, means: PrivateMeans, chosen: Range) -> Fractions:
+        size = range_widths(self.design, chosen, means.top)
         return [
             (part, whole * range_width)
             for part, whole, range_width in zip(
-                contributions.add_up(chosen), self.design.total.tolist(), size, strict=True
+                means.add_up(chosen), self.design.total.tolist(), size, strict=True
             )
         ]
 

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from shoal.cells.mechanisms.catalogue import MECHANISMS, make_mechanism
-from shoal.cells.mechanisms.contributions import FINE
-from shoal.cells.mechanisms.ranges import Contributions, Range, ends, range_bias
+from shoal.cells.contributions.design import FINE
+from shoal.cells.presets import compose
+from shoal.cells.ranges.private_means import PrivateMeans
+from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
+from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.base import MeanMechanism, Parameters
-    from shoal.cells.mechanisms.contributions import Design
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
+    from shoal.cells.mechanism import Mechanism
 
 pytestmark = pytest.mark.property
 
@@ -91,7 +94,7 @@ class Recorder:
 class Case:
     """A mechanism with its public facts on a small occupancy."""
 
-    mechanism: MeanMechanism
+    mechanism: Mechanism
     parameters: Parameters
     design: Design
     occupancy: Occupancy
@@ -106,7 +109,7 @@ class Case:
         """Parameters at a loss of 2 for each cell; of the optimal methods, users count in parts."""
         users, cells = zip(*counts, strict=True)
         occupancy = Occupancy.from_counts(users, cells, list(counts.values()))
-        mechanism = make_mechanism(name, LATTICE, settings)
+        mechanism = compose(name, settings).mechanism(LATTICE)
         every = np.arange(occupancy.n_cells)
         # At a loss of 2 the threshold is the largest count, and nothing would be clipped.
         loss = 1.0 if name == "worst_case_optimal" else 2.0
@@ -123,10 +126,10 @@ class Case:
         )
         return cls(mechanism, parameters, design, occupancy)
 
-    def contributions(self, sums: NDArray[np.int64]) -> Contributions:
+    def contributions(self, sums: NDArray[np.int64]) -> PrivateMeans:
         """Private means of one data set."""
         centred = sums - (self.occupancy.count << (BITS - 1))
-        return Contributions(
+        return PrivateMeans(
             self.design, Aggregate(self.occupancy, LATTICE, centred, np.zeros_like(centred))
         )
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 import shoal
 from shoal.cells.estimates import Numbers
-from shoal.cells.mechanisms import adaptive
+from shoal.cells.ranges import one_interval
 from shoal.cells.release import drawing_of
 from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection
@@ -28,7 +28,7 @@ from tests.support import selections
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.mechanisms.draw import Drawing
+    from shoal.cells.draw import Drawing
 
 pytestmark = pytest.mark.audit
 
@@ -170,8 +170,8 @@ def test_no_audit_finds_more_than_epsilon(
     monkeypatch.setattr(selection, "CELLS", 8)
     if method == "adaptive":
         # So few users would select nothing: let a selection take place all the same.
-        monkeypatch.setattr(adaptive, "_needed", lambda *_: 0.2)
-        monkeypatch.setattr(adaptive, "MOST_HALVINGS", 3)
+        monkeypatch.setattr(one_interval, "_needed", lambda *_: 0.2)
+        monkeypatch.setattr(one_interval, "MOST_HALVINGS", 3)
     plan, rng = plan_of(method, settings), np.random.default_rng(7)
     assert plan.epsilon <= 1
     found = 0.0

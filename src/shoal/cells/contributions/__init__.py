@@ -1,0 +1,1 @@
+"""How users contribute to every released cell, one rule a file."""

@@ -1,0 +1,52 @@
+"""Clipped arrays: records grouped into arrays, whose means are clipped one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from shoal.cells.contributions.arrays import Grouping, array_weights, choose_caps
+from shoal.cells.contributions.base import ContributionRule, Parameters
+from shoal.cells.contributions.design import SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.contributions.design import Design
+    from shoal.data.occupancy import Occupancy
+
+
+@dataclass(frozen=True)
+class ClippedArrays(ContributionRule):
+    """Mean of the clipped means of arrays of length m_UB: each array reaches the whole range.
+
+    With `wrap_around` a user may be in two arrays, and reaches twice as far (errata 7 and 8).
+
+    Attributes:
+        cap: `levy`, `median`, `minimax`, `surrogate`, or a whole number.
+        grouping: `best_fit` or `wrap_around`.
+    """
+
+    cap: str | int = "levy"
+    grouping: Grouping = "best_fit"
+
+    title = "arrays clipped"
+    least: ClassVar[Mapping[str, int]] = {"cap": 1}
+
+    def parameters(
+        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+    ) -> Parameters:
+        """The cap of each cell."""
+        return {"cap": choose_caps(occupancy, cells, epsilon, self.cap)}
+
+    def design(
+        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
+    ) -> Design:
+        """Array means, each of which reaches the whole range."""
+        plain, groups = array_weights(occupancy, cells, parameters["cap"], self.grouping)
+        touched = np.bincount(groups.member, minlength=len(plain.member)).astype(np.int64)
+        return replace(plain, contribution=touched << SHARE, groups=groups)

@@ -1,1 +1,0 @@
-"""Mechanisms that release means of cells, one a file."""
