@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from shoal.cells.draw import to_steps
-from shoal.cells.presets import compose
+from shoal.cells.presets import parts_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.mean import Mean
@@ -105,7 +105,7 @@ def loss_in_steps(case: Small, user: str) -> int:
 
 def accounted_steps(case: Small) -> NDArray[np.int64]:
     """What the planner charges every user."""
-    mechanism = compose("baseline").mechanism(Lattice(Bounds(0, 1), TICK_BITS))
+    mechanism = parts_of("baseline").mechanism(Lattice(Bounds(0, 1), TICK_BITS))
     cells = np.arange(len(case.scales))
     design = mechanism.design(case.occupancy, cells, {})
     losses = Losses(mechanism, Queries(design, (Mean(),)), np.zeros(0), case.bits)

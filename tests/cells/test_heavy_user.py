@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.cells.contributions.design import members
 from shoal.cells.contributions.parts_of_weights import PART
-from shoal.cells.presets import compose
+from shoal.cells.presets import parts_of
 from shoal.cells.ranges.one_interval import MOST_HALVINGS, USER
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support import occupancies
@@ -55,7 +55,7 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
 def test_a_selection_that_costs_nothing_finds_nothing() -> None:
     """G-TYPICAL: no reward is given for widths that the selection's part of the loss can't find."""
     occupancy = occupancies.sparse(5)
-    mechanism = compose("optimal", {"range": "selected"}).mechanism(Lattice(Bounds(0, 9), 10))
+    mechanism = parts_of("optimal", {"range": "selected"}).mechanism(Lattice(Bounds(0, 9), 10))
     cells = np.arange(occupancy.n_cells)
     member, _ = members(occupancy, cells)
     full = {"part": np.full(len(member), 1 << PART, dtype=np.int64), "reward": np.zeros(1, int)}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shoal.cells.contributions.design import FINE
 from shoal.cells.contributions.parts_of_weights import PART
 from shoal.cells.moments import WeighedMoments
-from shoal.cells.presets import compose
+from shoal.cells.presets import parts_of
 from shoal.cells.statistics.share import ShareAbove
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
@@ -47,7 +47,7 @@ class Case:
     @property
     def design(self) -> Design:
         """Of all cells."""
-        mechanism = compose(self.name, {}).mechanism(LATTICE)
+        mechanism = parts_of(self.name, {}).mechanism(LATTICE)
         return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), self.parameters)
 
     def moments(self, *, linear: bool = True) -> WeighedMoments:
@@ -211,7 +211,7 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
     if name == "optimal":
         parameters = {"part": np.full(users, 2**PART - 1)}
     design = (
-        compose(name, {}).mechanism(LATTICE).design(aggregate.occupancy, np.array([0]), parameters)
+        parts_of(name, {}).mechanism(LATTICE).design(aggregate.occupancy, np.array([0]), parameters)
     )
     moments = WeighedMoments(design, aggregate, linear=True)
     share = Fraction(up, users)

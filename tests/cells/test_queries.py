@@ -19,7 +19,7 @@ import pytest
 
 import shoal
 from shoal.cells.draw import Drawing
-from shoal.cells.presets import compose
+from shoal.cells.presets import parts_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.catalogue import statistics
@@ -89,7 +89,7 @@ class Case:
     @cached_property
     def design(self) -> Design:
         """Of all cells."""
-        mechanism = compose(self.method, {}).mechanism(LATTICE)
+        mechanism = parts_of(self.method, {}).mechanism(LATTICE)
         parameters = {name: np.array(each) for name, each in self.parameters.items()}
         return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), parameters)
 
@@ -100,7 +100,7 @@ class Case:
     def losses(self, *, gaussian: bool = False) -> NDArray[np.float64]:
         """What users are charged: steps, or squares of steps."""
         queries = self.queries(gaussian=gaussian)
-        mechanism = compose(self.method, {}).mechanism(LATTICE)
+        mechanism = parts_of(self.method, {}).mechanism(LATTICE)
         losses = Losses(mechanism, queries, np.zeros(0), self.bits)
         found = losses.of_users(np.array(self.scales))
         return found * (2 * 4.0**self.bits if gaussian else 2.0**self.bits)
@@ -110,7 +110,7 @@ class Case:
         centred, squares, above = (np.array(each) for each in zip(*sums, strict=True))
         aggregate = Aggregate(self.occupancy, LATTICE, centred, squares, {SHARE: above})
         drawing = Drawing(
-            mechanism=compose(self.method, {}).mechanism(LATTICE),
+            mechanism=parts_of(self.method, {}).mechanism(LATTICE),
             design=self.design,
             parameters={},
             selection_scale=np.zeros(0),
@@ -291,7 +291,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
     lattice = Lattice(Bounds(0, 1), bits)
     users = ["heavy", *(f"light {at}" for at in range(150))]
     occupancy = Occupancy.from_counts(users, [0] * 151, [101] + [1] * 150)
-    mechanism = compose("clip_user", {}).mechanism(lattice)
+    mechanism = parts_of("clip_user", {}).mechanism(lattice)
     parameters = {"cap": np.array([50]), "kept": np.ones(151, dtype=np.int64)}
     design = mechanism.design(occupancy, np.array([0]), parameters)
     names = ("mean", "variance") if joint else ("variance",)

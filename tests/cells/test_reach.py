@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from shoal.cells.contributions.clipped_arrays import ClippedArrays
 from shoal.cells.contributions.design import FINE
-from shoal.cells.presets import compose
+from shoal.cells.contributions.truncated_users import TruncatedUsers
+from shoal.cells.presets import parts_of
+from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.private_means import PrivateMeans
 from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
+from tests.support import plan_parts
 from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
     from shoal.cells.mechanism import Mechanism
+    from shoal.cells.plan_parts import PlanParts
 
 pytestmark = pytest.mark.property
 
@@ -37,34 +42,40 @@ HEAVY = {("a", 0): 1, ("b", 0): 1, ("c", 0): 5}
 # With a cap of 4 wrap_around puts the third user into both of the last arrays.
 STRADDLING = {("a", 0): 4, ("b", 0): 3, ("c", 0): 3, ("d", 0): 2}
 TWO_CELLS = {("a", 0): 1, ("b", 0): 2, ("c", 0): 3, ("a", 1): 2, ("c", 1): 1}
-SETTINGS: list[tuple[str, dict[str, str | int | float]]] = [
-    *((name, {}) for name in MECHANISMS),
-    ("array_averaging", {"cap": 2}),
-    ("array_averaging", {"cap": 2, "grouping": "wrap_around"}),
-    ("levy", {"cap": 2, "grouping": "wrap_around"}),
-    ("quantile", {"cap": 2, "grouping": "wrap_around", "quantiles": "optimised"}),
-    ("optimal", {}),
-    ("optimal", {"range": "selected"}),
-]
+PARTS = {
+    **{name: parts_of(name) for name in MECHANISMS},
+    **{
+        "-".join([name, *map(str, settings.values())]): parts_of(name, settings)
+        for name, settings in (
+            ("array_averaging", {"cap": 2}),
+            ("array_averaging", {"cap": 2, "grouping": "wrap_around"}),
+            ("levy", {"cap": 2, "grouping": "wrap_around"}),
+            ("quantile", {"cap": 2, "grouping": "wrap_around", "quantiles": "optimised"}),
+            ("optimal", {}),
+            ("optimal", {"range": "selected"}),
+        )
+    },
+    **plan_parts.NEW,
+}
 WRAPPED: dict[str, str | int | float] = {"cap": 4, "grouping": "wrap_around"}
 COUNTS = {"one": ONE_CELL, "heavy": HEAVY, "two": TWO_CELLS}
 EVERY = [
     *(
-        pytest.param(counts, *each, id="-".join([label, each[0], *map(str, each[1].values())]))
+        pytest.param(counts, parts, id=f"{label}-{name}")
         for label, counts in COUNTS.items()
-        for each in SETTINGS
+        for name, parts in PARTS.items()
     ),
     *(
-        pytest.param(STRADDLING, *each, id=f"straddling-{each[0]}")
-        # So large a gamma that levy has more than one bin.
-        for each in (
-            ("array_averaging", WRAPPED),
-            ("levy", {**WRAPPED, "gamma": 0.99}),
-            ("quantile", WRAPPED),
+        pytest.param(STRADDLING, parts, id=f"straddling-{name}")
+        for name, parts in (
+            ("array_averaging", parts_of("array_averaging", WRAPPED)),
+            # So large a gamma that levy has more than one bin.
+            ("levy", parts_of("levy", {**WRAPPED, "gamma": 0.99})),
+            ("quantile", parts_of("quantile", WRAPPED)),
+            ("one interval", plan_parts.composed(ClippedArrays(4, "wrap_around"), OneInterval())),
         )
     ),
 ]
-NAMES = ["-".join([name, *map(str, settings.values())]) for name, settings in SETTINGS]
 
 
 @dataclass
@@ -103,16 +114,15 @@ class Case:
     def of(
         cls,
         counts: dict[tuple[str, int], int],
-        name: str,
-        settings: dict[str, str | int | float],
+        parts: PlanParts,
     ) -> Case:
         """Parameters at a loss of 2 for each cell; of the optimal methods, users count in parts."""
         users, cells = zip(*counts, strict=True)
         occupancy = Occupancy.from_counts(users, cells, list(counts.values()))
-        mechanism = compose(name, settings).mechanism(LATTICE)
+        mechanism = parts.mechanism(LATTICE)
         every = np.arange(occupancy.n_cells)
         # At a loss of 2 the threshold is the largest count, and nothing would be clipped.
-        loss = 1.0 if name == "worst_case_optimal" else 2.0
+        loss = 1.0 if isinstance(parts.contributions, TruncatedUsers) else 2.0
         parameters = mechanism.parameters(occupancy, every, np.full(len(every), loss))
         if "part" in parameters:
             size = len(parameters["part"])
@@ -159,12 +169,12 @@ def groups_of(case: Case, user: int) -> dict[bytes, list[NDArray[np.int64]]]:
     return found
 
 
-@pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
+@pytest.mark.parametrize(("counts", "parts"), EVERY)
 def test_nobody_reaches_further_than_accounted(
-    counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
+    counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
     """G-REACH: over all data sets, users and some ranges, sums move by at most reach x range."""
-    case = Case.of(counts, name, settings)
+    case = Case.of(counts, parts)
     for chosen in case.ranges():
         range_width = np.full(case.design.n_numbers, TOP) if chosen is None else chosen.range_width
         total = {
@@ -186,12 +196,12 @@ def test_nobody_reaches_further_than_accounted(
                 )
 
 
-@pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
+@pytest.mark.parametrize(("counts", "parts"), EVERY)
 def test_no_score_moves_further_than_accounted(
-    counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
+    counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
     """G-SELECTION: over all data sets and users, and with the second selection after the first."""
-    case = Case.of(counts, name, settings)
+    case = Case.of(counts, parts)
     if case.mechanism.selects == "nothing":
         return
     shown = {}
@@ -211,12 +221,12 @@ def test_no_score_moves_further_than_accounted(
             assert (found.max(axis=0) - found.min(axis=0)).max() <= allowed
 
 
-@pytest.mark.parametrize(("counts", "name", "settings"), EVERY)
+@pytest.mark.parametrize(("counts", "parts"), EVERY)
 def test_no_data_set_errs_by_more_than_the_bias_bound(
-    counts: dict[tuple[str, int], int], name: str, settings: dict[str, str | int | float]
+    counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
     """G-BIAS: the estimate before noise is never further off than stated, and often as far."""
-    case, slack = Case.of(counts, name, settings), 2.0 / TOP
+    case, slack = Case.of(counts, parts), 2.0 / TOP
     design = case.design
     for chosen in case.ranges():
         bound = design.bias + (0 if chosen is None else range_bias(design, chosen, TOP))
@@ -234,7 +244,7 @@ def test_no_data_set_errs_by_more_than_the_bias_bound(
 def test_somebody_straddles_two_arrays() -> None:
     """The counts are such that it matters: one user is in two arrays, as its contribution says."""
     for name in ("levy", "quantile"):
-        design = Case.of(STRADDLING, name, WRAPPED).design
+        design = Case.of(STRADDLING, parts_of(name, WRAPPED)).design
         assert design.groups is not None
         assert sorted(np.bincount(design.groups.member).tolist()) == [1, 1, 1, 2]
         assert sorted(np.unique(design.contribution // design.contribution.min()).tolist()) == [
@@ -244,12 +254,10 @@ def test_somebody_straddles_two_arrays() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3, 50, 4000, 10**9])
-@pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=NAMES)
-def test_selected_ranges_are_ranges(
-    name: str, settings: dict[str, str | int | float], at: int
-) -> None:
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_selected_ranges_are_ranges(parts: PlanParts, at: int) -> None:
     """Whatever is selected, low is below high, means within the bounds, and ranges long enough."""
-    case = Case.of(TWO_CELLS, name, settings)
+    case = Case.of(TWO_CELLS, parts)
     sums = next(case.data_sets())
     scale = np.ones(case.design.n_numbers)
     recorder = Recorder(answer=at)

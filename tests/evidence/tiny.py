@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.cells.request import METHODS
+from shoal.cells.presets import METHODS
 from tests.evidence.finding import Outcome
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cells.bounding import grouping
-from shoal.cells.presets import compose
+from shoal.cells.presets import parts_of
 from shoal.cells.ranges import one_interval
 from shoal.cells.ranges.private_means import PrivateMeans
 from shoal.cells.ranges.selected import Range, ends
@@ -176,7 +176,7 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     users = np.tile(np.arange(size), cells)
     counts = rng.integers(1, 9, size * cells)
     occupancy = shoal.Occupancy.from_counts(users, np.repeat(np.arange(cells), size), counts)
-    mechanism = compose("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
+    mechanism = parts_of("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
     every = np.arange(cells)
     parameters = mechanism.parameters(occupancy, every, np.full(cells, 20.0))
     design = mechanism.design(occupancy, every, parameters)

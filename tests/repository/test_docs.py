@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 import shoal
-from shoal.cells.request import METHODS
+from shoal.cells.presets import METHODS
 from shoal.cli import trial, unbiased
 from shoal.cli.main import app
 from tests.repository.cli_reference import reference

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 import shoal
 from shoal.cells.presets import METHODS as NAMES
-from shoal.cells.presets import compose
+from shoal.cells.presets import parts_of
 from shoal.cells.release import drawing_of
 from tests.support.tape import Tape
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 BOUNDS = (0.0, 100.0)
 # Methods by what they plan: noise alone, users of all cells at once, or cell by cell.
-ALLOCATIONS = [name for name in NAMES if compose(name).shares]
-BOUNDINGS = [name for name in NAMES if compose(name).contributions.together]
-MECHANISMS = [name for name in NAMES if compose(name).allocation.by_cell and name != "auto"]
+ALLOCATIONS = [name for name in NAMES if parts_of(name).shares]
+BOUNDINGS = [name for name in NAMES if parts_of(name).contributions.together]
+MECHANISMS = [name for name in NAMES if parts_of(name).allocation.by_cell and name != "auto"]
 ALL = ("mean", "variance", "share_above(60)")
 SETTINGS: dict[str, dict[str, Any]] = {
     "clip_user-best-balanced": {"spare": "best", "noise": "balanced"},

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.cells.mechanisms.test_audit import lower_bound
 
 from shoal.data.assignment import enrol
 from shoal.data.outcome_space import Space
@@ -25,6 +24,7 @@ from shoal.trials import response
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.request import Units
 from shoal.trials.unit_release import draw_units
+from tests.cells.test_audit import lower_bound
 from tests.trials import exact
 
 if TYPE_CHECKING:

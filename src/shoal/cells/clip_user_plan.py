@@ -43,7 +43,7 @@ def solve(
     """
     assert request.epsilon is not None  # noqa: S101  an error goes with other methods
     epsilon = float(request.epsilon)
-    rule, allocation = request.composition.contributions, request.composition.allocation
+    rule, allocation = request.parts.contributions, request.parts.allocation
     assert isinstance(rule, CellsLeftOut)  # noqa: S101  no other is planned here
     parameters, most = _Search(occupancy, request, cells, rule.spare == "best").run(epsilon)
     design = rule.design(occupancy, cells, parameters)

@@ -42,7 +42,7 @@ def solve(
     status: tuple[Status, ...],
 ) -> PlanFacts:
     """The plan of the request's mechanism for the given cells."""
-    mechanism, limit = request.composition.mechanism(lattice), request.epsilon
+    mechanism, limit = request.parts.mechanism(lattice), request.epsilon
     assert limit is not None  # noqa: S101  an error goes with other allocations
     epsilon = float(limit)
     plain = EveryRecord().design(occupancy, cells, {})

@@ -41,7 +41,7 @@ def check_weights(request: Request, occupancy: Occupancy, lattice: Lattice) -> N
     """
     most, bits = int(occupancy.count.max()), 62 - lattice.bits - PART
     large = most >= 1 << bits or int(occupancy.totals.max()) >= 1 << (62 - PART)
-    rule = request.composition.contributions
+    rule = request.parts.contributions
     if isinstance(rule, PartsOfWeights) and large:
         raise InputError(
             f"{most:,} records of one user, or {int(occupancy.totals.max()):,}, in one cell",

@@ -46,7 +46,7 @@ def follows(facts: PlanFacts) -> bool:
     """
     if not keeps(facts):
         return False
-    if isinstance(facts.composition.allocation, LinearProgram):
+    if isinstance(facts.parts.allocation, LinearProgram):
         return _optimal_follows(facts)
     own = decide(facts.occupancy, facts.lattice, facts.request)
     return (
@@ -78,7 +78,7 @@ def _optimal_follows(facts: PlanFacts) -> bool:
 
 def _first_ones_leave(facts: PlanFacts) -> bool:
     """Where all cells have the same error, those left out are the first in the order of leaving."""
-    if facts.composition.allocation != LinearProgram("equal"):
+    if facts.parts.allocation != LinearProgram("equal"):
         return True
     status = public_status(facts.occupancy, facts.request)
     allowed = np.flatnonzero(status == "released")

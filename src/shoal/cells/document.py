@@ -240,7 +240,7 @@ def _mechanism(
     released: NDArray[np.int64],
 ) -> dict[str, Any]:
     lattice = Lattice(Bounds(*document["bounds"]), document["tick_bits"])
-    mechanism = request.composition.mechanism(lattice)
+    mechanism = request.parts.mechanism(lattice)
     stated = document["mechanism"]
     parameters = {
         name: _parameter(values, packed=name in mechanism.per_member)
@@ -260,7 +260,7 @@ def _mechanism(
 
 
 def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] | None:  # noqa: ANN401  JSON
-    if (numbers is None) == isinstance(request.composition.allocation, LinearProgram):
+    if (numbers is None) == isinstance(request.parts.allocation, LinearProgram):
         raise damaged()
     if numbers is None:
         return None

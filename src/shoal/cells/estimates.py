@@ -239,7 +239,7 @@ class Numbers:
         scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
         weight = design.weight if design.interval is None else design.contribution
         part = weight / (design.total * kept)[design.number]
-        spread = self._spread(part) if plan.composition.shrinkage.weighed else np.zeros(cells)
+        spread = self._spread(part) if plan.parts.shrinkage.weighed else np.zeros(cells)
         return np.where(empty, (low + high) / 2, estimate), scale, spread * plan.width
 
     def _quantile(self, miss: float) -> float:

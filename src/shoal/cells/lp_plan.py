@@ -148,7 +148,7 @@ class _Search:
     @cached_property
     def mechanism(self) -> Mechanism:
         """What the weights are parameters of."""
-        return self.request.composition.mechanism(self.lattice)
+        return self.request.parts.mechanism(self.lattice)
 
     def selecting(self, epsilon: float) -> float:
         """Part of the loss for a private range, as if weights were capped in every cell."""
@@ -264,7 +264,7 @@ def _targets(
             raise sharing.bad_error(request.error, statistic, lattice)
         # The least important cells may have this error, more important ones a smaller one.
         return np.asarray((wanted - rounded) * weight.min() / (weight * _CAPACITY))
-    if request.composition.allocation == LinearProgram("equal"):
+    if request.parts.allocation == LinearProgram("equal"):
         return np.asarray(1 / weight)
     likely = replace(request, method="balanced", settings={})
     plan = sharing.solve(occupancy, lattice, likely, cells, status)

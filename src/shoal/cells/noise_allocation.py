@@ -39,12 +39,12 @@ def solve(
     Mean and variance are released directly or jointly, and with a delta the noise is Laplace or
     Gaussian: whichever has the smallest error, as the method judges.
     """
-    design = request.composition.contributions.design(occupancy, cells, {})
+    design = request.parts.contributions.design(occupancy, cells, {})
     found = [
         _plan(Queries(design, request.statistics, joint=joint, gaussian=gaussian), lattice, request,
               status)
         for joint in ways(request)
-        for gaussian in request.composition.noise.gaussian
+        for gaussian in request.parts.noise.gaussian
     ]  # fmt: skip
     return min(found, key=judge)
 
@@ -57,7 +57,7 @@ def ways(request: Request) -> tuple[bool, ...]:
 def judge(plan: PlanFacts) -> float:
     """What a method wants small: the largest error, or the weighted mean of its logarithm."""
     rows = plan.queries.per_statistic(plan.relative_error)
-    if plan.composition.allocation.levels:
+    if plan.parts.allocation.levels:
         return float(rows.sum(axis=0).max())
     weight = weights_of(plan.occupancy, plan.released, plan.request.weights)
     return float(np.log(rows).mean(axis=0) @ weight / weight.sum())
@@ -68,7 +68,7 @@ def _plan(
 ) -> PlanFacts:
     design = queries.design
     weight = weights_of(design.occupancy, design.cells, request.weights)
-    rule = request.composition.allocation
+    rule = request.parts.allocation
     assert isinstance(rule, SharedNoise)  # noqa: S101  no other is planned here
     shape = queries.shape(least_sum=rule.levels)
     problem = queries.problem(weight, shape)
@@ -105,7 +105,7 @@ def finish(
         **others: Fields of the plan.
     """
     design, delta = queries.design, request.delta if queries.gaussian else Fraction(0)
-    mechanism = request.composition.mechanism(lattice)
+    mechanism = request.parts.mechanism(lattice)
     sharp = np.zeros(0) if selection_scale is None else selection_scale
     most = len(queries.statistics) * int(np.bincount(design.user).max())
     bits = lattice_bits(most, float(epsilon), float(delta))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.allocation_problem import Problem
-    from shoal.cells.composition import Composition
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
     from shoal.cells.mechanism import Mechanism
+    from shoal.cells.plan_parts import PlanParts
     from shoal.cells.request import Request
     from shoal.cells.statistics.base import Statistic
     from shoal.data.occupancy import Occupancy
@@ -104,7 +104,7 @@ class PlanFacts(Frozen):
 
     @property
     def method(self) -> str:
-        """Name of the method, which stands for a composition."""
+        """Name of the method, which stands for all parts of the plan."""
         return self.request.method
 
     @cached_property
@@ -113,14 +113,14 @@ class PlanFacts(Frozen):
         return np.flatnonzero([status == "released" for status in self.status])
 
     @property
-    def composition(self) -> Composition:
+    def parts(self) -> PlanParts:
         """Contributions, range, allocation, noise and shrinkage that were asked for."""
-        return self.request.composition
+        return self.request.parts
 
     @cached_property
     def mechanism(self) -> Mechanism:
         """The mechanism that bounds users and releases the numbers."""
-        return self.composition.mechanism(self.lattice)
+        return self.parts.mechanism(self.lattice)
 
     @cached_property
     def design(self) -> Design:
@@ -250,7 +250,7 @@ class PlanFacts(Frozen):
 
         Of ticks, means of users and lattice steps.
         """
-        means = 0.0 if self.composition.shares else 2.0 ** -(self.lattice.bits + FINE)
+        means = 0.0 if self.parts.shares else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
         longest = self.mechanism.widest_range(self.parameters)
         steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)

@@ -174,7 +174,7 @@ def _check_kinds(facts: Facts) -> None:
         and facts.lattice_bits >= 0
         and type(facts.joint) is bool
         and (not facts.joint or set(PAIR) <= set(facts.request.statistics))
-        and (facts.duals is not None or not facts.request.composition.allocation.proved)
+        and (facts.duals is not None or not facts.request.parts.allocation.proved)
         and type(facts.gaussian) is bool
         and isinstance(facts.parameters, Mapping)
         and (facts.source is None or isinstance(facts.source, Mapping))

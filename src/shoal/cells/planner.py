@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.cells.composition import Composition
     from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.plan_parts import PlanParts
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Lattice
@@ -43,7 +43,7 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
     check_counts(occupancy, lattice)
     check_weights(request, occupancy, lattice)
     status = public_status(occupancy, request)
-    if request.composition.allocation == LinearProgram("equal") and request.uninformative == "drop":
+    if request.parts.allocation == LinearProgram("equal") and request.uninformative == "drop":
         return _fewest_left_out(occupancy, lattice, request, status)
     while True:
         cells = np.flatnonzero(status == "released")
@@ -62,11 +62,11 @@ def _solve(
     cells = np.flatnonzero(status == "released")
     if len(cells) == 0:
         raise _nothing_left(request)
-    return _solver(request.composition)(occupancy, lattice, request, cells, tuple(status))
+    return _solver(request.parts)(occupancy, lattice, request, cells, tuple(status))
 
 
-def _solver(parts: Composition) -> Callable[..., PlanFacts]:
-    """Who plans a composition: by its allocation, and for shared noise by its contributions."""
+def _solver(parts: PlanParts) -> Callable[..., PlanFacts]:
+    """Who plans these parts: by their allocation, and for shared noise by their contributions."""
     if isinstance(parts.allocation, LinearProgram):
         return optimum.solve
     if parts.allocation.by_cell:
@@ -116,7 +116,7 @@ def _uninformative_cells(facts: PlanFacts) -> bool:
 
 def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
     error = facts.cell_error
-    if isinstance(facts.composition.allocation, Equalised):
+    if isinstance(facts.parts.allocation, Equalised):
         problem, power = facts.problem, 2 if facts.gaussian else 1
         total = float(problem.loss(np.ones(problem.n_numbers)).max())
         return equalised.to_leave_out(problem, total * (GUESS / float(error.max())) ** power)

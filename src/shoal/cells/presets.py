@@ -1,4 +1,4 @@
-"""Every method by its name and settings: the composition that it stands for."""
+"""Every method by its name and settings: the parts of a plan that it stands for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from shoal.cells.allocation.base import BalancedLosses, LinearProgram
 from shoal.cells.allocation.equalised import Equalised
 from shoal.cells.allocation.uniform import Uniform
 from shoal.cells.bounding import caps
-from shoal.cells.composition import Composition
 from shoal.cells.contributions.averaged_arrays import AveragedArrays
 from shoal.cells.contributions.capped_counts import CappedCounts
 from shoal.cells.contributions.cells_left_out import CellsLeftOut
@@ -23,6 +22,7 @@ from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.truncated_users import TruncatedUsers
 from shoal.cells.contributions.user_sums import UserSums
 from shoal.cells.noise_rule import NoiseRule, ShrinkageRule
+from shoal.cells.plan_parts import PlanParts
 from shoal.cells.ranges.levy_interval import LevyInterval
 from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
@@ -51,74 +51,74 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-def _balanced() -> Composition:
-    return Composition("baseline", EveryRecord(), _PUBLIC, Balanced())
+def _balanced() -> PlanParts:
+    return PlanParts("baseline", EveryRecord(), _PUBLIC, Balanced())
 
 
-def _equalised() -> Composition:
-    return Composition("baseline", EveryRecord(), _PUBLIC, Equalised())
+def _equalised() -> PlanParts:
+    return PlanParts("baseline", EveryRecord(), _PUBLIC, Equalised())
 
 
-def _uniform() -> Composition:
-    return Composition("baseline", EveryRecord(), _PUBLIC, Uniform())
+def _uniform() -> PlanParts:
+    return PlanParts("baseline", EveryRecord(), _PUBLIC, Uniform())
 
 
-def _clip_user(*, spare: str = "none", noise: str = "uniform") -> Composition:
+def _clip_user(*, spare: str = "none", noise: str = "uniform") -> PlanParts:
     how = Uniform() if noise == "uniform" else Balanced()
-    return Composition("clip_user", CellsLeftOut(spare), _PUBLIC, how)
+    return PlanParts("clip_user", CellsLeftOut(spare), _PUBLIC, how)
 
 
-def _optimal(*, targets: str = "equal", range: str = "whole") -> Composition:  # noqa: A002
+def _optimal(*, targets: str = "equal", range: str = "whole") -> PlanParts:  # noqa: A002
     if range == "whole":
-        return Composition("optimal", PartsOfWeights(), _PUBLIC, LinearProgram(targets))
-    return Composition("optimal_in_range", PartsOfWeights(), _SELECTED, LinearProgram(targets))
+        return PlanParts("optimal", PartsOfWeights(), _PUBLIC, LinearProgram(targets))
+    return PlanParts("optimal_in_range", PartsOfWeights(), _SELECTED, LinearProgram(targets))
 
 
-def _baseline() -> Composition:
-    return Composition("baseline", EveryRecord(), _PUBLIC, _LOSSES)
+def _baseline() -> PlanParts:
+    return PlanParts("baseline", EveryRecord(), _PUBLIC, _LOSSES)
 
 
-def _array_averaging(*, cap: str | int = "median", grouping: Grouping = "best_fit") -> Composition:
-    return Composition("array_averaging", AveragedArrays(cap, grouping), _PUBLIC, _LOSSES)
+def _array_averaging(*, cap: str | int = "median", grouping: Grouping = "best_fit") -> PlanParts:
+    return PlanParts("array_averaging", AveragedArrays(cap, grouping), _PUBLIC, _LOSSES)
 
 
 def _opt_array_averaging(
     *, cap: str | int = "minimax", grouping: Grouping = "best_fit"
-) -> Composition:
-    return Composition("opt_array_averaging", AveragedArrays(cap, grouping), _PUBLIC, _LOSSES)
+) -> PlanParts:
+    return PlanParts("opt_array_averaging", AveragedArrays(cap, grouping), _PUBLIC, _LOSSES)
 
 
-def _worst_case_optimal() -> Composition:
-    return Composition("worst_case_optimal", TruncatedUsers(), _PUBLIC, _LOSSES)
+def _worst_case_optimal() -> PlanParts:
+    return PlanParts("worst_case_optimal", TruncatedUsers(), _PUBLIC, _LOSSES)
 
 
 def _levy(
     *, cap: str | int = "levy", grouping: Grouping = "best_fit", gamma: float = 0.2
-) -> Composition:
-    return Composition("levy", ClippedArrays(cap, grouping), LevyInterval(gamma), _LOSSES)
+) -> PlanParts:
+    return PlanParts("levy", ClippedArrays(cap, grouping), LevyInterval(gamma), _LOSSES)
 
 
 def _quantile(
     *, quantiles: Quantiles = "fixed", cap: str | int = "levy", grouping: Grouping = "best_fit"
-) -> Composition:
-    return Composition("quantile", ClippedArrays(cap, grouping), QuantilePair(quantiles), _LOSSES)
+) -> PlanParts:
+    return PlanParts("quantile", ClippedArrays(cap, grouping), QuantilePair(quantiles), _LOSSES)
 
 
-def _akmv() -> Composition:
+def _akmv() -> PlanParts:
     plain = ShrinkageRule(weighed=False)
-    return Composition("akmv", UserSums(), SumThreshold(), _LOSSES, shrinkage=plain)
+    return PlanParts("akmv", UserSums(), SumThreshold(), _LOSSES, shrinkage=plain)
 
 
-def _adaptive() -> Composition:
-    return Composition("adaptive", CappedCounts(), _SELECTED, _LOSSES)
+def _adaptive() -> PlanParts:
+    return PlanParts("adaptive", CappedCounts(), _SELECTED, _LOSSES)
 
 
-def _auto(*, objective: str = "typical") -> Composition:
+def _auto(*, objective: str = "typical") -> PlanParts:
     return _adaptive() if objective == "typical" else _worst_case_optimal()
 
 
 # What each method stands for; its settings are the names of the arguments.
-PRESETS: dict[str, Callable[..., Composition]] = {
+PRESETS: dict[str, Callable[..., PlanParts]] = {
     "balanced": _balanced,
     "equalised": _equalised,
     "uniform": _uniform,
@@ -137,10 +137,10 @@ PRESETS: dict[str, Callable[..., Composition]] = {
 METHODS = tuple(PRESETS)
 
 
-def compose(
+def parts_of(
     method: str, settings: Mapping[str, Any] | None = None, delta: Fraction = Fraction(0)
-) -> Composition:
-    """The composition that a method stands for.
+) -> PlanParts:
+    """The parts of a plan that a method stands for.
 
     Args:
         method: One of `METHODS`.
@@ -151,7 +151,7 @@ def compose(
         InputError: An unknown method or setting, or noise that the method cannot have.
 
     Example:
-        >>> compose("auto") == compose("adaptive"), compose("levy", {"gamma": 0.1}).range
+        >>> parts_of("auto") == parts_of("adaptive"), parts_of("levy", {"gamma": 0.1}).range
         (True, LevyInterval(gamma=0.1))
     """
     own = checked_settings(method, settings)

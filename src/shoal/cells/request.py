@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shoal import checks
-from shoal.cells.presets import METHODS, checked_settings, compose
+from shoal.cells.presets import METHODS, checked_settings, parts_of
 from shoal.cells.statistics.catalogue import statistics as statistics_of
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
@@ -16,7 +16,7 @@ from shoal.privacy.budget import Amount, Budget, check_epsilon
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from shoal.cells.composition import Composition
+    from shoal.cells.plan_parts import PlanParts
     from shoal.cells.statistics.base import Statistic
 
 Uninformative = Literal["drop", "keep", "refuse"]
@@ -31,7 +31,7 @@ class Request(Frozen):
     """A request: how much privacy loss or error, by which method, under which public rules.
 
     Attributes:
-        method: The name of a composition (`shoal.cells.presets`).
+        method: What the parts of the plan are called together (`shoal.cells.presets`).
         epsilon: Total loss allowed, or None if an error was asked for.
         error: Largest worst-case error of a cell in the value's unit, or None.
         statistics: What is released of each cell.
@@ -55,9 +55,9 @@ class Request(Frozen):
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
 
     @cached_property
-    def composition(self) -> Composition:
+    def parts(self) -> PlanParts:
         """The parts that method, settings and delta stand for."""
-        return compose(self.method, self.settings, self.delta)
+        return parts_of(self.method, self.settings, self.delta)
 
 
 def make_request(
@@ -87,7 +87,7 @@ def make_request(
     chosen = checks.choice(method, METHODS, "method")
     heavy = {} if weights is None else _weights(checks.mapping(weights, "weights"))
     own = checked_settings(chosen, settings)
-    parts = compose(chosen, own)
+    parts = parts_of(chosen, own)
     if heavy and parts.shares and not parts.allocation.weighs:
         raise InputError(
             f"weights with the method {chosen}", "weights with balanced", "leave them out"
@@ -111,7 +111,7 @@ def make_request(
 
 def _check_together(
     method: str,
-    parts: Composition,
+    parts: PlanParts,
     error: float | None,
     statistics: tuple[Statistic, ...],
     delta: Fraction,
@@ -141,9 +141,9 @@ def _check_together(
         )
 
 
-def _those(wanted: Callable[[Composition], bool]) -> str:
-    """Names of the methods whose compositions are wanted."""
-    return ", ".join(name for name in METHODS if wanted(compose(name)))
+def _those(wanted: Callable[[PlanParts], bool]) -> str:
+    """Names of the methods whose parts are wanted."""
+    return ", ".join(name for name in METHODS if wanted(parts_of(name)))
 
 
 def _delta(delta: Amount) -> Fraction:

@@ -88,7 +88,7 @@ def _rules_hold(facts: PlanFacts) -> bool:
 
 def _targets_hold(facts: PlanFacts) -> bool:
     """Targets are there for optimal plans only, and alike unless the setting says otherwise."""
-    request, targets, how = facts.request, facts.targets, facts.composition.allocation
+    request, targets, how = facts.request, facts.targets, facts.parts.allocation
     if not isinstance(how, LinearProgram) or targets is None:
         return not isinstance(how, LinearProgram) and targets is None
     if how != LinearProgram("equal") and request.error is None:

@@ -76,7 +76,7 @@ def shrink(numbers: Numbers, confidence: float, group: NDArray[np.int64] | None 
     # Weights of squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
     estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
-    fewest = plan.composition.shrinkage.fewest
+    fewest = plan.parts.shrinkage.fewest
     if len(estimate) < fewest:
         raise InputError(
             f"{len(estimate)} released cells",

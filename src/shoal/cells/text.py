@@ -106,7 +106,7 @@ def _notes(plan: PlanFacts) -> list[str]:
             "a private range is selected first: noise falls in proportion to it, and no data set "
             "is excluded in which it misses the values, so the certified error is the width"
         )
-    elif not plan.composition.allocation.by_cell:
+    elif not plan.parts.allocation.by_cell:
         kind = "rho" if plan.gaussian else "epsilon"
         notes.append(f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}")
     notes.append(f"users with the largest loss: {_largest_loss(plan)}")

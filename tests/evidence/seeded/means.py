@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.evidence.seeded.fault import Fault
 
 _REACH = ("tests/cells/test_reach.py",)
+_PARTS = "tests/cells/test_plan_parts.py"
 _SELECTION = ("tests/privacy/test_permute_and_flip.py",)
 _VECTORS = ("tests/cells/test_ball_mean.py",)
 _MOMENTS = ("tests/cells/test_moments.py",)
@@ -18,6 +19,46 @@ FAULTS = (
         "return replace(plain, contribution=touched << SHARE, groups=groups)",
         "return replace(plain, contribution=np.minimum(touched, 1) << SHARE, groups=groups)",
         _REACH,
+    ),
+    Fault(
+        "a range of means is taken for one of sums",
+        "G-PARTS",
+        "cells/plan_parts.py",
+        "(sums != where.of_sums, both)",
+        "(False, both)",
+        (_PARTS,),
+    ),
+    Fault(
+        "shared noise is planned within a selected range",
+        "G-PARTS",
+        "cells/plan_parts.py",
+        "(shared and self.selects, ",
+        "(False, ",
+        (_PARTS,),
+    ),
+    Fault(
+        "Gaussian noise is planned where it is not accounted for",
+        "G-PARTS",
+        "cells/plan_parts.py",
+        "self.noise.delta > 0 and not self.shares",
+        "self.noise.delta > 1",
+        (_PARTS,),
+    ),
+    Fault(
+        "cells are left out without a plan of who leaves",
+        "G-PARTS",
+        "cells/plan_parts.py",
+        "(left_out and (not shared or isinstance(how, Equalised)), noisy)",
+        "(False, noisy)",
+        (_PARTS,),
+    ),
+    Fault(
+        "users whom no cell keeps may be negative",
+        "G-TAMPER",
+        "cells/contributions/cells_left_out.py",
+        "and kept.min() >= 0",
+        "and True",
+        ("tests/cells/contributions/test_rules.py",),
     ),
     Fault(
         "levy's scores move by one array",

@@ -76,7 +76,7 @@ FAULTS = (
         "a balanced plan may lose the duals that prove it",
         "G-REFUSE",
         "cells/plan_form.py",
-        "and (facts.duals is not None or not facts.request.composition.allocation.proved)",
+        "and (facts.duals is not None or not facts.request.parts.allocation.proved)",
         "and True",
         (f"{_FROZEN[0]}::test_parts_of_another_kind_are_refused",),
     ),

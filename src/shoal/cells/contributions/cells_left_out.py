@@ -64,6 +64,8 @@ class CellsLeftOut(ContributionRule):
             cap.shape == cells.shape
             and kept.shape == member.shape
             and cap.min() >= 1
+            and (cap <= largest_counts(occupancy, cells)).all()
+            and kept.min() >= 0
             and kept.max() <= 1
             and add_by(number, kept, len(cells)).min() >= 1
         )

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from shoal.cells.ranges.base import RangeRule
     from shoal.data.value_lattice import Lattice
 
-_PLANNED = "parts that a proof and a planner cover together (docs/reference/compositions.md)"
+_PLANNED = "parts that a proof and a planner cover together (docs/reference/methods.md)"
 
 
 @dataclass(frozen=True)
-class Composition:
-    """Contributions, range, allocation, noise and shrinkage: what a method of plans stands for.
+class PlanParts:
+    """Contributions, range, allocation, noise and shrinkage: what a method stands for.
 
-    Two compositions of the same parts are the same, whatever they are called.
+    Two with the same parts are equal, whatever they are called.
 
     Attributes:
         name: What plans and the literature call the contributions within the range.
@@ -46,11 +46,11 @@ class Composition:
     Raises:
         InputError: No proof or no planner covers these parts together.
 
-    Guarantees: G-COMPOSITION.
+    Guarantees: G-PARTS.
 
     Example:
         >>> from shoal.cells.allocation.base import BalancedLosses
-        >>> Composition("mine", CappedCounts(), OneInterval(), BalancedLosses()).mean_alone
+        >>> PlanParts("mine", CappedCounts(), OneInterval(), BalancedLosses()).mean_alone
         True
     """
 
