@@ -14,7 +14,7 @@ from shoal.cells.contributions.clipped_arrays import ClippedArrays
 from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.contributions.truncated_users import TruncatedUsers
 from shoal.cells.contributions.user_sums import UserSums
-from shoal.cells.noise_rule import NoiseRule, ShrinkageRule
+from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.presets import METHODS, parts_of, settings_of
 from shoal.cells.ranges.levy_interval import LevyInterval
@@ -22,6 +22,7 @@ from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
 from shoal.cells.ranges.quantile_pair import QuantilePair
 from shoal.cells.ranges.sum_threshold import SumThreshold
+from shoal.cells.shrinkage_rule import ShrinkageRule
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _shown(part: Any, *, defaults: bool = True) -> str:  # noqa: ANN401
         for each in fields(part)
         if defaults or getattr(part, each.name) != each.default
     ]
-    return part.title + (f" ({', '.join(own)})" if own else "")
+    return f"{part.title} ({', '.join(own)})" if own else str(part.title)
 
 
 def _pair(who: ContributionRule, where: RangeRule) -> str:

@@ -14,7 +14,7 @@ from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.truncated_users import TruncatedUsers
 from shoal.cells.contributions.user_sums import UserSums
-from shoal.cells.noise_rule import NoiseRule, ShrinkageRule
+from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.presets import METHODS, parts_of
 from shoal.cells.ranges.levy_interval import LevyInterval
@@ -23,6 +23,7 @@ from shoal.cells.ranges.public import PublicRange
 from shoal.cells.ranges.quantile_pair import QuantilePair
 from shoal.cells.ranges.sum_threshold import SumThreshold
 from shoal.cells.request import Request, mean_request
+from shoal.cells.shrinkage_rule import ShrinkageRule
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Composed(Request):
     own: PlanParts = field(default_factory=lambda: parts_of("baseline"))
 
     @property
-    def parts(self) -> PlanParts:  # type: ignore[override]
+    def parts(self) -> PlanParts:
         """What was given."""
         return self.own
 

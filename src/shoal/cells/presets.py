@@ -21,13 +21,14 @@ from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.truncated_users import TruncatedUsers
 from shoal.cells.contributions.user_sums import UserSums
-from shoal.cells.noise_rule import NoiseRule, ShrinkageRule
+from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.ranges.levy_interval import LevyInterval
 from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
 from shoal.cells.ranges.quantile_pair import QuantilePair
 from shoal.cells.ranges.sum_threshold import SumThreshold
+from shoal.cells.shrinkage_rule import ShrinkageRule
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,0 +1,28 @@
+"""How released means are shrunk afterwards, as a part of what is asked of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class ShrinkageRule:
+    """Means of released cells are shrunk towards their common mean, beside the plain estimates.
+
+    Post-processing: it costs nothing and changes no number of a release (docs/theory/shrinkage.md).
+
+    Attributes:
+        weighed: Whether users are weighed, so that exchangeable users leave a deviation that widens
+            the posterior; clipped sums are of whole records, and leave none.
+    """
+
+    weighed: bool = True
+
+    # Cells that a common mean is fitted to, at least.
+    fewest: ClassVar[int] = 3
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables."""
+        return "common mean" + ("" if self.weighed else ", of noise alone")
