@@ -115,7 +115,7 @@ class Attack:
     def _selected(
         self, drawing: Drawing, aggregate: Aggregate, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        rounds = self.plan.mechanism.rounds
+        rounds = self.plan.mechanism.range.rounds
         shown = Answers([0] * rounds)
         drawing.draw(aggregate, shown)
         columns = [

@@ -60,8 +60,8 @@ def test_a_selection_that_costs_nothing_finds_nothing() -> None:
     member, _ = members(occupancy, cells)
     full = {"part": np.full(len(member), 1 << PART, dtype=np.int64), "reward": np.zeros(1, int)}
     design, noise = mechanism.design(occupancy, cells, full), np.full(len(cells), 1e-3)
-    free = mechanism.tune(design, full, 1000.0, noise, 1e-6)
+    free = mechanism.range.tune(design, full, 1000.0, noise, 1e-6)
     assert free["reward"].tolist() == [0]
-    paid = mechanism.tune(design, full, 1000.0, noise, 0.28)
+    paid = mechanism.range.tune(design, full, 1000.0, noise, 0.28)
     assert len(paid["reward"]) // 2 == MOST_HALVINGS
     assert 0 < paid["reward"][-1] <= _USERS * USER

@@ -42,7 +42,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 def by_hand(plan: shoal.Plan) -> Fraction:
     """The largest loss over users, in exact arithmetic and with a loop over memberships."""
     design, mechanism, bits = plan.design, plan.mechanism, plan.lattice_bits
-    moved = mechanism.score_sensitivity(design)
+    moved = mechanism.range.score_sensitivity(design)
     lost: dict[int, Fraction] = {}
     for user, number, contribution in zip(
         design.user.tolist(), design.number.tolist(), design.contribution.tolist(), strict=True
@@ -50,10 +50,10 @@ def by_hand(plan: shoal.Plan) -> Fraction:
         share = Fraction(contribution, int(design.total[number]))
         steps = math.ceil(share * 2**bits / Fraction(plan.relative_scale[number]))
         lost[user] = lost.get(user, Fraction(0)) + Fraction(steps, 2**bits)
-        if mechanism.selects == "per cell":
+        if mechanism.range.selects == "per cell":
             scale = Fraction(plan.selection_scale[number])
-            lost[user] += mechanism.rounds * Fraction(2 * moved) / scale
-    if mechanism.selects == "for all":
+            lost[user] += mechanism.range.rounds * Fraction(2 * moved) / scale
+    if mechanism.range.selects == "for all":
         once = Fraction(2 * moved) / Fraction(plan.selection_scale[0])
         lost = {user: loss + once for user, loss in lost.items()}
     return max(lost.values())

@@ -131,8 +131,12 @@ class Case:
             # Users of different weights: of equal ones nobody's interval is widened.
             parameters["cap"] = np.full(len(every), 2)
         design = mechanism.design(occupancy, every, parameters)
-        parameters = mechanism.tune(
-            design, parameters, 40.0, np.full(len(every), 0.1), mechanism.selecting(design, 40.0)
+        parameters = mechanism.range.tune(
+            design,
+            parameters,
+            40.0,
+            np.full(len(every), 0.1),
+            mechanism.range.selecting(design, 40.0),
         )
         return cls(mechanism, parameters, design, occupancy)
 
@@ -151,7 +155,7 @@ class Case:
 
     def ranges(self) -> list[Range | None]:
         """Some of the ranges that could be selected, wide and narrow; the whole if none is."""
-        if self.mechanism.selects == "nothing":
+        if self.mechanism.range.selects == "nothing":
             return [None]
         size = self.design.n_numbers
         if self.design.sums:
@@ -202,19 +206,19 @@ def test_no_score_moves_further_than_accounted(
 ) -> None:
     """G-SELECTION: over all data sets and users, and with the second selection after the first."""
     case = Case.of(counts, parts)
-    if case.mechanism.selects == "nothing":
+    if case.mechanism.range.selects == "nothing":
         return
     shown = {}
     scale = np.ones(case.design.n_numbers)
     for sums in case.data_sets():
         recorder = Recorder()
-        case.mechanism.select(case.contributions(sums), case.parameters, scale, recorder)
+        case.mechanism.range.select(case.contributions(sums), case.parameters, scale, recorder)
         shown[sums.tobytes()] = np.concatenate(recorder.scores)
-        selections = case.mechanism.rounds
-        if case.mechanism.selects == "per cell":
+        selections = case.mechanism.range.rounds
+        if case.mechanism.range.selects == "per cell":
             selections *= case.design.n_numbers
         assert len(recorder.scores) == selections
-    allowed = case.mechanism.score_sensitivity(case.design)
+    allowed = case.mechanism.range.score_sensitivity(case.design)
     for user in range(case.occupancy.n_users):
         for sets in groups_of(case, user).values():
             found = np.stack([shown[sums.tobytes()] for sums in sets])
@@ -237,7 +241,7 @@ def test_no_data_set_errs_by_more_than_the_bias_bound(
             found = np.array(contributions.add_up(chosen)) / design.total / TOP
             worst = np.maximum(worst, np.abs(found - truth))
         assert (worst <= np.minimum(bound, 1) + slack).all()
-        if case.mechanism.selects == "nothing":
+        if case.mechanism.range.selects == "nothing":
             assert (worst >= bound - 0.05).all()
 
 
@@ -261,9 +265,9 @@ def test_selected_ranges_are_ranges(parts: PlanParts, at: int) -> None:
     sums = next(case.data_sets())
     scale = np.ones(case.design.n_numbers)
     recorder = Recorder(answer=at)
-    chosen = case.mechanism.select(case.contributions(sums), case.parameters, scale, recorder)
+    chosen = case.mechanism.range.select(case.contributions(sums), case.parameters, scale, recorder)
     if chosen is None:
-        assert case.mechanism.selects == "nothing"
+        assert case.mechanism.range.selects == "nothing"
         return
     assert (chosen.low >= 0).all()
     assert (chosen.range_width >= 1).all()

@@ -177,15 +177,15 @@ def _selections(plan: shoal.Plan) -> list[list[float]]:
     """Of each user: what the selections cost it."""
     mechanism = plan.mechanism
     found: list[list[float]] = [[] for _ in range(plan.occupancy.n_users)]
-    if mechanism.selects == "nothing":
+    if mechanism.range.selects == "nothing":
         return found
-    moved = mechanism.score_sensitivity(plan.design)
+    moved = mechanism.range.score_sensitivity(plan.design)
     pairs = set(zip(plan.design.user.tolist(), plan.design.number.tolist(), strict=True))
-    if mechanism.selects == "for all":
+    if mechanism.range.selects == "for all":
         pairs = {(user, 0) for user, _ in pairs}
     for user, number in sorted(pairs):
         one = float(selection.loss(moved, float(plan.selection_scale[number])))
-        found[user] += [one] * mechanism.rounds
+        found[user] += [one] * mechanism.range.rounds
     return found
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
-    from shoal.cells.mechanism import Mechanism
     from shoal.cells.plan_facts import Status
+    from shoal.cells.ranges.base import RangeRule
     from shoal.cells.request import Request
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Lattice
@@ -53,14 +53,14 @@ def solve(
         if turn and _same(before, parameters):
             break
         design = mechanism.design(occupancy, cells, parameters)
-        selecting = mechanism.selecting(design, epsilon)
-        each = selecting if mechanism.selects == "per cell" else 0.0
-        noise_only = 1.0 - selecting if mechanism.selects == "for all" else 1.0
+        selecting = mechanism.range.selecting(design, epsilon)
+        each = selecting if mechanism.range.selects == "per cell" else 0.0
+        noise_only = 1.0 - selecting if mechanism.range.selects == "for all" else 1.0
         of_cell = _balance(design, request, each, noise_only * epsilon)
     relative = design.largest / ((1 - each) * of_cell)
     most_numbers = int(np.bincount(design.user).max())
     bits = lattice_bits(most_numbers, epsilon)
-    sharp = _selection_scale(mechanism, design, selecting, of_cell, epsilon, bits)
+    sharp = _selection_scale(mechanism.range, design, selecting, of_cell, epsilon, bits)
     queries = Queries(design, request.statistics)
     relative = fit(relative, bits, limit, Losses(mechanism, queries, sharp, bits))
     return PlanFacts(
@@ -70,7 +70,7 @@ def solve(
         status=status,
         relative_scale=relative,
         lattice_bits=bits,
-        parameters=mechanism.tune(design, parameters, epsilon, relative, selecting),
+        parameters=mechanism.range.tune(design, parameters, epsilon, relative, selecting),
         selection_scale=sharp,
         built=queries,
     )
@@ -92,16 +92,16 @@ def _balance(
 
 
 def _selection_scale(
-    mechanism: Mechanism,
+    rule: RangeRule,
     design: Design,
     selecting: float,
     of_cell: NDArray[np.float64],
     epsilon: float,
     bits: int,
 ) -> NDArray[np.float64]:
-    if mechanism.selects == "nothing":
+    if rule.selects == "nothing":
         return np.zeros(0)
-    spent = selecting * (of_cell if mechanism.selects == "per cell" else np.array([epsilon]))
+    spent = selecting * (of_cell if rule.selects == "per cell" else np.array([epsilon]))
     # Each selection's loss is rounded up to a step: a user may pay for selections alone.
     spent = np.maximum(spent - 2.0**-bits, spent / 2)
-    return round_scale(mechanism.rounds * 2 * mechanism.score_sensitivity(design) / spent)
+    return round_scale(rule.rounds * 2 * rule.score_sensitivity(design) / spent)

@@ -65,7 +65,7 @@ def to_document(plan: PlanFacts) -> documents.Document:
             "name": plan.mechanism.name,
             "parameters": {
                 name: documents.pack_integers(value)
-                if name in plan.mechanism.per_member
+                if name in plan.mechanism.contributions.per_member
                 else value.tolist()
                 for name, value in plan.parameters.items()
             },
@@ -243,11 +243,11 @@ def _mechanism(
     mechanism = request.parts.mechanism(lattice)
     stated = document["mechanism"]
     parameters = {
-        name: _parameter(values, packed=name in mechanism.per_member)
+        name: _parameter(values, packed=name in mechanism.contributions.per_member)
         for name, values in stated["parameters"].items()
     }
     scale = np.array(stated["selection_scale"], dtype=np.float64)
-    selections = {"nothing": 0, "per cell": len(released), "for all": 1}[mechanism.selects]
+    selections = {"nothing": 0, "per cell": len(released), "for all": 1}[mechanism.range.selects]
     sound = (
         stated["name"] == mechanism.name
         and mechanism.check(parameters, occupancy, released)

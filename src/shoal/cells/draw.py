@@ -77,7 +77,7 @@ class Drawing:
             noise: The source of randomness.
         """
         means = PrivateMeans(self.design, aggregate)
-        chosen = self.mechanism.select(means, self.parameters, self.selection_scale, noise)
+        chosen = self.mechanism.range.select(means, self.parameters, self.selection_scale, noise)
         private = self._numbers(aggregate) if chosen is None else self._within(means, chosen)
         exact = [
             to_steps(part, whole, scale, self.bits)

@@ -128,11 +128,11 @@ def _finish(
 def _select(search: _Search, best: Weighed, plan: PlanFacts) -> PlanFacts:
     """The plan with the parameters of its selection, now that the noise is known."""
     mechanism = search.mechanism
-    if mechanism.selects == "nothing":
+    if mechanism.range.selects == "nothing":
         return plan
     selecting = search.selecting(float(search.request.epsilon or 0))
     own = (best.queries.design, best.parameters, plan.epsilon, plan.relative_scale, selecting)
-    return replace(plan, parameters=mechanism.tune(*own))
+    return replace(plan, parameters=mechanism.range.tune(*own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +152,11 @@ class _Search:
 
     def selecting(self, epsilon: float) -> float:
         """Part of the loss for a private range, as if weights were capped in every cell."""
-        if self.mechanism.selects == "nothing":
+        if self.mechanism.range.selects == "nothing":
             return 0.0
         capped = {"part": capped_parts(self.occupancy, self.cells, self.each(epsilon))}
         design = self.mechanism.design(self.occupancy, self.cells, capped)
-        return self.mechanism.selecting(design, epsilon)
+        return self.mechanism.range.selecting(design, epsilon)
 
     def each(self, epsilon: float) -> Floats:
         """A loss for each cell: that of the whole by the cells of who is in most of them."""
@@ -165,7 +165,7 @@ class _Search:
 
     def selection_scale(self, epsilon: float) -> Floats | None:
         """Scale of the selection that costs this part; None without one."""
-        if self.mechanism.selects == "nothing":
+        if self.mechanism.range.selects == "nothing":
             return None
         return round_scale(np.array([2 * USER / (self.selecting(epsilon) * epsilon)]))
 

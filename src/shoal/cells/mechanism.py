@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from shoal.cells.contributions.base import largest_counts
 from shoal.cells.contributions.design import FINE
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import ContributionRule, Parameters
     from shoal.cells.contributions.design import Design
     from shoal.cells.ranges.base import RangeRule
-    from shoal.cells.ranges.private_means import PrivateMeans
-    from shoal.cells.ranges.selected import Range
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Lattice
-    from shoal.privacy.noise import Noise
 
 
 @dataclass(frozen=True)
@@ -41,21 +38,6 @@ class Mechanism:
     contributions: ContributionRule
     range: RangeRule
     lattice: Lattice
-
-    @property
-    def selects(self) -> Literal["nothing", "per cell", "for all"]:
-        """What is selected privately: nothing, a range per cell, or one for all cells."""
-        return self.range.selects
-
-    @property
-    def rounds(self) -> int:
-        """Selections of each kind."""
-        return self.range.rounds
-
-    @property
-    def per_member(self) -> tuple[str, ...]:
-        """Parameters of which every member has one."""
-        return self.contributions.per_member
 
     def parameters(
         self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
@@ -92,39 +74,6 @@ class Mechanism:
     def most_narrowing(self, parameters: Parameters) -> int:
         """The width over the shortest range that a selection can give, rounded upwards."""
         return self.range.most_narrowing(parameters, self._top)
-
-    def widest_range(self, parameters: Parameters) -> NDArray[np.float64] | float:
-        """The longest range over the width, of each number or of all."""
-        return self.range.widest_range(parameters)
-
-    def selecting(self, design: Design, epsilon: float) -> float:
-        """Part of the budget for selections, at a total loss of epsilon."""
-        return self.range.selecting(design, epsilon)
-
-    def score_sensitivity(self, design: Design) -> int:
-        """Most that one user moves a score of a selection."""
-        return self.range.score_sensitivity(design)
-
-    def tune(
-        self,
-        design: Design,
-        parameters: Parameters,
-        epsilon: float,
-        relative_scale: NDArray[np.float64],
-        selecting: float,
-    ) -> Parameters:
-        """Parameters of the selection, once the noise and its own part of the loss are known."""
-        return self.range.tune(design, parameters, epsilon, relative_scale, selecting)
-
-    def select(
-        self,
-        means: PrivateMeans,
-        parameters: Parameters,
-        scale: NDArray[np.float64],
-        noise: Noise,
-    ) -> Range | None:
-        """The range of every number, by private selections; None if there are none."""
-        return self.range.select(means, parameters, scale, noise)
 
     @property
     def _top(self) -> int:

@@ -200,7 +200,7 @@ class PlanFacts(Frozen):
     @property
     def certified(self) -> bool:
         """Whether errors are bounded in every data set: nothing is clipped to a selected range."""
-        return self.mechanism.selects == "nothing"
+        return self.mechanism.range.selects == "nothing"
 
     @cached_property
     def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -229,7 +229,7 @@ class PlanFacts(Frozen):
         """
         return (
             self.relative_scale
-            * self.mechanism.widest_range(self.parameters)
+            * self.mechanism.range.widest_range(self.parameters)
             * self.statistic_range
         )
 
@@ -252,7 +252,7 @@ class PlanFacts(Frozen):
         """
         means = 0.0 if self.parts.shares else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
-        longest = self.mechanism.widest_range(self.parameters)
+        longest = self.mechanism.range.widest_range(self.parameters)
         steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)
         if self.joint:
             rows, (first, second) = self.queries.per_statistic(steps), self.queries.pair
@@ -296,7 +296,7 @@ class PlanFacts(Frozen):
         range's range.
         """
         if not self.certified:
-            longest = self.mechanism.widest_range(self.parameters)
+            longest = self.mechanism.range.widest_range(self.parameters)
             left_out = np.asarray(self.design.missing / 2)
             return self.relative_scale * longest * self._mean_noise + left_out
         return self.worst_case_error / self.statistic_range

@@ -145,7 +145,7 @@ def check_capacity(facts: Facts) -> None:
         InputError: There are such.
     """
     mechanism, cells = facts.mechanism, len(facts.released)
-    selections = {"nothing": 0, "per cell": cells, "for all": 1}[mechanism.selects]
+    selections = {"nothing": 0, "per cell": cells, "for all": 1}[mechanism.range.selects]
     if facts.selection_scale.shape != (selections,) or not mechanism.check(
         facts.parameters, facts.occupancy, facts.released
     ):

@@ -89,7 +89,7 @@ class Losses:
     @property
     def selecting(self) -> Fraction:
         """Loss of everybody by a selection for all cells together; 0 if there is none."""
-        if self.mechanism.selects != "for all":
+        if self.mechanism.range.selects != "for all":
             return Fraction(0)
         return Fraction(int(self._selections()[0]), 2**self.bits)
 
@@ -113,7 +113,7 @@ class Losses:
         steps = np.zeros(len(design.number), dtype=np.int64)
         for term in self.queries.member_steps(scale, self.bits):
             steps = steps + term
-        if self.mechanism.selects == "per cell":
+        if self.mechanism.range.selects == "per cell":
             steps = steps + self._selections()[design.number]
         if float(steps.sum(dtype=np.float64)) >= LARGEST_STEPS:
             raise InputError(
@@ -122,7 +122,7 @@ class Losses:
                 "ask for a smaller epsilon",
             )
         lost = add_by(design.user, steps, design.occupancy.n_users)
-        if self.mechanism.selects == "for all":
+        if self.mechanism.range.selects == "for all":
             present = np.zeros(design.occupancy.n_users, dtype=np.int64)
             present[design.user] = self._selections()[0]
             lost = lost + present
@@ -130,10 +130,10 @@ class Losses:
 
     def _selections(self) -> NDArray[np.int64]:
         mechanism = self.mechanism
-        moved = mechanism.score_sensitivity(self.queries.design)
+        moved = mechanism.range.score_sensitivity(self.queries.design)
         kinds, kind = np.unique(self.selection_scale, return_inverse=True)
         steps = [
-            math.ceil(mechanism.rounds * selection.loss(moved, scale) * 2**self.bits)
+            math.ceil(mechanism.range.rounds * selection.loss(moved, scale) * 2**self.bits)
             for scale in kinds.tolist()
         ]
         if max(steps) >= LARGEST_STEPS:

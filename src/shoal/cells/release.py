@@ -246,7 +246,7 @@ class CellDraw:
         """Every number 0, and the whole range selected."""
         plan, chosen = self.plan, None
         cells = len(plan.released)
-        if plan.mechanism.selects != "nothing":
+        if plan.mechanism.range.selects != "nothing":
             whole = np.full(cells, 1 << (plan.lattice.bits + FINE))
             chosen = Range(np.zeros_like(whole), whole)
         return Numbers(plan, [0] * (cells * len(plan.request.statistics)), chosen)

@@ -66,7 +66,7 @@ def from_results(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
 def _chosen(plan: PlanFacts, results: list[documents.Document]) -> Range | None:
     """The selected ranges: where the mechanism selects, one a number, within the bounds."""
     ranges = [result["range"] for result in results]
-    selects = plan.mechanism.selects != "nothing"
+    selects = plan.mechanism.range.selects != "nothing"
     if any((each is not None) != selects for each in ranges):
         raise damaged()
     if not selects:

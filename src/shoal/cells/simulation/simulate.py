@@ -244,7 +244,7 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
     """
     means = PrivateMeans(plan.design, aggregate)
     top = means.top
-    chosen = plan.mechanism.select(means, plan.parameters, plan.selection_scale, noise)
+    chosen = plan.mechanism.range.select(means, plan.parameters, plan.selection_scale, noise)
     exact = np.array(means.add_up(chosen), dtype=np.float64) / plan.design.total / top
     truth = _truth(plan, aggregate)
     scale = plan.relative_scale * np.array(range_widths(plan.design, chosen, top)) / top
