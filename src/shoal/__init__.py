@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from shoal.cells.simulation.compare import compare
     from shoal.cells.simulation.distributions import Normal
     from shoal.cells.simulation.simulate import simulate
-    from shoal.data.cell_rules import hexagon, hour_of_day, timeslot
+    from shoal.data.cell_rules.bins import bins
+    from shoal.data.cell_rules.hexagon import hexagon
+    from shoal.data.cell_rules.times import date, hour_of_day, month, timeslot, weekday
     from shoal.data.occupancy import Occupancy
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
@@ -44,14 +46,18 @@ _HOME = {
     "Release": "shoal.cells.release",
     "ShoalError": "shoal.errors",
     "Simulated": "shoal.privacy.noise",
+    "bins": "shoal.data.cell_rules.bins",
     "compare": "shoal.cells.simulation.compare",
-    "hexagon": "shoal.data.cell_rules",
-    "hour_of_day": "shoal.data.cell_rules",
+    "date": "shoal.data.cell_rules.times",
+    "hexagon": "shoal.data.cell_rules.hexagon",
+    "hour_of_day": "shoal.data.cell_rules.times",
+    "month": "shoal.data.cell_rules.times",
     "picture": "shoal.pictures.pictures",
     "plan": "shoal.cells.plan",
     "simulate": "shoal.cells.simulation.simulate",
-    "timeslot": "shoal.data.cell_rules",
+    "timeslot": "shoal.data.cell_rules.times",
     "verify": "shoal.manifest_check",
+    "weekday": "shoal.data.cell_rules.times",
 }
 _ROOMS = ("bounds", "mean", "trials", "unbiased")
 
@@ -65,11 +71,14 @@ __all__ = [
     "Release",
     "ShoalError",
     "Simulated",
+    "bins",
     "bounds",
     "compare",
+    "date",
     "hexagon",
     "hour_of_day",
     "mean",
+    "month",
     "picture",
     "plan",
     "simulate",
@@ -77,6 +86,7 @@ __all__ = [
     "trials",
     "unbiased",
     "verify",
+    "weekday",
 ]
 
 

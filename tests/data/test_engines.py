@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.audit
 
 BOUNDS = (-3.0, 61.7)
-RULES = ["place", "hour_of_day(at)", "timeslot(at,6h)", "hexagon(lat,lon,3)"]
+RULES = [
+    "place",
+    "hour_of_day(at)",
+    "timeslot(at,6h)",
+    "weekday(at)",
+    "month(at,Asia/Kathmandu)",
+    "bins(lat,20)",
+    "hexagon(lat,lon,3)",
+]
 FLIGHTS = files("shoal") / "datasets" / "flights_2013.parquet"
 
 

@@ -77,8 +77,9 @@ def test_public_names_resolve_and_are_pinned() -> None:
     """The public face, literally."""
     assert shoal.__all__ == [
         "Bounds", "Ledger", "Normal", "Occupancy", "Plan", "Records", "Release", "ShoalError",
-        "Simulated", "bounds", "compare", "hexagon", "hour_of_day", "mean", "picture", "plan",
-        "simulate", "timeslot", "trials", "unbiased", "verify",
+        "Simulated", "bins", "bounds", "compare", "date", "hexagon", "hour_of_day", "mean",
+        "month", "picture", "plan", "simulate", "timeslot", "trials", "unbiased", "verify",
+        "weekday",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name).__doc__, name

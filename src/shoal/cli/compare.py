@@ -22,7 +22,9 @@ def compare(
     cell: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column, timeslot(column,1h), hour_of_day(column) or hexagon(lat,lon,7); repeat."
+            help="Column, or timeslot(column,1h), hour_of_day(column), weekday(column), "
+            "date(column), month(column), each with a time zone if wanted, bins(column,10), or "
+            "hexagon(lat,lon,7); repeat."
         ),
     ] = None,
     epsilon: Annotated[str, typer.Option(help="Total privacy loss of any user.")] = "1",

@@ -23,7 +23,9 @@ def plan(
     cell: Annotated[
         list[str],
         typer.Option(
-            help="Column, timeslot(column,1h), hour_of_day(column) or hexagon(lat,lon,7); repeat."
+            help="Column, or timeslot(column,1h), hour_of_day(column), weekday(column), "
+            "date(column), month(column), each with a time zone if wanted, bins(column,10), or "
+            "hexagon(lat,lon,7); repeat."
         ),
     ],
     epsilon: Annotated[str | None, typer.Option(help="Total privacy loss of any user.")] = None,

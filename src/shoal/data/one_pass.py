@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.data.cell_rules import Column, Hexagon, HourOfDay, Timeslot
 from shoal.data.collation import as_bytes
 from shoal.data.source import engine_call, in_memory
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
 
-    from shoal.data.cell_rules import CellRule
+    from shoal.data.cell_rules.rule import CellRule, Needs
     from shoal.data.csv_file import Kind as CsvKind
     from shoal.data.source import Engine, EngineColumn, EngineTable
     from shoal.data.value_lattice import Lattice
@@ -73,11 +72,9 @@ def kinds_of(user: str, rules: tuple[CellRule, ...]) -> dict[str, CsvKind]:
     kinds: dict[str, CsvKind] = {user: "key"}
     for rule in rules:
         for name in rule.columns:
+            if rule.needs != "key":
+                kinds[name] = rule.needs
             kinds.setdefault(name, "key")
-            if isinstance(rule, Hexagon):
-                kinds[name] = "number"
-            if isinstance(rule, Timeslot | HourOfDay):
-                kinds[name] = "time"
     return kinds
 
 
@@ -96,12 +93,9 @@ def check_types(
         raise _bad_type(user, schema[user], _KEYS)
     for rule in rules:
         for name in rule.columns:
-            if isinstance(rule, Hexagon) and not _is_number(schema[name]):
-                raise _bad_type(name, schema[name], "degrees, as numbers")
-            if isinstance(rule, Timeslot | HourOfDay) and not _is_time(schema[name]):
-                raise _bad_type(name, schema[name], "times or dates")
-            if isinstance(rule, Column) and not _is_key(schema[name]):
-                raise _bad_type(name, schema[name], _KEYS)
+            fits, allowed = _FITS[rule.needs]
+            if not fits(schema[name]):
+                raise _bad_type(name, schema[name], allowed)
 
 
 def run(
@@ -277,6 +271,13 @@ def _is_time(kind: Kind) -> bool:
 def _is_key(kind: Kind) -> bool:
     # Times are cells by their slot only: engines disagree about zones and fractions of a second.
     return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
+
+
+_FITS: dict[Needs, tuple[Callable[[Kind], bool], str]] = {
+    "key": (_is_key, _KEYS),
+    "number": (_is_number, "numbers"),
+    "time": (_is_time, "times or dates"),
+}
 
 
 def _bad_type(name: str, kind: Kind, allowed: str) -> DataError:

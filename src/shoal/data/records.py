@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.checks.roles import check_columns
-from shoal.data import cell_rules, keys
+from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data import one_pass as passing
 from shoal.data.aggregate import Aggregate
+from shoal.data.cell_rules.parse import rules_of
 from shoal.data.columns import open_columns
 from shoal.data.connection_turns import turn
 from shoal.data.source import engine_errors
@@ -24,7 +25,7 @@ from shoal.errors import DataError, InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shoal.data.cell_rules import CellRule
+    from shoal.data.cell_rules.rule import CellRule
     from shoal.data.occupancy import Occupancy
     from shoal.data.one_pass import Measure
     from shoal.data.source import Engine, EngineTable
@@ -83,7 +84,7 @@ class Records:
         tick_bits: int = 20,
     ) -> None:
         checks.choice(missing, ("refuse", "public"), "missing")
-        rules = cell_rules.rules_of(cell)
+        rules = rules_of(cell)
         _check_names(user, value, rules)
         for name, setting in (
             # Where the file is now: it is read there, and no output may replace it.

@@ -1,0 +1,1 @@
+"""Cell rules: how the public columns of a record say which cell it belongs to."""
