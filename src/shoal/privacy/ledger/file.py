@@ -163,13 +163,13 @@ def _operation(path: Path, founding: Founding | None, *, write: bool) -> Iterato
             "let the handler note what it wants, and ask when the operation is over",
         )
     with GATE, _translated(path):
-        file = look(path)
+        file, here = look(path), place_of(path)
         with closing(_connect(path)) as connection:
             if write:
-                _prepare(connection, path)
+                _prepare(connection, here)
             # Its turn ends with the transaction: what comes after goes on beside others' charges.
             with Turn(path, _PATIENCE) if write else nullcontext(enter_result=False) as first:
-                check_journal(path)
+                check_journal(path, here)
                 _begin(connection, path, write=write, first=first)
                 try:
                     yield _checked(connection, path, founding, file, write=write)
@@ -239,11 +239,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare(connection: sqlite3.Connection, here: bytes) -> None:
     """What a charge can do beside the charges of others, before its turn."""
     # SQLite's own waiting backs off to 100 ms, so that one busy writer starves the others.
     connection.execute("PRAGMA busy_timeout = 0")
-    if is_alone(path):
+    if is_alone(here):
         # These read the schema, if nobody is in the way.
         _granted(connection, *_DURABLE)
 

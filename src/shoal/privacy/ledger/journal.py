@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import LedgerError, raise_alone
 from shoal.privacy.ledger.head import newest_mark
-from shoal.privacy.ledger.place import place_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ _MOST = 2**40
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
-def check_journal(path: Path) -> None:
+def check_journal(path: Path, here: bytes) -> None:
     """Refuse a ledger with a journal of another of its states, or of another file, beside it.
 
     SQLite plays a journal as soon as it opens the ledger. A ledger that was charged elsewhere since
@@ -37,11 +36,11 @@ def check_journal(path: Path) -> None:
 
     Args:
         path: Where the ledger lies.
+        here: The same, links followed (`place_of`).
 
     Raises:
         LedgerError: There is such a journal, or it cannot be read.
     """
-    here = place_of(path)
     if _is_there(here + _WAL):
         raise LedgerError(
             f"beside the ledger {str(path)!r} lies {os.fsdecode(here + b'-wal')!r}, which SQLite "
@@ -89,9 +88,8 @@ def _fits(left: Mark | None, now: Mark | None) -> bool:
     return left.identity == now.identity and 0 <= now.writes - left.writes <= 1
 
 
-def is_alone(path: Path) -> bool:
-    """Whether nothing lies beside a ledger that SQLite would play into it."""
-    here = place_of(path)
+def is_alone(here: bytes) -> bool:
+    """Whether nothing lies beside a ledger, links followed, that SQLite would play into it."""
     return not any(_is_there(here + ending) for ending in (_ENDING, _WAL))
 
 
