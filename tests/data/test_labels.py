@@ -61,6 +61,33 @@ def test_masked_cells_are_missing() -> None:
         assert np.isnan(SPACE.numbers(masked)).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_every_kind_of_text_of_arrow_is_read(kind: pa.DataType) -> None:
+    """G-ENGINES: as columns, as scalars, and as scalars of dictionaries."""
+    column = pa.array(["high", None, "low"], kind)
+    forms = [column, list(column), pd.Series(list(column), dtype=object)]
+    if kind != pa.string_view():
+        forms.append(list(column.dictionary_encode()))
+    for form in forms:
+        np.testing.assert_array_equal(SPACE.numbers(form), [2, np.nan, 0])
+
+
+def test_a_text_of_arrow_that_is_none_is_not_told_of() -> None:
+    """G-CELLWISE: bytes that are no text count as the first level wherever the column is."""
+    data = pa.array([b"high", b"\xff", b"mid"]).view(pa.string())
+    for form in (data, list(data), pd.Series(data, dtype=pd.ArrowDtype(pa.string()))):
+        assert SPACE.numbers(form).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "column", [np.array(["1", "0"]), pa.array(["1", "0"]), pa.array([b"1", b"0"])], ids=str
+)
+def test_texts_are_no_numbers(column: Any) -> None:  # noqa: ANN401
+    """G-CELLWISE: one that spells no number would decide whether all are read."""
+    with pytest.raises(DataError, match="outcomes of another kind"):
+        Space.binary().numbers(column)
+
+
 def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
     """G-CELLWISE: as the column would be that they come from; other kinds are no labels."""
     column = pa.chunked_array([["high", None, "low", "mid"]])
@@ -80,6 +107,11 @@ def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
         pd.DataFrame({"said": ["high", "mid"]}).astype("string").to_numpy(),
         {"high", "mid"},
         iter(["high"]),
+        [("high",), ("mid",)],
+        [["high"], ["mid"]],
+        [np.array("high"), np.array("mid")],
+        list(np.array([["high"], ["mid"]], dtype=object)),
+        "high",
         {"high": "mid"},
     ],
     ids=lambda each: type(each).__name__,

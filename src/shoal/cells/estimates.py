@@ -210,7 +210,7 @@ class Numbers:
             miss, off = 1 - confidence, self._left_out
         else:
             return certified, certified
-        bounds, noise = self.plan.bounds, self.noise_scale * self._quantile(miss)
+        bounds, noise = self.plan.lattice.bounds, self.noise_scale * self._quantile(miss)
         half = noise + (off + self._rounding) * self.plan.width
         lower, upper = self.unclamped - half, self.unclamped + half
         # An estimate so far outside says that the assumption or the noise is unusual.

@@ -53,7 +53,8 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
 
 
 def _block(plan: PlanFacts, statistic: str, columns: dict[str, NDArray[np.float64]]) -> pa.Table:
-    table, size = plan.occupancy.cells, plan.occupancy.n_cells
+    table = plan.occupancy.cells
+    size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))
     table = table.append_column("status", pa.array(plan.status))
     table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))

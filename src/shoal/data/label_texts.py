@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 # Missing values of pandas and PyArrow, by the names of their types.
 _ABSENT = ("NAType", "NaTType")
 _MOST_LABEL = 10**18
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WHOLE = (bool, int, np.bool_, np.integer)
 _NUMBERS = (*_WHOLE, float, np.floating)
+_CONTAINERS = (list, tuple, dict, set, frozenset, np.ndarray, pa.Array, pa.ChunkedArray)
 _MOMENTS = (np.datetime64, np.timedelta64)
 
 
@@ -43,9 +45,9 @@ def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:  # noqa: AN
         >>> texts(["2", 2, 2.0, True, None, b"2"], whole=True)
         ['2', '2', '2', '1', None, '']
     """
-    kind = getattr(outcomes, "dtype", None)
-    own = getattr(kind, "kind", "") in ("U", "T") or getattr(kind, "storage", "") == "python"
-    if not (own or listed(outcomes) or untyped(outcomes)):
+    if isinstance(outcomes, str | bytes):
+        raise TypeError
+    if not (_has_own_texts(outcomes) or listed(outcomes) or untyped(outcomes)):
         return None
     # Without a length it may never end; without places, as in a set, nobody knows whose is whose.
     placed = hasattr(outcomes, "__len__") and hasattr(outcomes, "__getitem__")
@@ -55,7 +57,19 @@ def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:  # noqa: AN
     if isinstance(outcomes, np.ma.MaskedArray):
         cells = given = outcomes.data.astype(object)
         given[np.ma.getmaskarray(outcomes)] = None
+    cells = list(cells)
+    # Rows of one column each are another shape, and not the fault of one outcome.
+    if cells and all(isinstance(each, _CONTAINERS) for each in cells):
+        raise TypeError
     return [_text(each, whole=whole) for each in cells]
+
+
+def _has_own_texts(outcomes: object) -> bool:
+    """Whether it is a column of texts that Arrow does not hold."""
+    kind = getattr(outcomes, "dtype", None)
+    if hasattr(kind, "pyarrow_dtype"):
+        return False
+    return getattr(kind, "kind", "") in ("U", "T") or getattr(kind, "storage", "") == "python"
 
 
 def _text(outcome: object, *, whole: bool) -> str | None:
@@ -86,11 +100,15 @@ def _is_missing(outcome: object) -> bool:
     return outcome is None or outcome is np.ma.masked or type(outcome).__name__ in _ABSENT
 
 
-def _of_arrow(outcome: pa.Scalar[Any]) -> object:
+def _of_arrow(outcome: Any) -> object:  # noqa: ANN401
     """What a scalar of Arrow is in Python, where it may be a label."""
     if not outcome.is_valid:
         return None
+    if isinstance(outcome, pa.DictionaryScalar):
+        return _of_arrow(outcome.value)
     kind = outcome.type
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if any(is_text(kind) for is_text in _TEXTS):
+        # Arrow takes bytes for a text that are none.
+        return outcome.as_buffer().to_pybytes().decode(errors="replace")
     numbers = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
-    return outcome.as_py() if any(test(kind) for test in (*tests, *numbers)) else b""
+    return outcome.as_py() if any(test(kind) for test in numbers) else b""

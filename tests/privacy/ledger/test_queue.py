@@ -135,28 +135,35 @@ def test_an_interrupt_leaves_no_turn_behind(book: Ledger, monkeypatch: pytest.Mo
     other.path.unlink()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_operation_that_is_interrupted_as_it_begins_is_over(
-    when: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", ["_operation", "Turn"])
+@pytest.mark.parametrize("when", ["begin", "end"])
+def test_an_operation_that_is_interrupted_at_an_edge_is_over(
+    what: str, when: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G-QUEUE: although the interrupt is kept, as notebooks do: no lock, no turn, no gate."""
-    steps = contextlib._GeneratorContextManager
-    enter = steps.__enter__
+    steps: Any = contextlib._GeneratorContextManager if what == "_operation" else Turn
+    name = "__enter__" if when == "begin" else "__exit__"
+    act = getattr(steps, name)
 
-    def interrupted(self: Any) -> object:  # noqa: ANN401
-        found = enter(self) if when == "after" else None
-        if self.gen.gi_code.co_name == "_operation":
-            raise KeyboardInterrupt
-        return found
+    def interrupted(self: Any, *more: object) -> object:  # noqa: ANN401
+        if what == "_operation" and self.gen.gi_code.co_name != what:
+            return act(self, *more)
+        if when == "begin":
+            act(self, *more)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(steps, "__enter__", interrupted)
+        patch.setattr(steps, name, interrupted)
         with pytest.raises(KeyboardInterrupt) as kept:
             book.record("a", unit="person", epsilon="1/2", document=b"x")
     assert not GATE._is_owned()
     monkeypatch.setattr(ledger_file, "_PATIENCE", 0.5)
+    other = Ledger.create(book.path.with_name("b.ledger"), epsilon=1, unit="person")
+    other.record("a", unit="person", epsilon="1/2", document=b"x")
     book.record("a", unit="person", epsilon="1/2", document=b"x")
+    assert book.spent.epsilon == 1 / 2
     assert kept.value.__traceback__ is not None
+    other.path.unlink()
 
 
 def test_a_timeout_of_the_callers_own_stays_one(book: Ledger) -> None:

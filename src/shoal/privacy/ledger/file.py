@@ -6,8 +6,8 @@ import os
 import secrets
 import sqlite3
 import time
-from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from shoal.documents.fork_gate import GATE, within
 from shoal.errors import LedgerError, raise_alone
@@ -33,12 +33,13 @@ from shoal.privacy.ledger.place import (
 from shoal.privacy.ledger.queue import TooLateError, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
-    from types import TracebackType
 
     from shoal.privacy.ledger.entry import Founding
     from shoal.privacy.ledger.place import FileOf
+
+Found = TypeVar("Found")
 
 _PATIENCE = 60  # seconds to wait for another process
 _PAUSE = 0.00005  # seconds between two looks at a lock
@@ -113,45 +114,39 @@ def create_file(path: Path, founding: Founding) -> None:
         raise_alone(unreachable(path, error, "created"))
 
 
-class session:  # noqa: N801  as it is used
-    """One operation on a ledger: its own connection and one transaction.
+def operate(
+    path: Path,
+    founding: Founding | None,
+    act: Callable[[Session], Found],
+    *,
+    write: bool = False,
+) -> Found:
+    """Carry one operation on a ledger out: its own connection and one transaction.
 
-    What is not committed when the block ends, however it ends, is rolled back: also if it ends as
-    it begins, by a signal.
+    What is not committed when it ends, however it ends, is rolled back. A signal may end it at any
+    moment, also as a block begins or ends, where Python runs nothing of that block's: so all is
+    closed again, from outside.
 
     Args:
         path: The ledger's file.
         founding: The creation record it must have; None accepts any ledger.
+        act: What is done in the transaction.
         write: Take the write lock at once.
+
+    Returns:
+        What was found.
 
     Raises:
         LedgerError: The file is missing, foreign, damaged, locked, has a second name, was moved
             without what a crash left, was replaced meanwhile, or cannot be written; or this thread
             is within another operation.
     """
-
-    def __init__(self, path: Path, founding: Founding | None, *, write: bool = False) -> None:
-        self._steps = _operation(path, founding, write=write)
-
-    def __enter__(self) -> Session:
-        """Begin the transaction."""
-        try:
-            return self._steps.__enter__()
-        except BaseException:
-            self._steps.gen.close()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        """End it."""
-        try:
-            return self._steps.__exit__(kind, error, trace)
-        finally:
-            self._steps.gen.close()
+    steps = _operation(path, founding, write=write)
+    try:
+        with steps as now:
+            return act(now)
+    finally:
+        steps.gen.close()
 
 
 @contextmanager
@@ -168,17 +163,18 @@ def _operation(path: Path, founding: Founding | None, *, write: bool) -> Iterato
             if write:
                 _prepare(connection, here)
             # Its turn ends with the transaction: what comes after goes on beside others' charges.
-            with Turn(path, _PATIENCE) if write else nullcontext(enter_result=False) as first:
-                check_journal(path, here)
-                _begin(connection, path, write=write, first=first)
-                try:
+            turn = Turn(path, _PATIENCE, wanted=write)
+            try:
+                with turn as first:
+                    check_journal(path, here)
+                    _begin(connection, path, write=write, first=first)
                     yield _checked(connection, path, founding, file, write=write)
-                finally:
-                    # Explicit, as a half-read cursor would keep the transaction alive past the
-                    # close.
-                    if connection.in_transaction:
-                        with suppress(sqlite3.Error):
-                            connection.execute("ROLLBACK")
+            finally:
+                # Explicit, as a half-read cursor would keep the transaction alive past the close.
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                turn.leave()
 
 
 def _checked(

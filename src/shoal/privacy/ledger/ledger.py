@@ -13,16 +13,18 @@ from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger.arguments import check_document, check_text, check_texts
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
-from shoal.privacy.ledger.file import create_file, session
+from shoal.privacy.ledger.file import create_file, operate
 from shoal.privacy.ledger.place import damaged
 from shoal.privacy.ledger.rules import Answer, refuse_beyond, refuse_other_unit
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
     from shoal.privacy.ledger.entry import Link
+    from shoal.privacy.ledger.file import Found, Session
 
 _MOST_NAMES = 10
 __all__ = ["Budget", "Entry", "Ledger", "PrivacyUnit"]
@@ -107,8 +109,7 @@ class Ledger:
             LedgerError: Missing, damaged, or not a ledger of this version.
         """
         place = _absolute(path)
-        with session(place, None) as found:
-            return cls(place, found.founding)
+        return operate(place, None, lambda found: cls(place, found.founding))
 
     @property
     def budget(self) -> Budget:
@@ -118,14 +119,12 @@ class Ledger:
     @property
     def unit(self) -> PrivacyUnit | None:
         """The privacy unit, read now; None if neither the creation nor an entry says it."""
-        with session(self.path, self._founding) as now:
-            return now.chain.state().unit
+        return self._read(lambda now: now.chain.state().unit)
 
     @property
     def spent(self) -> Budget:
         """The sum of all charges, read now: exact, or rounded upwards where it gets too long."""
-        with session(self.path, self._founding) as now:
-            return now.chain.state().spent
+        return self._read(lambda now: now.chain.state().spent)
 
     @property
     def remaining(self) -> Budget:
@@ -135,8 +134,7 @@ class Ledger:
     @property
     def head(self) -> str:
         """The hash of the newest entry, or of the creation record if there is none."""
-        with session(self.path, self._founding) as now:
-            return now.chain.state().head
+        return self._read(lambda now: now.chain.state().head)
 
     def entries(self) -> list[Entry]:
         """All recorded releases in order, each checked against its own hash.
@@ -147,8 +145,7 @@ class Ledger:
         Raises:
             LedgerError: The ledger cannot be read or an entry was changed.
         """
-        with session(self.path, self._founding) as now:
-            return list(now.chain.entries())
+        return self._read(lambda now: list(now.chain.entries()))
 
     def links(self) -> list[Link]:
         """All entries in order without their documents, each checked against its own hash.
@@ -159,8 +156,7 @@ class Ledger:
         Raises:
             LedgerError: The ledger cannot be read or an entry was changed.
         """
-        with session(self.path, self._founding) as now:
-            return list(now.chain.links())
+        return self._read(lambda now: list(now.chain.links()))
 
     def find(self, question: str, name: str = "") -> Entry | None:
         """The release recorded for a question under a name, or None.
@@ -176,9 +172,12 @@ class Ledger:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
         check_texts(question, name)
-        with session(self.path, self._founding) as now:
+
+        def look(now: Session) -> Entry | None:
             now.chain.state()
             return now.chain.find(question, name)
+
+        return self._read(look)
 
     def names(self, question: str, most: int = _MOST_NAMES) -> list[str]:
         """The first names that a question was recorded under; empty if it never was.
@@ -194,8 +193,7 @@ class Ledger:
             LedgerError: The ledger cannot be read.
         """
         check_text(question, "question")
-        with session(self.path, self._founding) as now:
-            return now.chain.names(question, most)
+        return self._read(lambda now: now.chain.names(question, most))
 
     def look_up(self, question: str, name: str = "") -> Answer:
         """What is recorded for a question and name, and what is left, read at one moment.
@@ -211,10 +209,13 @@ class Ledger:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
         check_texts(question, name)
-        with session(self.path, self._founding) as now:
+
+        def look(now: Session) -> Answer:
             state, names = now.chain.state(), now.chain.names(question, _MOST_NAMES)
             entry = now.chain.find(question, name) if names else None
-        return Answer(entry, names, state.unit, self.budget, state.spent)
+            return Answer(entry, names, state.unit, self.budget, state.spent)
+
+        return self._read(look)
 
     def check(
         self, epsilon: Amount, delta: Amount = 0, *, unit: str | PrivacyUnit | None = None
@@ -232,8 +233,7 @@ class Ledger:
         """
         charge = booked(Budget.of(epsilon, delta))
         whose = None if unit is None else PrivacyUnit.of(unit)
-        with session(self.path, self._founding) as now:
-            state = now.chain.state()
+        state = self._read(lambda now: now.chain.state())
         refuse_other_unit(state.unit, whose or state.unit)
         refuse_beyond(self.budget, state.spent, charge)
 
@@ -295,11 +295,14 @@ class Ledger:
         """
         if head is not None:
             check_text(head, "head")
-        with session(self.path, self._founding) as now:
+
+        def recompute(now: Session) -> set[str]:
             found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != ("ok",):
                 raise damaged(self.path, "damaged pages")
-            hashes = now.chain.verify()
+            return now.chain.verify()
+
+        hashes = self._read(recompute)
         if head is not None and head not in hashes:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} does not contain the head given",
@@ -309,7 +312,8 @@ class Ledger:
 
     def _append(self, draft: Draft) -> Entry:
         """One transaction; see `record`."""
-        with session(self.path, self._founding, write=True) as now:
+
+        def charge(now: Session) -> Entry:
             _at("begun")
             state = now.chain.state()
             known = now.chain.find(draft.question, draft.name)
@@ -327,7 +331,13 @@ class Ledger:
             _at("before commit")
             now.commit()
             _at("after commit")
-        return entry
+            return entry
+
+        return operate(self.path, self._founding, charge, write=True)
+
+    def _read(self, look: Callable[[Session], Found]) -> Found:
+        """One transaction that reads."""
+        return operate(self.path, self._founding, look)
 
     def __enter__(self) -> Self:
         return self

@@ -25,38 +25,38 @@ class TooLateError(Exception):
 class Turn:
     """A wait until this process is the first to write the ledger at a path, to a block's end.
 
-    Whether it is: without such locks all are at once. An interrupt at any moment leaves no lock.
+    Whether it is: without such locks all are at once. Who uses it leaves again in a `finally`, as a
+    signal may end the block's end before it begins.
 
     Args:
         path: The ledger's file.
         patience: Seconds to wait at most.
+        wanted: Whether to wait at all.
 
     Raises:
         TooLateError: Another process kept its turn so long.
     """
 
-    def __init__(self, path: Path, patience: float) -> None:
-        self._path, self._patience = path, patience
+    def __init__(self, path: Path, patience: float, *, wanted: bool = True) -> None:
+        self._path, self._patience, self._wanted = path, patience, wanted
         self._handle: int | None = None
         self._decision, self._told = threading.Lock(), threading.Event()
         self._blocked, self._gone = False, False
 
     def __enter__(self) -> bool:
         """Wait, and tell whether the lock is held."""
+        if not self._wanted:
+            return False
         try:
             self._handle = _open(self._path)
             return self._handle is not None and self._come(self._handle)
         except BaseException:
-            self._leave()
+            self.leave()
             raise
 
     def __exit__(self, *_: object) -> None:
         """Let the next process have its turn."""
-        try:
-            self._leave()
-        finally:
-            # A signal may have come before anything was done.
-            self._leave()
+        self.leave()
 
     def _come(self, handle: int) -> bool:
         try:
@@ -70,10 +70,13 @@ class Turn:
     def _wait(self, handle: int) -> bool:
         """Wait for a lock that has no time limit of its own."""
         self._blocked = True
+        waiter = threading.Thread(target=self._block, args=(handle,), daemon=True)
         try:
-            threading.Thread(target=self._block, args=(handle,), daemon=True).start()
-        except RuntimeError:  # no room for a thread
-            self._blocked = False
+            waiter.start()
+        except RuntimeError:
+            if waiter.is_alive():
+                raise
+            self._blocked = False  # no room for a thread
             return False
         # Not joined: a thread is over a little after it has told.
         if not self._told.wait(self._patience):
@@ -85,12 +88,12 @@ class Turn:
             fcntl.flock(handle, fcntl.LOCK_EX)
         with self._decision:
             self._blocked, gone = False, self._gone
-        self._told.set()
         if gone:
             self._give_back()
+        self._told.set()
 
-    def _leave(self) -> None:
-        """Give the lock back: now, or when the one who waits has it."""
+    def leave(self) -> None:
+        """Give the lock back: now, or when the one who waits has it. Again it does nothing."""
         with self._decision:
             self._gone = True
             if self._blocked:

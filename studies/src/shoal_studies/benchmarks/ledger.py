@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger.entry import Draft, digest_of
-from shoal.privacy.ledger.file import session
+from shoal.privacy.ledger.file import operate
 from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from shoal.privacy.ledger.file import Session
 
 ENTRIES = (10, 10_000, 1_000_000)
 PROCESSES = (1, 8, 64)
@@ -49,7 +51,8 @@ def run(
 def fill(book: Ledger, entries: int) -> None:
     """Write a history at once: the entries that as many charges would have made."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    with session(book.path, None, write=True) as now:
+
+    def write(now: Session) -> None:
         now.connection.execute(f"PRAGMA cache_size = -{_CACHE}")
         last = now.chain.state().last
         first = last.number if last else 0
@@ -57,6 +60,8 @@ def fill(book: Ledger, entries: int) -> None:
             last = _draft(f"history {number}").after(last, now.founding, at)
             now.chain.append(last)
         now.commit()
+
+    operate(book.path, None, write, write=True)
 
 
 def charge(book: Ledger, what: str) -> float:
