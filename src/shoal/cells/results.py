@@ -10,6 +10,7 @@ import numpy as np
 from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
 from shoal.cells.ranges.selected import Range
+from shoal.data import keys
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import CLOSE, check_stated, damaged
 
@@ -25,7 +26,8 @@ def to_results(numbers: Numbers) -> list[documents.Document]:
     """One object a number: whole steps of the lattice, the value they stand for, its interval."""
     plan, chosen = numbers.plan, numbers.chosen
     low, high = numbers.intervals(CONFIDENCE)
-    key = plan.occupancy.cell_keys
+    columns = keys.to_document(plan.occupancy.cells)["columns"]
+    key = list(zip(*(column["values"] for column in columns), strict=True))
     cells = plan.released.tolist()
     return [
         {

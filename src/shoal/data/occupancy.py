@@ -191,12 +191,6 @@ class Occupancy(Frozen):
         return tuple(keys.labels(self.cells))
 
     @functools.cached_property
-    def cell_keys(self) -> tuple[tuple[Any, ...], ...]:
-        """The key of each cell, as documents hold it."""
-        columns = keys.to_document(self.cells)["columns"]
-        return tuple(zip(*(column["values"] for column in columns), strict=True))
-
-    @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
