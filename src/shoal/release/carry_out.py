@@ -88,7 +88,7 @@ def carry_out(
     source = source_of(noise, recorded=ledger is not None)
     check_request(question.name, again=again, recorded=ledger is not None)
     kept: list[Any] = []
-    simulated = source.simulated
+    simulated = noise is not None
 
     def make(drawn: object) -> documents.Document:
         return make_manifest(
