@@ -146,5 +146,6 @@ def test_nothing_is_charged_for_a_plan_that_breaks_its_request(tmp_path: Path) -
 def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
     """G-READABLE: a loss beyond the largest epsilon would not verify, so no error is worth it."""
     counts = flights.plan().occupancy
-    with pytest.raises(InputError):
-        shoal.plan(counts, bounds=flights.BOUNDS, error=5e-5, method=method, uninformative="keep")
+    wanted: dict[str, Any] = {"bounds": flights.BOUNDS, "method": method, "tick_bits": 24}
+    with pytest.raises(InputError, match="a request that its plan would not meet"):
+        shoal.plan(counts, error=5e-5, uninformative="keep", **wanted)

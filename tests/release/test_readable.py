@@ -266,6 +266,27 @@ def test_every_family_rehearses_before_it_draws(
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize(
+    ("reader", "family"),
+    [("shoal.cells.document.parts", _cells), ("shoal.means.document.parts", _mean)],
+)
+def test_plans_are_read_in_the_rehearsal(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: str,
+    family: Callable[..., Callable[[], Any]],
+) -> None:
+    """G-READABLE: what the reader of plans refuses, beyond their schema, is found before a draw."""
+    book = _ledger(tmp_path)
+    release = family(book)
+
+    def refuse(*_: object) -> dict[str, Any]:
+        raise DocumentError("a plan that does not hold together", "one that does", "make another")
+
+    monkeypatch.setattr(reader, refuse)
+    assert _judge(book, release, tmp_path) == "refused"
+
+
 def test_amounts_schemas_and_verifier_have_one_limit() -> None:
     """G-READABLE: a fraction that is taken is one that the schemas and the second opinion read."""
     folder = Path(documents.__file__).parent / "schemas"
