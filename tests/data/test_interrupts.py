@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,9 +17,20 @@ from shoal.data.source import engine_errors
 from shoal.errors import DataError, ShoalError
 from shoal.trials import Space, UniformPrior
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 pytestmark = pytest.mark.audit
 
 CANARY = "431987"
+
+
+@pytest.fixture(autouse=True)
+def _default_handler() -> Iterator[None]:
+    """Python's own handler, which a process in the background of a shell does not have."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_ctrl_c_while_the_engine_reads() -> None:

@@ -38,6 +38,7 @@ VERBS: tuple[tuple[Group, tuple[Group, ...], tuple[Group, ...]], ...] = (
             ("--tick-bits", "12"), ("--rows", "3"), ("--statistic", "variance"),
             ("--delta", "1e-6"), ("--force",), ("--cell", "hour_of_day(when)"),
             ("--cell", "timeslot(when,1h)"), ("--cell", "hexagon(lat,lon,7)"),
+            ("--cell", "weekday(when,Europe/Berlin)"), ("--cell", "bins(lat,10)"),
         ),
     ),
     (
@@ -145,7 +146,8 @@ _TEXTS = (
     "", " ", "\0", "a\0b", "\ud800", "\udcff", "x" * 5000, "x" * 300_000, "a\nb", "\x1b[31m",
     "\u202eabc", "é", "--", "-", "--x", "-h", "--help", "=", "a=b=c", "%s{0}", "'", '"; DROP',
     PRIVATE, PRIVATE.upper(), "user", "place", "arm", "row", "when", "timeslot(when,0h)",
-    "hexagon(lat,lon,99)", "hour_of_day()", "timeslot(" * 500, "share_above(1e999)",
+    "hexagon(lat,lon,99)", "hour_of_day()", "month(when,../..)", "bins(lat,1e9)",
+    "timeslot(" * 500, "share_above(1e999)",
     "share_above(5)", "cap=minimax", "cap=" + "9" * 5000, "objective=worst_case", "selected",
     "optimal", "balanced", "drop", "refuse", "public", "bins:0:inf:4", "bins:0:1:999999999999",
     "levels:0,1e200", "counts:0:99999999999", "ordinal:,", ":",

@@ -212,7 +212,14 @@ def _functions() -> Iterator[Target]:
     yield Target(
         "shoal.timeslot", lambda _: shoal.timeslot, lambda _: {"column": "time", "width": "1h"}
     )
-    yield Target("shoal.hour_of_day", lambda _: shoal.hour_of_day, lambda _: {"column": "time"})
+    in_zone = {"column": "time", "tz": "America/New_York"}
+    yield Target("shoal.hour_of_day", lambda _: shoal.hour_of_day, lambda _: dict(in_zone))
+    yield Target("shoal.weekday", lambda _: shoal.weekday, lambda _: dict(in_zone))
+    yield Target("shoal.date", lambda _: shoal.date, lambda _: dict(in_zone))
+    yield Target("shoal.month", lambda _: shoal.month, lambda _: dict(in_zone))
+    yield Target(
+        "shoal.bins", lambda _: shoal.bins, lambda _: {"column": "far", "width": 10, "start": 5}
+    )
     yield Target("shoal.verify", lambda _: shoal.verify, lambda kit: {"manifest": _manifest(kit)})
     yield Target(
         "Records.occupancy()",
