@@ -143,6 +143,8 @@ def _together(book: Ledger, crowd: int, seconds: float) -> _Crowd:
 
 def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:  # noqa: ANN401
     book = Ledger.open(path)
+    # A process is slow the first time, as code is loaded.
+    charge(book, f"{number} first")
     gate.wait()
     began, longest, charged = time.time(), 0.0, 0
     while time.time() < began + seconds:
