@@ -110,6 +110,7 @@ def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
         [("high",), ("mid",)],
         [["high"], ["mid"]],
         [np.array("high"), np.array("mid")],
+        [pd.Series(["high"]), pd.Series(["mid"])],
         list(np.array([["high"], ["mid"]], dtype=object)),
         "high",
         {"high": "mid"},

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNORDERED = (set, frozenset)
+_TYPES = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_null,
+)
 _LENDS = ("dtype", "__array__", "__array_interface__", "__array_struct__")
 _LENDS_ARROW = ("__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__")
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
@@ -47,6 +54,9 @@ def floats(column: Any) -> NDArray[np.float64]:  # noqa: ANN401
         >>> float(floats(pa.array([Decimal("0.5")], pa.decimal128(30, 11)))[0])
         0.5
     """
+    if not any(test(column.type) for test in _TYPES):
+        # A text would be read as the number that it may spell.
+        raise pa.ArrowTypeError
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())
     elif pa.types.is_boolean(column.type):

@@ -20,7 +20,6 @@ _MOST_LABEL = 10**18
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WHOLE = (bool, int, np.bool_, np.integer)
 _NUMBERS = (*_WHOLE, float, np.floating)
-_CONTAINERS = (list, tuple, dict, set, frozenset, np.ndarray, pa.Array, pa.ChunkedArray)
 _MOMENTS = (np.datetime64, np.timedelta64)
 
 
@@ -59,9 +58,18 @@ def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:  # noqa: AN
         given[np.ma.getmaskarray(outcomes)] = None
     cells = list(cells)
     # Rows of one column each are another shape, and not the fault of one outcome.
-    if cells and all(isinstance(each, _CONTAINERS) for each in cells):
+    if cells and all(map(_holds_others, cells)):
         raise TypeError
     return [_text(each, whole=whole) for each in cells]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type of Arrow is one of its three of texts."""
+    return any(test(kind) for test in _TEXTS)
+
+
+def _holds_others(cell: object) -> bool:
+    return hasattr(cell, "__len__") and not isinstance(cell, str | bytes)
 
 
 def _has_own_texts(outcomes: object) -> bool:
@@ -107,7 +115,7 @@ def _of_arrow(outcome: Any) -> object:  # noqa: ANN401
     if isinstance(outcome, pa.DictionaryScalar):
         return _of_arrow(outcome.value)
     kind = outcome.type
-    if any(is_text(kind) for is_text in _TEXTS):
+    if is_text(kind):
         # Arrow takes bytes for a text that are none.
         return outcome.as_buffer().to_pybytes().decode(errors="replace")
     numbers = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)

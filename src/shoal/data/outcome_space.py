@@ -14,7 +14,7 @@ import numpy as np
 from shoal import checks
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.checks.python_objects import untyped
-from shoal.data.label_texts import texts
+from shoal.data.label_texts import is_text, texts
 from shoal.errors import DataError, InputError, is_failure
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class Space(Frozen):
 
         Guarantees: G-CELLWISE.
         """
-        from shoal.checks.floats import floats_of, listed
+        from shoal.checks.floats import floats, floats_of, listed
 
         if untyped(outcomes) and self.labels is None:
             raise DataError(
@@ -211,7 +211,7 @@ class Space(Frozen):
                 return self._labelled(_in_arrow(outcomes if found is None else found))
             if listed(outcomes):
                 return floats_of(outcomes)
-            numbers = _numbers(_in_arrow(outcomes))
+            numbers = floats(_in_arrow(outcomes))
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -282,7 +282,7 @@ class Space(Frozen):
         import pyarrow.compute as pc
 
         labels = pa.array(list(self.labels or ()), pa.string())
-        plain = _is_text(array.type)
+        plain = is_text(array.type)
         # Whole numbers are labels where all labels are: the types decide, no outcome does.
         if not plain and not (self._whole_labels and pa.types.is_integer(array.type)):
             raise TypeError
@@ -322,25 +322,6 @@ def _in_arrow(outcomes: Any) -> Any:  # noqa: ANN401
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
-
-
-def _is_text(kind: Any) -> bool:  # noqa: ANN401
-    import pyarrow as pa
-
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def _numbers(array: Any) -> NDArray[np.float64]:  # noqa: ANN401
-    """Numbers and booleans; a text would be read as the number that it may spell."""
-    import pyarrow as pa
-
-    from shoal.checks.floats import floats
-
-    if not any(test(array.type) for test in (pa.types.is_boolean, pa.types.is_integer,
-               pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)):  # fmt: skip
-        raise TypeError
-    return floats(array)
 
 
 def check_space(space: object) -> Space:
