@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from shoal.cells.bounding import caps, grouping
-from shoal.cells.contributions.base import by_cell
+from shoal.cells.contributions.base import ContributionRule, Parameters, by_cell
 from shoal.cells.contributions.design import SHARE, Design, Groups, add_by, linear, members
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from shoal.data.occupancy import Occupancy
 
 Grouping = Literal["best_fit", "wrap_around"]
 _GROUP = {"best_fit": grouping.best_fit, "wrap_around": grouping.wrap_around}
+
+
+@dataclass(frozen=True)
+class Arrays(ContributionRule):
+    """Rules that group the records of a cell into arrays of one length, its cap.
+
+    Attributes:
+        cap: `median`, `levy`, `minimax` (paper 002, section V), `surrogate`, or a whole number.
+        grouping: `best_fit` or `wrap_around`.
+    """
+
+    cap: str | int = "median"
+    grouping: Grouping = "best_fit"
+
+    least: ClassVar[Mapping[str, int]] = {"cap": 1}
+
+    def parameters(
+        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+    ) -> Parameters:
+        """The cap of each cell."""
+        return {"cap": choose_caps(occupancy, cells, epsilon, self.cap)}
 
 
 def choose_caps(

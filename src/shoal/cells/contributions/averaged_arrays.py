@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from shoal.cells.contributions.arrays import Grouping, array_weights, choose_caps
-from shoal.cells.contributions.base import ContributionRule, Parameters
+from shoal.cells.contributions.arrays import Arrays, array_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
 
+    from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
     from shoal.data.occupancy import Occupancy
 
 
 @dataclass(frozen=True)
-class AveragedArrays(ContributionRule):
+class AveragedArrays(Arrays):
     """Mean of the means of arrays of length m_UB.
 
     Source: docs/theory/grouping.md#arrays; paper 002, section III-C.
@@ -32,17 +30,7 @@ class AveragedArrays(ContributionRule):
         grouping: `best_fit` or `wrap_around`.
     """
 
-    cap: str | int = "median"
-    grouping: Grouping = "best_fit"
-
     title = "arrays averaged"
-    least: ClassVar[Mapping[str, int]] = {"cap": 1}
-
-    def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
-    ) -> Parameters:
-        """The cap of each cell."""
-        return {"cap": choose_caps(occupancy, cells, epsilon, self.cap)}
 
     def design(
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters

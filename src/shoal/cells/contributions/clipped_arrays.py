@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.contributions.arrays import Grouping, array_weights, choose_caps
-from shoal.cells.contributions.base import ContributionRule, Parameters
+from shoal.cells.contributions.arrays import Arrays, array_weights
 from shoal.cells.contributions.design import SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
+    from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
     from shoal.data.occupancy import Occupancy
 
 
 @dataclass(frozen=True)
-class ClippedArrays(ContributionRule):
+class ClippedArrays(Arrays):
     """Mean of the clipped means of arrays of length m_UB: each array reaches the whole range.
 
     With `wrap_around` a user may be in two arrays, and reaches twice as far (errata 7 and 8).
@@ -32,16 +30,8 @@ class ClippedArrays(ContributionRule):
     """
 
     cap: str | int = "levy"
-    grouping: Grouping = "best_fit"
 
     title = "arrays clipped"
-    least: ClassVar[Mapping[str, int]] = {"cap": 1}
-
-    def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
-    ) -> Parameters:
-        """The cap of each cell."""
-        return {"cap": choose_caps(occupancy, cells, epsilon, self.cap)}
 
     def design(
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
