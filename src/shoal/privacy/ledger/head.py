@@ -14,13 +14,17 @@ from shoal.privacy.ledger.place import damaged
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator
     from pathlib import Path
 
     from shoal.privacy.ledger.entry import Founding
 
 _MARK = re.compile(r"([0-9a-f-]{36}):([0-9]{20})")
 # As SQLite writes a head: the ledger's name, up to 8 bytes of a number, a hash, the mark.
-_RAW = re.compile(rb"([0-9a-f-]{36})[\x00-\xff]{0,8}[0-9a-f]{64}\1:([0-9]{20})")
+_RAW = re.compile(rb"([0-9a-f-]{36})[\x00-\xff]{0,8}[0-9a-f]{64}\1:([0-9]{20})\Z")
+_RAW_LENGTH = 36 + 8 + 64 + 36 + 21
+# Hashes are everywhere, colons before digits are not.
+_RAW_END = re.compile(rb":[0-9]{20}")
 _SEAM = 200
 
 
@@ -67,9 +71,16 @@ def newest_mark(path: bytes | Path, most: int) -> Mark | None:
         end = b""
         while most > 0 and (part := stream.read(min(most, 2**20))):
             most -= len(part)
-            found += [Mark(each[1].decode(), int(each[2])) for each in _RAW.finditer(end + part)]
+            found += _marks(end + part)
             end = part[-_SEAM:]
     return max(found, key=lambda mark: mark.writes, default=None)
+
+
+def _marks(data: bytes) -> Iterator[Mark]:
+    for end in _RAW_END.finditer(data):
+        each = _RAW.search(data, max(0, end.end() - _RAW_LENGTH), end.end())
+        if each is not None:
+            yield Mark(each[1].decode(), int(each[2]))
 
 
 def insert_head(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
