@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import BudgetError, ShoalError
 from shoal.privacy.ledger import file as ledger_file
-from shoal.privacy.ledger import ledger as module
+from shoal.privacy.ledger import recording as module
 from shoal.privacy.ledger.ledger import Ledger
 
 if TYPE_CHECKING:

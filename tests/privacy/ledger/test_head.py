@@ -26,8 +26,15 @@ def _head(writes: int) -> bytes:
 def test_the_newest_of_all_heads_is_found(tmp_path: Path) -> None:
     """G-LEDGER: also where a read ends within one, and beside what only looks like a mark."""
     file = tmp_path / "pages"
-    parts = [_head(5), bytes(100), b":" + b"0" * 20, _head(7), b"x" * 90, f"{LEDGER}:{9:020d}"]
-    whole = b"".join(part if isinstance(part, bytes) else part.encode() for part in parts)
+    parts = [
+        _head(5),
+        bytes(100),
+        b":" + b"0" * 20,
+        _head(7),
+        b"x" * 90,
+        str(Mark(LEDGER, 9)).encode(),
+    ]
+    whole = b"".join(parts)
     for before in (0, 2**20 - 100, 2**20 - len(whole) // 2):
         file.write_bytes(b"y" * before + whole)
         assert newest_mark(file, 2**30) == Mark(LEDGER, 7)

@@ -18,7 +18,7 @@ from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger import arguments
 from shoal.privacy.ledger import file as ledger_file
-from shoal.privacy.ledger import ledger as module
+from shoal.privacy.ledger import recording as module
 from shoal.privacy.ledger.ledger import Ledger
 
 if TYPE_CHECKING:

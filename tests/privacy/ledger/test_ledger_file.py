@@ -219,7 +219,7 @@ def test_newest_entries_cut_off_need_a_noted_head(book: Ledger, tmp_path: Path) 
 
 def test_charges_beyond_the_budget_are_found(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain that a faulty writer made too expensive does not verify."""
-    from shoal.privacy.ledger import ledger as module
+    from shoal.privacy.ledger import recording as module
 
     monkeypatch.setattr(module, "refuse_beyond", lambda *_: None)
     refuse(lambda: book.record("big", unit="person", epsilon=9, document=b"x"), "beyond its budget")
@@ -285,7 +285,7 @@ def test_a_single_file_carries_every_charge(book: Ledger, tmp_path: Path) -> Non
 
 def test_charges_are_written_durably(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rollback journal and synchronous EXTRA in the very connection that commits."""
-    from shoal.privacy.ledger import ledger as module
+    from shoal.privacy.ledger import recording as module
 
     connect, made = ledger_file._connect, list[sqlite3.Connection]()
     seen: list[Any] = []

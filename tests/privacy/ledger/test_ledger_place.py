@@ -15,7 +15,7 @@ import shoal
 from shoal.errors import LedgerError, ShoalError
 from shoal.files import outputs
 from shoal.privacy.ledger import journal as journals
-from shoal.privacy.ledger import ledger
+from shoal.privacy.ledger import recording
 from shoal.privacy.ledger.head import newest_mark
 from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.ledger.place import place_of
@@ -30,15 +30,16 @@ pytestmark = pytest.mark.audit
 # SQLite writes pages while the charge goes on, as its memory for them is tiny, and is killed.
 DIE = """
 import os, sys
-from shoal.privacy.ledger import ledger, file as ledger_file
+from shoal.privacy.ledger import recording, file as ledger_file
+from shoal.privacy.ledger.ledger import Ledger
 connect = ledger_file._connect
 def tiny(path):
     connection = connect(path)
     connection.execute("PRAGMA cache_size = 1")
     return connection
 ledger_file._connect = tiny
-ledger._at = lambda point: os._exit(9) if point == "before commit" else None
-ledger.Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x" * 99999)
+recording._at = lambda point: os._exit(9) if point == "before commit" else None
+Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x" * 99999)
 """
 
 
@@ -130,7 +131,7 @@ def test_a_ledger_that_is_replaced_while_it_is_charged_delivers_nothing(
             if what == "replaced":
                 book.path.write_bytes(copy)
 
-    monkeypatch.setattr(ledger, "_at", at)
+    monkeypatch.setattr(recording, "_at", at)
     with pytest.raises(LedgerError):
         book.record("b", unit="u", epsilon="0.1", document=b"2")
 
@@ -244,7 +245,7 @@ def test_a_new_place_is_on_the_disk_before_a_charge_goes_on(
             with closing(sqlite3.connect(f"{moved.path.as_uri()}?mode=ro", uri=True)) as other:
                 seen.append(other.execute("SELECT place FROM head").fetchone()[0])
 
-    monkeypatch.setattr(ledger, "_at", look)
+    monkeypatch.setattr(recording, "_at", look)
     moved.record("b", unit="u", epsilon="0.1", document=b"2")
     assert seen == [place_of(moved.path)]
 
@@ -516,12 +517,12 @@ def test_no_operation_is_begun_within_another(
                 except ShoalError as error:
                     seen.append(error)
 
-    monkeypatch.setattr(ledger, "_at", handler)
+    monkeypatch.setattr(recording, "_at", handler)
     book.record("next", unit="u", epsilon="0.1", document=b"2")
     assert len(seen) == 2
     assert "while another one of this thread goes on" in str(seen[0])
     assert "goes on in this thread" in str(seen[1])
-    monkeypatch.setattr(ledger, "_at", lambda _: None)
+    monkeypatch.setattr(recording, "_at", lambda _: None)
     assert len(book.entries()) == 2
     book.verify()
 

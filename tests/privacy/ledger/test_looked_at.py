@@ -15,7 +15,7 @@ from shoal import documents, files, trials
 from shoal.documents.fork_gate import GATE
 from shoal.errors import ShoalError
 from shoal.means.plan import UnbiasedPlan
-from shoal.privacy.ledger import ledger as ledgers
+from shoal.privacy.ledger import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def test_a_look_by_another_thread_unlocks_no_ledger(
         with pytest.raises(ShoalError):
             LOOKS[look](path)
 
-    monkeypatch.setattr(ledgers, "_at", wait)
+    monkeypatch.setattr(recording, "_at", wait)
     threads = [threading.Thread(target=charge), threading.Thread(target=see)]
     threads[0].start()
     assert charging.wait(60)

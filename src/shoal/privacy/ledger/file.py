@@ -6,12 +6,13 @@ import os
 import secrets
 import sqlite3
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from shoal.documents.fork_gate import GATE, within
 from shoal.errors import LedgerError, raise_alone
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
+from shoal.privacy.ledger.group_commit import Group
 from shoal.privacy.ledger.hash_chain import (
     APPLICATION_ID,
     TABLES,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from shoal.privacy.ledger.entry import Founding
+    from shoal.privacy.ledger.entry import Draft, Founding
     from shoal.privacy.ledger.place import FileOf
 
 Found = TypeVar("Found")
@@ -120,6 +121,7 @@ def operate(
     act: Callable[[Session], Found],
     *,
     write: bool = False,
+    draft: Draft | None = None,
 ) -> Found:
     """Carry one operation on a ledger out: its own connection and one transaction.
 
@@ -132,6 +134,8 @@ def operate(
         founding: The creation record it must have; None accepts any ledger.
         act: What is done in the transaction.
         write: Take the write lock at once.
+        draft: What is recorded, if the process whose turn is next may do it: the session is told
+            if it says so, and reads.
 
     Returns:
         What was found.
@@ -141,7 +145,7 @@ def operate(
             without what a crash left, was replaced meanwhile, or cannot be written; or this thread
             is within another operation.
     """
-    steps = _operation(path, founding, write=write)
+    steps = _operation(path, founding, draft, write=write)
     try:
         with steps as now:
             return act(now)
@@ -150,7 +154,9 @@ def operate(
 
 
 @contextmanager
-def _operation(path: Path, founding: Founding | None, *, write: bool) -> Iterator[Session]:
+def _operation(
+    path: Path, founding: Founding | None, draft: Draft | None, *, write: bool
+) -> Iterator[Session]:
     if within():
         raise LedgerError(
             f"an operation on the ledger {str(path)!r} while another one of this thread goes on",
@@ -159,22 +165,30 @@ def _operation(path: Path, founding: Founding | None, *, write: bool) -> Iterato
         )
     with GATE, _translated(path):
         file, here = look(path), place_of(path)
-        with closing(_connect(path)) as connection:
-            if write:
-                _prepare(connection, here)
-            # Its turn ends with the transaction: what comes after goes on beside others' charges.
-            turn = Turn(path, _PATIENCE, wanted=write)
-            try:
-                with turn as first:
-                    check_journal(path, here)
-                    _begin(connection, path, write=write, first=first)
-                    yield _checked(connection, path, founding, file, write=write)
-            finally:
-                # Explicit, as a half-read cursor would keep the transaction alive past the close.
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                turn.leave()
+        turn, group = Turn(path, _PATIENCE), Group(file, founding, draft)
+        try:
+            # Who is told that its draft is recorded has no turn: it reads.
+            write = write and not (turn.is_taken() and group.join())
+            with closing(_connect(path)) as connection:
+                if write:
+                    _prepare(connection, here)
+                # A turn ends with its transaction: what comes after goes on beside other charges.
+                try:
+                    with turn if write else nullcontext() as first:
+                        check_journal(path, here)
+                        _begin(connection, path, write=write, first=bool(first))
+                        chain = _checked(connection, path, founding, file, write=write)
+                        yield Session(connection, chain.founding, chain, path, file, group)
+                finally:
+                    # Explicit, as a half-read cursor would keep the transaction past the close.
+                    if connection.in_transaction:
+                        with suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
+                    turn.leave()
+                    group.leave()
+        finally:
+            group.leave()
+            turn.leave()
 
 
 def _checked(
@@ -184,7 +198,7 @@ def _checked(
     file: FileOf,
     *,
     write: bool,
-) -> Session:
+) -> Chain:
     """What is there, once nobody else can write: the same ledger, with all of its parts."""
     chain = _identify(connection, path, founding)
     found = chain.founding
@@ -201,17 +215,18 @@ def _checked(
     if write:
         _check_size(connection, path, size)
         _note_place(connection, chain, here)
-    return Session(connection, found, chain, path, file)
+    return chain
 
 
 class Session(NamedTuple):
-    """An open transaction: its connection, the ledger's creation record and entries, its file."""
+    """An open transaction: its connection, the ledger's record and entries, file and processes."""
 
     connection: sqlite3.Connection
     founding: Founding
     chain: Chain
     path: Path
     file: FileOf
+    group: Group
 
     def commit(self) -> None:
         """End the transaction: all of it is on the disk, in the file that has the ledger's name.

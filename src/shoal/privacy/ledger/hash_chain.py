@@ -90,6 +90,7 @@ class Chain:
 
     def __init__(self, connection: sqlite3.Connection, path: Path, known: Founding | None) -> None:
         self._connection, self._path = connection, path
+        self._moved = False
         self.founding = _read_founding(connection, path, known)
         self.place, self._mark = read_head(connection, path, self.founding)
 
@@ -182,7 +183,9 @@ class Chain:
             *(entry.recorded_at, entry.document_sha256, entry.previous, entry.hash),
         )
         # The head first: what SQLite keeps to take this back then says at its start whose it is.
-        self.move(self.place)
+        if not self._moved:
+            self.move(self.place)
+            self._moved = True
         self._execute("UPDATE head SET number = ?, hash = ?", (entry.number, entry.hash))
         self._execute(_INSERT, (*facts, entry.document))
 

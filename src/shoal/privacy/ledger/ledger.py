@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from shoal.privacy.ledger.arguments import check_document, check_text, check_tex
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
 from shoal.privacy.ledger.file import create_file, operate
 from shoal.privacy.ledger.place import damaged
+from shoal.privacy.ledger.recording import recorded, utc_now
 from shoal.privacy.ledger.rules import Answer, refuse_beyond, refuse_other_unit
 from shoal.privacy.privacy_unit import PrivacyUnit
 
@@ -90,7 +90,7 @@ class Ledger:
         """
         budget = Budget.total(epsilon, delta)
         whose = None if unit is None else PrivacyUnit.of(unit)
-        founding = Founding(str(uuid.uuid4()), budget, whose, _now())
+        founding = Founding(str(uuid.uuid4()), budget, whose, utc_now())
         place = _absolute(path)
         create_file(place, founding)
         return cls(place, founding)
@@ -278,7 +278,8 @@ class Ledger:
         check_texts(question, name, kind)
         check_document(document)
         whose, digest = PrivacyUnit.of(unit), digest_of(document)
-        return self._append(Draft(question, name, kind, whose, charge, document, digest))
+        draft = Draft(question, name, kind, whose, charge, document, digest)
+        return recorded(self.path, self._founding, draft)
 
     def verify(self, head: str | None = None) -> None:
         """Recompute the whole chain of hashes and every running sum of charges.
@@ -310,31 +311,6 @@ class Ledger:
                 "look for a newer copy: entries are missing, or this is another ledger",
             )
 
-    def _append(self, draft: Draft) -> Entry:
-        """One transaction; see `record`."""
-
-        def charge(now: Session) -> Entry:
-            _at("begun")
-            state = now.chain.state()
-            known = now.chain.find(draft.question, draft.name)
-            refuse_other_unit(state.unit, draft.unit)
-            if known is not None:
-                return known
-            refuse_beyond(self.budget, state.spent, draft.charge)
-            _at("checked")
-            entry = draft.after(state.last, self._founding, _now())
-            now.chain.append(entry)
-            _at("inserted")
-            # The sum that was checked and the sum that is written are two computations.
-            if not entry.spent.within(self.budget):
-                raise damaged(self.path, "charges beyond its budget")
-            _at("before commit")
-            now.commit()
-            _at("after commit")
-            return entry
-
-        return operate(self.path, self._founding, charge, write=True)
-
     def _read(self, look: Callable[[Session], Found]) -> Found:
         """One transaction that reads."""
         return operate(self.path, self._founding, look)
@@ -352,14 +328,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<ledger {str(self.path)!r}, budget {self.budget.show(up=False)}>"
-
-
-def _at(point: str) -> None:
-    """Where a crash would matter most; the crash tests stop a process here."""
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:

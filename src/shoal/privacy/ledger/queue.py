@@ -31,41 +31,46 @@ class Turn:
     Args:
         path: The ledger's file.
         patience: Seconds to wait at most.
-        wanted: Whether to wait at all.
 
     Raises:
         TooLateError: Another process kept its turn so long.
     """
 
-    def __init__(self, path: Path, patience: float, *, wanted: bool = True) -> None:
-        self._path, self._patience, self._wanted = path, patience, wanted
+    def __init__(self, path: Path, patience: float) -> None:
+        self._path, self._patience = path, patience
         self._handle: int | None = None
+        self._held, self._behind = False, False
         self._decision, self._told = threading.Lock(), threading.Event()
         self._blocked, self._gone = False, False
 
+    def is_taken(self) -> bool:
+        """Whether another process has its turn; if none has, it is this one's from now on."""
+        self._handle = _open(self._path)
+        if self._handle is not None:
+            with suppress(OSError):  # a file system without such locks
+                try:
+                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    self._behind = True
+                else:
+                    self._held = True
+        return self._behind
+
     def __enter__(self) -> bool:
         """Wait, and tell whether the lock is held."""
-        if not self._wanted:
-            return False
         try:
-            self._handle = _open(self._path)
-            return self._handle is not None and self._come(self._handle)
+            if self._handle is None:
+                self.is_taken()
+            if self._behind and self._handle is not None:
+                return self._wait(self._handle)
         except BaseException:
             self.leave()
             raise
+        return self._held
 
     def __exit__(self, *_: object) -> None:
         """Let the next process have its turn."""
         self.leave()
-
-    def _come(self, handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return self._wait(handle)
-        except OSError:  # a file system without such locks
-            return False
-        return True
 
     def _wait(self, handle: int) -> bool:
         """Wait for a lock that has no time limit of its own."""
