@@ -5,13 +5,16 @@ Run as `python -m tests.privacy.ledger.group_driver JOB FOLDER ...` from the rep
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import secrets
 import signal
 import socket
+import sqlite3
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +58,52 @@ def handed_over(folder: Path, followers: int) -> list[Facts]:
             numbers = [entry.number for entry in book.entries()]
             found.append(seen(book, leader, lines, point=point, clean=clean, number=numbers[-1]))
     return found
+
+
+def killed_crowd(folder: Path, crowd: int, rounds: int) -> Facts:
+    """Kill or interrupt one of many that record without pause, at any moment, again and again."""
+    book = Ledger.create(folder / "crowd", epsilon=1000, delta="0.5")
+    started, lines, statuses = list[tuple[int, int]](), list[Any](), set[int]()
+
+    def work(writing: int) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in range(10_000):
+            with suppress(KeyboardInterrupt):
+                deliver(book, writing, f"{os.getpid()} {number}")
+
+    def end(signals: tuple[int, ...]) -> None:
+        child, reading = started.pop(0)
+        for number in signals:
+            os.kill(child, number)
+            time.sleep(secrets.randbelow(20) / 1000)
+        lines.extend(drain(reading))
+        statuses.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    for turn in range(rounds):
+        while len(started) < crowd:
+            started.append(fork(work))
+        time.sleep(secrets.randbelow(30) / 1000)
+        end((signal.SIGINT, signal.SIGKILL) if turn % 2 else (signal.SIGKILL,))
+    while started:
+        end((signal.SIGKILL,))
+    book.verify()
+    entries = book.entries()
+    kept = {entry.question: base64.b64encode(entry.document).decode() for entry in entries}
+    return {
+        "statuses": sorted(statuses),
+        "delivered": len(lines),
+        "unrecorded": sum(kept.get(request) != document for request, document in lines),
+        "undelivered": len(entries) - len(lines),
+        "shared": len(entries) - _writes(book),
+        "spent_is_sum": book.spent.epsilon == sum(entry.epsilon for entry in entries),
+    }
+
+
+def _writes(book: Ledger) -> int:
+    """How many transactions have written it."""
+    with closing(sqlite3.connect(book.path)) as connection:
+        [[mark]] = connection.execute("SELECT mark FROM head").fetchall()
+    return int(mark.split(":")[1])
 
 
 def follow(book: Ledger, at: int, writing: int) -> None:
@@ -149,6 +198,7 @@ def main(job: str, place: str, *numbers: str) -> None:
     folder, counts = Path(place), [int(number) for number in numbers]
     jobs: dict[str, Callable[[], object]] = {
         "handed over": lambda: handed_over(folder, *counts),
+        "killed crowd": lambda: killed_crowd(folder, *counts),
         "forked within": lambda: forked_within(folder),
         "strangers": lambda: strangers(folder),
     }

@@ -493,6 +493,20 @@ def test_a_leader_that_is_killed_loses_no_followers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+def test_a_crowd_that_is_killed_one_by_one_loses_nothing(tmp_path: Path) -> None:
+    """G-LEDGER: 60 kills and 30 interrupts at random moments of 12 processes that charge."""
+    crowd, kills = 12, 60
+    seen = drive("killed crowd", tmp_path, crowd, kills)
+    assert seen["statuses"] == [-signal.SIGKILL]
+    assert seen["delivered"] > crowd
+    assert seen["unrecorded"] == 0
+    assert seen["spent_is_sum"]
+    # Only who is stopped between commit and delivery leaves an entry that nobody has seen.
+    assert 0 <= seen["undelivered"] <= kills + kills // 2 + crowd
+    assert seen["shared"] > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_child_does_not_keep_its_parents_name(tmp_path: Path) -> None:
     """G-QUEUE: forked in a signal's handler while its parent listens, it has no socket."""
     assert drive("forked within", tmp_path) == {"clean": True, "lines": [[1], ["child", 0]]}
