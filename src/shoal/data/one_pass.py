@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.data.collation import as_bytes
+from shoal.data.engine_number import as_floats
 from shoal.data.source import engine_call, in_memory
 from shoal.errors import DataError
 
@@ -128,11 +129,11 @@ def _pass(
     table: EngineTable, backend: Engine, records: Columns, kind: str, measures: Sequence[Measure]
 ) -> pa.Table:
     expression, names = _expression(table, records, kind, measures)
-    coded = all(len(rule.columns) == 1 for rule in records.rules)
-    if coded or in_memory(table):
+    one_to_one = all(rule.one_to_one for rule in records.rules)
+    if one_to_one or in_memory(table):
         found = _combine(backend.to_pyarrow(expression), records.rules, names)
-        return found if coded else _merge([found])
-    # Coordinates make many small groups: they are merged into cells as they stream by.
+        return found if one_to_one else _merge([found])
+    # Several groups of the engine, often many small ones, are one cell: merged as they stream by.
     pending: list[pa.Table] = []
     for batch in _stream(expression, backend):
         part = _combine(pa.Table.from_batches([batch]), records.rules, names)
@@ -195,7 +196,7 @@ def _expression(
         names.append([f"key_{number}_{at}" for at in range(len(parts))])
         columns.update(zip(names[-1], parts, strict=True))
     keys = list(columns)
-    value = _floats(table[records.value])
+    value = as_floats(table[records.value])
     # Only arithmetic tells NaN from numbers everywhere: range checks and even isnan() are answered
     # by DuckDB from a Parquet file's statistics, which leave NaN out.
     finite = value - value == 0.0
@@ -210,12 +211,6 @@ def _expression(
         for at, measure in enumerate(measures):
             found[MEASURED[at]] = measure.ticks(rows.tick, records.lattice).cast(kind).sum()
     return rows.group_by(keys).agg(**found), names
-
-
-def _floats(value: EngineColumn) -> EngineColumn:
-    """Values in floating point; decimals by their text, whose digits no other cell decides."""
-    text = value.cast("string") if value.type().is_decimal() else value
-    return text.cast("float64")
 
 
 def _texts(array: pa.Array[Any]) -> pa.Array[Any]:

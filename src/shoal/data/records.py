@@ -214,7 +214,8 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
         raise InputError(
             f"cell columns named {', '.join(names)}",
             f"different names, none of {', '.join(sorted(RESERVED))}",
-            "rename a column of the source",
+            "rename a column of the source; where two rules call their keys alike, give one a copy "
+            "of its column under another name, or hexagons another resolution",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from shoal.data.cell_rules.rule import CellRule
 
 pytestmark = pytest.mark.property
+
+MOST = math.nextafter(2.0**52, 0)
 
 
 def lower_ends(
@@ -42,19 +45,23 @@ def lower_ends(
 
 
 @given(
-    numbers=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
-    width=st.integers(1, 1000),
-    start=st.integers(-50, 50),
+    numbers=st.lists(
+        st.floats(-1e6, 1e6) | st.floats(-1e-300, 1e-300) | st.floats(-MOST, MOST),
+        min_size=1,
+        max_size=20,
+    ),
+    width=st.integers(1, 1000) | st.integers(1, int(MOST)),
+    start=st.integers(-50, 50) | st.integers(-int(MOST), int(MOST)),
 )
 def test_a_number_lies_in_its_bin(numbers: list[float], width: int, start: int) -> None:
-    """Its lower end is a whole number of widths from the start, and at most one width below."""
+    """G-ENGINES: its lower end is whole widths from the start, and less than a width below it."""
     rule = shoal.bins("far", width, start)
     for number, low in zip(numbers, lower_ends(list(numbers), rule), strict=True):
-        assert low == math.floor((number - start) / width) * width + start
+        assert low == math.floor((Fraction(number) - start) / width) * width + start
     assert parse(str(rule)) == rule
 
 
-@pytest.mark.parametrize("far", [math.inf, -math.inf, 1e300])
+@pytest.mark.parametrize("far", [math.inf, -math.inf, 1e300, 2.0**52, -(2.0**52)])
 def test_numbers_without_a_bin_are_refused(far: float) -> None:
     """They would all be in one."""
     with pytest.raises(DataError, match="infinite or huge"):
@@ -69,7 +76,10 @@ def test_missing_numbers_are_missing_cells() -> None:
         lower_ends(numbers, "bins(far,10)")
 
 
-@pytest.mark.parametrize("text", ["bins(far)", "bins(far,0)", "bins(far,1.5)", "bins(far,1,2,3)"])
+@pytest.mark.parametrize(
+    "text",
+    ["bins(far)", "bins(far,0)", "bins(far,1.5)", "bins(far,1,2,3)", f"bins(far,{2**52})"],
+)
 def test_other_bins_are_refused(text: str) -> None:
     """A width is a whole number above 0."""
     with pytest.raises(InputError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +17,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.cell_rules.parse import parse
-from shoal.data.cell_rules.zones import local
+from shoal.data.cell_rules.zones import local, starts_of_groups
+from shoal.data.source import duckdb
 from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.oracle
 
+DAY = 86400
 ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "UTC"]
 START = datetime(2013, 3, 9, 20, 7, 11, tzinfo=UTC)
 # Across both changes of the clocks, leap days and years, and before 1970.
@@ -84,23 +89,82 @@ def test_slots_are_those_of_the_clocks(width: str, zone: str) -> None:
     assert parse(str(rule)) == rule
 
 
+def clocks(moments: list[int], zone: str) -> list[int]:
+    """Seconds since 1970 that Python's clocks of a zone show, to the quarter of an hour."""
+    first = datetime(1970, 1, 1, tzinfo=UTC)
+    shown = [(first + timedelta(seconds=at)).astimezone(ZoneInfo(zone)) for at in moments]
+    return [int(at.replace(tzinfo=UTC).timestamp()) // 900 * 900 for at in shown]
+
+
+@cache
+def engine() -> Any:  # noqa: ANN401
+    """One connection for all zones."""
+    return duckdb()
+
+
+def of_groups(moments: list[int], zone: str) -> list[int]:
+    """The same from the engine's groups."""
+    import ibis
+
+    table: Any = ibis.memtable(pa.table({"at": pa.array(moments, pa.float64())}))
+    starts = engine().to_pyarrow(table.select(start=starts_of_groups(table["at"], zone)))
+    found = local(starts["start"].to_numpy(), zone) // 900 * 900
+    return found.tolist()  # type: ignore[no-any-return]
+
+
 @given(
-    quarters=st.lists(st.integers(-(10**5), 3 * 10**6), min_size=1, max_size=30),
+    moments=st.lists(st.integers(10 * 366 * DAY, 79 * 365 * DAY), min_size=1, max_size=30),
     zone=st.sampled_from(ZONES[:4]),
 )
-def test_local_time_is_pythons(quarters: list[int], zone: str) -> None:
-    """Quarter by quarter, whatever other quarters there are."""
-    given_quarters = [each for each in quarters if each > 4 * 24 * 366 * 20 or zone == "UTC"]
-    found = local(np.array(given_quarters, dtype=np.int64), zone).tolist()
-    for quarter, seconds in zip(given_quarters, found, strict=True):
-        at = datetime.fromtimestamp(quarter * 900, UTC).astimezone(ZoneInfo(zone))
-        shown = at.replace(tzinfo=UTC)
-        assert seconds == int(shown.timestamp())
+def test_local_time_is_pythons(moments: list[int], zone: str) -> None:
+    """G-ENGINES: moment by moment, whatever other moments there are."""
+    assert of_groups(moments, zone) == clocks(moments, zone)
 
 
-@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", 7, "\0"])
+@cache
+def switches() -> dict[str, list[int]]:
+    """Seconds since 1970 at which each zone of the database changed its clocks; aliases once."""
+    found: dict[tuple[object, ...], tuple[str, list[int]]] = {}
+    for name in sorted(available_timezones() - {"localtime", "Factory"}):
+        zone = import_module("zoneinfo._zoneinfo").ZoneInfo(name)
+        listed, offsets = zone._trans_utc, [each.utcoff for each in zone._ttinfos]
+        found[(*listed, *offsets)] = name, [at for at in listed if at >= 0]
+    return dict(found.values())
+
+
+@pytest.mark.parametrize(
+    "area", ["A[^ms]", "Am.*/[A-L]", "Am.*/[M-Z]", "As", "[B-E]", "[F-OQ-Z]", "P"]
+)
+def test_every_switch_of_every_zone_is_pythons(area: str) -> None:
+    """G-ENGINES: within half an hour around it, also where clocks changed at 0:01."""
+    zones = {name: at for name, at in switches().items() if re.match(area, name)}
+    assert zones
+    for zone, changes in zones.items():
+        around = {at + 60 * more for at in changes for more in (-15, -14, -2, 0, 1, 2, 14)}
+        later = {at * 30 * DAY for at in range(830, 970)}
+        moments = sorted(later | around | {at - 1 for at in around})
+        # Monrovia and Kiritimati were off by no whole quarter of an hour.
+        since = {"Africa/Monrovia": 1973, "Pacific/Kiritimati": 1980}.get(zone, 1970)
+        moments = [at for at in moments if at >= (since - 1970) * 366 * DAY]
+        assert of_groups(moments, zone) == clocks(moments, zone), zone
+
+
+def test_a_switch_within_a_quarter_that_was_not_looked_for_is_told() -> None:
+    """Guam changed at 0:01 in 1969, too: a quarter with both offsets has no one hour."""
+    at = datetime(1969, 1, 25, 13, 5, tzinfo=UTC)
+    with pytest.raises(DataError, match="changed within one"):
+        local(np.array([int(at.timestamp()) // 900 * 900]), "Pacific/Guam")
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        *("", "Mars/Olympus", "../etc/passwd", "Europe", 7, "\0", "europe/berlin", "tzdata.zi"),
+        *("localtime", "posixrules", "Factory", "right/Europe/Berlin", "posix/Europe/Berlin"),
+    ],
+)
 def test_zones_that_there_are_not_are_refused(zone: object) -> None:
-    """One of our errors, before any record is read."""
+    """G-ENGINES: nor is a name one that is another zone on another machine."""
     with pytest.raises(InputError):
         shoal.hour_of_day("at", tz=zone)  # type: ignore[arg-type]
 
@@ -117,3 +181,16 @@ def test_slots_of_a_zone_are_whole_quarters() -> None:
     """Shorter ones would need every second on its own."""
     with pytest.raises(InputError, match="whole number of quarters"):
         shoal.timeslot("at", "10min", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("tz", [None, "Africa/Monrovia", "America/St_Johns"])
+def test_a_missing_time_is_told_as_such(tz: str | None) -> None:
+    """G-MISSING: nothing is looked up in its place: Monrovia was 44:30 off in 1970."""
+    at = pa.array([datetime(2020, 1, 1, 12, tzinfo=UTC), None], pa.timestamp("us", "UTC"))
+    given: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1)}
+    source = pa.table({"who": [1, 2], "at": at, "v": [0.0, 1.0]})
+    for rule in (shoal.hour_of_day("at", tz), shoal.month("at", tz), shoal.date("at", tz)):
+        with pytest.raises(DataError, match="null in the column"):
+            shoal.Records(source, cell=rule, **given).occupancy()
+        found = shoal.Records(source, cell=rule, missing="public", **given).occupancy()
+        assert found.totals.tolist() == [1]

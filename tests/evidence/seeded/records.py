@@ -20,6 +20,9 @@ _RECORDS = ("tests/data/test_csv_records.py",)
 _PLACES = ("tests/data/test_source_file.py",)
 _SQLITE = ("tests/data/test_sqlite_cells.py",)
 _STOPS = ("tests/data/test_interrupts.py",)
+_EVERY, _TIMES = (f"tests/data/cell_rules/test_{name}.py" for name in ("every_engine", "times"))
+_GROUPS = (f"{_EVERY}::test_groups_of_one_cell_are_added_up[to_pandas]",)
+_NAN = (f"{_EVERY}::test_nan_is_missing_whatever_a_file_says_of_its_numbers",)
 
 FAULTS = (
     Fault(
@@ -727,5 +730,53 @@ FAULTS = (
         "    if heard:\n        raise KeyboardInterrupt\n",
         "",
         ("tests/data/test_interrupts.py::test_ctrl_c_that_an_engine_swallows_is_raised",),
+    ),
+    Fault(
+        "groups of the engine that are one cell are not added up",
+        "G-ENGINES",
+        "data/one_pass.py",
+        "return found if one_to_one else _merge([found])",
+        "return found",
+        _GROUPS,
+    ),
+    Fault(
+        "NaN is what a Parquet file says of its numbers",
+        "G-MISSING",
+        "data/engine_number.py",
+        'asked = number + engine_call("random", kind="float64") * 0.0',
+        "asked = number + 0.0",
+        _NAN,
+    ),
+    Fault(
+        "a number is moved by the start of its bin with rounding",
+        "G-ENGINES",
+        "data/cell_rules/bins.py",
+        'whole = engine_call("floor", number, kind="float64")',
+        "whole = number",
+        _GROUPS,
+    ),
+    Fault(
+        "days on which clocks changed within a quarter are grouped by quarters",
+        "G-ENGINES",
+        "data/cell_rules/zones.py",
+        "for change in changes if change % QUARTER)",
+        "for change in changes if change < 0)",
+        _GROUPS,
+    ),
+    Fault(
+        "a quarter within which clocks changed has the hour of its start",
+        "G-ENGINES",
+        "data/cell_rules/zones.py",
+        "if (offset % size).any() or (first != last).any():",
+        "if (offset % size).any():",
+        (f"{_TIMES}::test_a_switch_within_a_quarter_that_was_not_looked_for_is_told",),
+    ),
+    Fault(
+        "a zone is what the machine calls its own",
+        "G-ENGINES",
+        "data/cell_rules/zones.py",
+        "return frozenset(available_timezones()) - _OF_MACHINES",
+        "return frozenset(available_timezones())",
+        (f"{_TIMES}::test_zones_that_there_are_not_are_refused",),
     ),
 )

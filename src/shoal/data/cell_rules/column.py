@@ -35,6 +35,11 @@ class Column:
         """Itself."""
         return (self.name,)
 
+    @property
+    def one_to_one(self) -> bool:
+        """It is its own key."""
+        return True
+
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """The column."""
         return (table[self.name],)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.cell_rules.rule import CellRule, Needs
-from shoal.data.source import engine_name
+from shoal.data.engine_number import as_floats, nan_as_null
 from shoal.errors import DataError, MissingPartError
 
 if TYPE_CHECKING:
@@ -54,12 +54,7 @@ class Hexagon(CellRule):
 
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """The coordinates; H3 runs on batches of them as they stream by."""
-        lat, lon = (table[name].cast("float64") for name in self.columns)
-        if engine_name(table) == "sqlite":
-            # It has no NaN.
-            return lat, lon
-        # Some frames say NaN for null: both are a missing place.
-        return lat.isnan().ifelse(None, lat), lon.isnan().ifelse(None, lon)
+        return tuple(nan_as_null(table, as_floats(table[name])) for name in self.columns)
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The H3 index of each pair as an integer.

@@ -32,6 +32,14 @@ class CellRule(Protocol):
         """Columns of the records that it reads."""
         ...
 
+    @property
+    def one_to_one(self) -> bool:
+        """Whether what the engine groups by and the keys of `combine` are one-to-one.
+
+        Where they are not, several groups of the engine are one cell, and are added up.
+        """
+        return False
+
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
         """What the engine computes for each record, one expression or several.
 

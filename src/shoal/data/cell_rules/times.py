@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.cell_rules.rule import CellRule, Needs
-from shoal.data.cell_rules.zones import QUARTER, check_zone, local
+from shoal.data.cell_rules.zones import QUARTER, check_zone, local, starts_of_groups
 from shoal.data.engine_time import epoch_seconds
 from shoal.errors import InputError
 
@@ -55,12 +55,17 @@ class TimeRule(CellRule):
         """Columns that the rule reads: the times."""
         return (self.column,)
 
+    @property
+    def one_to_one(self) -> bool:
+        """In universal time, where the engine computes the code itself."""
+        return self.tz is None
+
     def engine(self, table: EngineTable) -> tuple[EngineColumn, ...]:
-        """The code of each time; in a zone the number of its quarter of an hour."""
+        """The code of each time; in a zone the start of its quarter of an hour, or minute."""
         seconds = epoch_seconds(table, self.column)
         if self.tz is None:
             return (self._in_engine(seconds).cast("int64"),)
-        return ((seconds / float(QUARTER)).floor().cast("int64"),)
+        return (starts_of_groups(seconds, self.tz),)
 
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The code of each row.
@@ -68,9 +73,12 @@ class TimeRule(CellRule):
         Raises:
             DataError: A time for which the zone has no whole quarter of an hour.
         """
-        found = parts[0].fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        code = self._coded(found) if self.tz is None else self._code(local(found, self.tz))
-        return pa.array(code, mask=parts[0].is_null().to_numpy(zero_copy_only=False))
+        absent = parts[0].is_null().to_numpy(zero_copy_only=False)
+        # A time in the place of a missing one would be looked up in the zone, too.
+        found = parts[0].drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        code = np.zeros(len(absent), dtype=np.int64)
+        code[~absent] = self._coded(found) if self.tz is None else self._code(local(found, self.tz))
+        return pa.array(code, mask=absent)
 
     def _in_engine(self, seconds: EngineColumn) -> EngineColumn:
         """Of universal time, what the engine computes of the seconds since 1970."""
@@ -215,6 +223,11 @@ class Month(TimeRule):
     def name(self) -> str:
         """Name of the key column: the column's, with `_month`."""
         return f"{self.column}_month"
+
+    @property
+    def one_to_one(self) -> bool:
+        """The engine groups by the day: months have no one length."""
+        return False
 
     def _coded(self, found: NDArray[np.int64]) -> NDArray[np.int64]:
         return found.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
