@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.evidence.seeded.fault import Fault
 
 _CELLS = ("tests/verification/cells/test_verify.py",)
+_COLUMNS = ("tests/verification/cells/test_columns.py",)
 _FAR = ("tests/verification/cells/test_far_bounds.py",)
 _LEDGER = ("tests/verification/test_ledger_record.py",)
 _MECHANISMS = ("tests/verification/cells/test_mechanisms.py",)
@@ -353,5 +354,21 @@ FAULTS = (
         "        loaded._part(loaded._check_loss)\n",
         "",
         ("tests/release/test_stated.py",),
+    ),
+    Fault(
+        "a call of no rule is a column",
+        "G-VERIFY",
+        "verification/cells/columns.py",
+        "    if call[1] not in _RULES:\n        return None\n",
+        "    if call[1] not in _RULES:\n        return Rule(text, (text,))\n",
+        _COLUMNS,
+    ),
+    Fault(
+        "the value in other letters is no public column",
+        "G-ROLES",
+        "verification/cells/columns.py",
+        'if about["value"].casefold() in {name.casefold() for name in public}:',
+        'if about["value"] in public:',
+        _COLUMNS,
     ),
 )

@@ -779,4 +779,12 @@ FAULTS = (
         "return frozenset(available_timezones())",
         (f"{_TIMES}::test_zones_that_there_are_not_are_refused",),
     ),
+    Fault(
+        "a column may be called as a rule over the value",
+        "G-ROLES",
+        "data/cell_rules/parse.py",
+        "parse(each) if isinstance(each, str) else _stated(each)",
+        "parse(each) if isinstance(each, str) else each",
+        ("tests/verification/cells/test_columns.py",),
+    ),
 )

@@ -72,5 +72,20 @@ def rules_of(cell: object) -> tuple[CellRule, ...]:
                 "of one",
                 'give for example cell=["dest", shoal.hour_of_day("time_hour")]',
             )
-        rules.append(parse(each) if isinstance(each, str) else each)
+        rules.append(parse(each) if isinstance(each, str) else _stated(each))
     return tuple(rules)
+
+
+def _stated(rule: CellRule) -> CellRule:
+    """A rule whose text says what it is, as plans and manifests have no more of it.
+
+    Raises:
+        InputError: Its text is that of another rule, or of none.
+    """
+    if parse(str(rule)) == rule:
+        return rule
+    raise InputError(
+        f"a cell rule that is written {str(rule)!r}, which is another rule",
+        "columns whose names are no call of a rule, and have no comma where a rule is given them",
+        "rename the column",
+    )
