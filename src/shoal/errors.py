@@ -80,6 +80,10 @@ class MissingPartError(ShoalError, ImportError):
     """An optional part of shoal is not installed."""
 
 
+class ShoalWarning(UserWarning):
+    """A question about public facts that may be as they should: nothing is refused for it."""
+
+
 def is_failure(error: BaseException) -> bool:
     """Whether an exception says that something failed, not that the work is to stop.
 

@@ -42,7 +42,10 @@ def changed(**columns: Any) -> pa.Table:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"user": "whom"}, "no column 'whom' in the pyarrow table; allowed: one of place, speed"),
+        (
+            {"user": "whom"},
+            r"no column 'whom' in the pyarrow table \(did you mean 'who'\?\); allowed: one of pl",
+        ),
         ({"value": "pace"}, "no column 'pace'"),
         ({"cell": "dest"}, "no column 'dest'"),
         ({"cell": ["place", "timeslot(when,1h)"]}, "no column 'when'"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import shoal
-from shoal.data import csv_file, csv_records
+from shoal.data import csv_bytes, csv_file
 from shoal.data.csv_records import count_records
 from shoal.data.whole_columns import read_columns
 from shoal.errors import DataError
@@ -124,7 +124,7 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         whole = text.getvalue() if turn % 2 else "\ufeff" + text.getvalue()
         path.write_text(whole, encoding="utf-8", newline="")
         for size in (1, 2, 7, 2**20):
-            monkeypatch.setattr(csv_records, "_BLOCK", size)
+            monkeypatch.setattr(csv_bytes, "_BLOCK", size)
             assert count_records(path, columns=2) == 2, rows
         path.write_text(whole[: whole.rindex('"')], encoding="utf-8", newline="")
         with pytest.raises(DataError, match="malformed"):

@@ -200,7 +200,7 @@ def test_trials_read_the_cluster_that_is_named(tmp_path: Path) -> None:
     pq.write_table(
         pa.Table.from_arrays(arrays, names=["arm", "bought", "bought", "bought_1"]), path
     )
-    with pytest.raises(DataError, match="an engine calls by other names"):
+    with pytest.raises(DataError, match="that are called 'bought' but for case"):
         read_columns(path, private={"outcome": "bought"}, public={"cluster": "bought_1"})
 
 

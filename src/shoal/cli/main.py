@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.metadata import entry_points, version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -21,7 +22,10 @@ from shoal.cli import (
 )
 from shoal.cli.options import show
 from shoal.cli.pairs import misspelt
-from shoal.errors import MissingPartError, ShoalError, one_line
+from shoal.errors import MissingPartError, ShoalError, ShoalWarning, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FAILED = 2
 # What Typer makes of Ctrl-C.
@@ -97,6 +101,13 @@ def extend(arguments: list[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the command line and return its status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ShoalWarning)
+        warnings.showwarning = _asking(warnings.showwarning)
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         extend(arguments)
         status = app(arguments, standalone_mode=False)
@@ -127,6 +138,18 @@ def main(arguments: list[str]) -> int:
     if status == _INTERRUPTED:
         return _fail("interrupted; asking again delivers what the ledger recorded at no cost.")
     return status if isinstance(status, int) else 0
+
+
+def _asking(show_other: Callable[..., None]) -> Callable[..., None]:
+    """What shows a question of shoal's as one line, as errors are, and others as they were."""
+
+    def ask(message: Warning | str, *given: Any, **named: Any) -> None:  # noqa: ANN401
+        if isinstance(message, ShoalWarning):
+            streams.complain(one_line(str(message), _LONGEST))
+        else:
+            show_other(message, *given, **named)
+
+    return ask
 
 
 def _verb(error: TyperException) -> str:

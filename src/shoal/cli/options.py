@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     from shoal.privacy.ledger.ledger import Entry
 
-Data = Annotated[Path, typer.Argument(help="Records: a Parquet or CSV file.")]
+FILES = (
+    "a Parquet or CSV file (also .csv.gz, .csv.zst), a pattern of files in quotes, or a folder of "
+    "Parquet files"
+)
+Data = Annotated[Path, typer.Argument(help=f"Records: {FILES}.")]
 Bounds = Annotated[
     tuple[float, float],
     typer.Option(metavar="LO HI", help="Public range of the value: two numbers."),

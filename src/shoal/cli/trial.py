@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli.options import (
+    FILES,
     Again,
     Book,
     Confidence,
@@ -52,7 +53,7 @@ class Mechanism(StrEnum):
 @app.command()
 def plan(
     data: Annotated[
-        Path | None, typer.Argument(help="Units: a Parquet or CSV file; no outcome is read.")
+        Path | None, typer.Argument(help=f"Units: {FILES}; no outcome is read.")
     ] = None,
     treatment: Annotated[str | None, typer.Option(help="Column of the arm, with a file.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster.")] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli.options import (
+    FILES,
     Again,
     Book,
     Confidence,
@@ -89,7 +90,7 @@ def plan(
     size: Size,
     epsilon: Epsilon,
     data: Annotated[
-        Path | None, typer.Argument(help="Records: a Parquet or CSV file; no value is read.")
+        Path | None, typer.Argument(help=f"Records: {FILES}; no value is read.")
     ] = None,
     user: User = None,
     users: Annotated[int | None, typer.Option(help="Instead of a file: how many users.")] = None,

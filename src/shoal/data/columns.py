@@ -8,8 +8,11 @@ from shoal.data.csv_file import read_texts
 from shoal.data.decimals import check_digits
 from shoal.data.frames import check_guessed, check_same_types, chosen
 from shoal.data.own_names import check_kept, check_present
+from shoal.data.parquet_file import read_parquet
 from shoal.data.source import collected, connect, held, is_csv, is_frame
+from shoal.data.source_file import SourceFile
 from shoal.data.sqlite_cells import of_their_type
+from shoal.data.whole_keys import with_whole_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +52,9 @@ def open_columns(
     if is_csv(source):
         return read_texts(source, kinds)
     source = collected(source)
-    if is_frame(held(source)):
+    if isinstance(source, SourceFile):
+        table, backend = read_parquet(source, private, list(kinds))
+    elif is_frame(held(source)):
         table, backend = connect(_selected(source, private, public, list(kinds)))
     else:
         table, backend = connect(source)
@@ -57,7 +62,7 @@ def open_columns(
         check_kept(source, table)
         check_present(source, list(table.schema()), list(kinds))
     check_digits(source, table, private)
-    return of_their_type(table, kinds), backend
+    return with_whole_keys(of_their_type(table, kinds), kinds, backend), backend
 
 
 def _selected(

@@ -7,34 +7,38 @@ of its rows, in any order.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+from contextlib import closing
 from functools import reduce
+from itertools import zip_longest
 from operator import and_
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from shoal.data.csv_bytes import blocks, codec_of
 from shoal.data.csv_records import count_records, malformed
 from shoal.data.own_names import check_present
 from shoal.data.source import duckdb, engine_errors, literal_name
-from shoal.data.source_file import describe
+from shoal.data.source_file import describe, files_of
 from shoal.errors import DataError, raise_alone
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from shoal.data.source import Engine, EngineColumn, EngineTable
+    from shoal.data.source_file import SourceFile
 
 # What a column is for: numbers, numbers or truths (1 and 0), texts, public keys, or times.
 Kind: TypeAlias = Literal["number", "answer", "text", "key", "time"]
 
 _MOST_HEADER = 2**20
-_ROWS = "rows"
+_ROWS, _FILE = "rows", "file"
 _UTC = "timestamp('UTC')"
-_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
-_TRUTH = r"^(?i:true|false)$"
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+TRUTH = r"^(?i:true|false)$"
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
     r"(Z| UTC|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
@@ -49,45 +53,35 @@ _ALLOWED = {
 def read_texts(
     path: str | os.PathLike[str], kinds: Mapping[str, Kind]
 ) -> tuple[EngineTable, Engine]:
-    """Some columns of a CSV file, each cell read on its own.
+    """Some columns of a CSV file, or of several with the same names, each cell read on its own.
 
     Commas between cells, double quotes around them, UTF-8, names in the first line. A private
     column is numbers or texts as its kind says; a public key is a whole number, a truth or a date
     if every cell of the column is one, else a text: leading zeros, signs and fractions are text.
 
     Args:
-        path: The file.
+        path: The file, or a pattern of files.
         kinds: What each needed column is for.
 
     Raises:
         DataError: No such columns, a cell that is not of its column's kind, or no CSV.
 
-    Guarantees: G-CELLWISE.
+    Guarantees: G-CELLWISE, G-WHOLE.
     """
-    known = header(path)
-    check_present(path, known, list(kinds))
+    files = files_of(path)
+    known = _same_names(files, list(kinds))
     with engine_errors(path):
-        records = count_records(path, columns=len(known))
+        records = {each.place: _records(each, known) for each in files}
         backend = duckdb()
-        table = backend.read_csv(
-            literal_name(path),
-            columns={f"column_{at}": "VARCHAR" for at in range(len(known))},
-            auto_detect=False,
-            header=True,
-            delim=",",
-            quote='"',
-            escape='"',
-            strict_mode=True,
-            null_padding=False,
-            ignore_errors=False,
-            hive_partitioning=False,
-            # In parts it would look for rows inside of quoted cells, and fail at some of them.
-            parallel=False,
-        )
+        table = _texts(files, len(known), backend)
+        # The engine leaves out a last record that it takes for unfinished.
+        found = _rows(table, backend) if len(files) > 1 else records
+        for each in files:
+            if found.get(each.place, 0) != records[each.place]:
+                raise malformed(each)
         texts = table.select([table[f"column_{known.index(name)}"].name(name) for name in kinds])
         facts = _facts(texts, kinds, backend)
-        # The engine leaves out a last record that it takes for unfinished.
-        if facts.pop(_ROWS) != records:
+        if facts.pop(_ROWS) != sum(records.values()):
             raise malformed(path)
     for name, kind in kinds.items():
         if facts.get(f"{name} is bad"):
@@ -101,6 +95,62 @@ def read_texts(
         return texts.select(columns), backend
 
 
+def _same_names(files: Sequence[SourceFile], needed: Sequence[str]) -> list[str]:
+    """Names of the columns that all files have, in the same order.
+
+    Raises:
+        DataError: A file without such a column, or with another first line.
+    """
+    first: list[str] = []
+    for each in files:
+        names = header(each)
+        check_present(each, names, needed)
+        first = first or names
+        for at, (mine, other) in enumerate(zip_longest(names, first), start=1):
+            if mine != other:
+                # All that is asked for is in both: they are lines of names, not records.
+                raise DataError(
+                    f"column {at} of {describe(each)} is {mine!r}, but {other!r} in "
+                    f"{describe(files[0])}",
+                    "files with the same columns in the same order",
+                    "write one of the files anew, or name fewer files",
+                )
+    return first
+
+
+def _texts(files: Sequence[SourceFile], columns: int, backend: Engine) -> EngineTable:
+    """Every cell as a text, by the place of its column, and which file it is of."""
+    return backend.read_csv(
+        [literal_name(each) for each in files],
+        columns={f"column_{at}": "VARCHAR" for at in range(columns)},
+        auto_detect=False,
+        header=True,
+        delim=",",
+        quote='"',
+        escape='"',
+        strict_mode=True,
+        null_padding=False,
+        ignore_errors=False,
+        hive_partitioning=False,
+        compression=codec_of(files[0]) or "none",
+        filename=_FILE,
+        # In parts it would look for rows inside of quoted cells, and fail at some of them.
+        parallel=False,
+    )
+
+
+def _records(path: SourceFile, known: Sequence[str]) -> int:
+    with engine_errors(path):
+        return count_records(path, columns=len(known))
+
+
+def _rows(table: EngineTable, backend: Engine) -> dict[str, int]:
+    """How many rows the engine reads of each file."""
+    counted = table.group_by(_FILE).agg(**{_ROWS: table.count()})
+    found = backend.to_pyarrow(counted)
+    return dict(zip(found.column(_FILE).to_pylist(), found.column(_ROWS).to_pylist(), strict=True))
+
+
 def header(path: str | os.PathLike[str]) -> list[str]:
     """Names in the first line; they are not for messages, since the line may be a record.
 
@@ -108,11 +158,12 @@ def header(path: str | os.PathLike[str]) -> list[str]:
         DataError: The file has no line of texts.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            start = file.read(_MOST_HEADER)
+        start = _start(path)
         lines = io.StringIO(start, newline="")
         names = next(csv.reader(lines, strict=True), [])
         whole = len(start) < _MOST_HEADER or lines.tell() < len(start)
+    except DataError:
+        raise
     except (OSError, ValueError, csv.Error):
         names, whole = [], False
     if not names or not whole:
@@ -125,6 +176,15 @@ def header(path: str | os.PathLike[str]) -> list[str]:
             )
         )
     return names
+
+
+def _start(path: str | os.PathLike[str]) -> str:
+    """Text at the start of a file, as much as a line of names may have."""
+    found = b""
+    with closing(blocks(path)) as parts:
+        while len(found) < _MOST_HEADER and (part := next(parts, b"")):
+            found += part
+    return codecs.getincrementaldecoder("utf-8")().decode(found, final=len(found) < _MOST_HEADER)
 
 
 def _facts(table: EngineTable, kinds: Mapping[str, Kind], backend: Engine) -> dict[str, int]:
@@ -159,10 +219,10 @@ def _asked(text: EngineColumn, kind: Kind) -> dict[str, EngineColumn]:
         # Blanks are looked for only where there is no number: this is most of the pass's time.
         blank = ibis.ifelse(_number(text, kind).notnull(), ibis.literal(True), text.strip() == "")  # noqa: FBT003
         return {"bad": ~_every(text, blank)}
-    asked = {"date": _every(text, text.re_search(_DAY), _is(text, "date"))}
+    asked = {"date": _every(text, text.re_search(DAY), _is(text, "date"))}
     if kind == "time":
         return asked | {"bad": ~_every(text, text.re_search(_TIME), _is(text, _UTC))}
-    whole, truth = text.re_search(_WHOLE), text.re_search(_TRUTH)
+    whole, truth = text.re_search(WHOLE), text.re_search(TRUTH)
     return asked | {"int64": _every(text, whole), "boolean": _every(text, truth)}
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.data.csv_bytes import blocks
 from shoal.data.source_file import describe
 from shoal.errors import DataError
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_BLOCK = 2**20
-_MARK = b"\xef\xbb\xbf"
 _QUOTE, _LINE, _RETURN = b'"\n\r'
 _ENDS = b"\n", b"\r"
 
@@ -52,17 +51,14 @@ def count_records(path: str | os.PathLike[str], *, columns: int) -> int:
     """
     # The byte before each block: the file starts as a line does.
     before, inside, lines = b"\n", 0, 0
-    with open(path, "rb") as file:  # noqa: PTH123  a path of any kind
-        if file.read(len(_MARK)) != _MARK:
-            file.seek(0)
-        while block := file.read(_BLOCK):
-            text = np.frombuffer(before + block, np.uint8)
-            quotes = np.flatnonzero(text[1:] == _QUOTE) + 1
-            if not _placed(text, quotes, inside):
-                raise malformed(path)
-            lines += _lines(text, quotes, inside, empty=columns == 1)
-            inside = (inside + len(quotes)) % 2
-            before = block[-1:]
+    for block in blocks(path):
+        text = np.frombuffer(before + block, np.uint8)
+        quotes = np.flatnonzero(text[1:] == _QUOTE) + 1
+        if not _placed(text, quotes, inside):
+            raise malformed(path)
+        lines += _lines(text, quotes, inside, empty=columns == 1)
+        inside = (inside + len(quotes)) % 2
+        before = block[-1:]
     if inside:
         raise malformed(path)
     return lines + (before not in _ENDS) - 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from shoal.data.source_file import files_of
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def check_digits(source: object, table: EngineTable, private: Mapping[str, str |
 def _of_file(path: str | os.PathLike[str]) -> dict[str, int]:
     import pyarrow.parquet as pq
 
-    with Path(path).open("rb") as file:
+    with Path(files_of(path)[0]).open("rb") as file:
         return {
             field.name: field.type.precision
             for field in pq.read_schema(file)

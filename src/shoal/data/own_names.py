@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.source import engine_errors, engine_name, is_csv, library
-from shoal.data.source_file import describe
+from shoal.data.source_file import describe, files_of
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from shoal.data.source import EngineTable
 
+# How near names are that may be meant, and how many are told.
+_ALIKE, _MOST_MEANT = 0.7, 3
 _NUMBERED = re.compile(r"_[0-9]+$")
 
 
@@ -43,7 +46,7 @@ def check_present(source: object, known: Sequence[str | None], needed: Sequence[
     for name in needed:
         if name not in texts:
             raise DataError(
-                f"no column {name!r} in {describe(source)}",
+                f"no column {name!r} in {describe(source)}{_meant(source, name, texts, needed)}",
                 _listed(source, texts),
                 "check the spelling",
             )
@@ -148,8 +151,34 @@ def _same(node: Any) -> bool:  # noqa: ANN401  Ibis ships no types
 def _names_of_file(path: str | os.PathLike[str]) -> list[str]:
     import pyarrow.parquet as pq
 
-    with Path(path).open("rb") as file:
+    with Path(files_of(path)[0]).open("rb") as file:
         return list(pq.read_schema(file).names)
+
+
+def _meant(source: object, name: str, known: Sequence[str], needed: Sequence[str]) -> str:
+    """A question for the columns whose names are nearest."""
+    # The first line of a CSV file may be a record: only what is called so elsewhere says it is not.
+    unsure = is_csv(source) and not any(each in known for each in needed)
+    found = near(name, known, cutoff=1.0 if unsure else _ALIKE)
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
+
+
+def near(name: str, known: Sequence[str], *, cutoff: float = _ALIKE) -> list[str]:
+    """Names that are alike but for case, blanks, signs and a few letters, nearest first.
+
+    Example:
+        >>> near("tail num", ["dest", "TailNum"]), near("sped", ["speed", "dest"])
+        (['TailNum'], ['speed'])
+    """
+    plain: dict[str, list[str]] = {}
+    for each in sorted(set(known)):
+        plain.setdefault(_letters(each), []).append(each)
+    found = get_close_matches(_letters(name), plain, n=_MOST_MEANT, cutoff=cutoff)
+    return [each for alike in found for each in plain[alike]][:_MOST_MEANT]
+
+
+def _letters(name: str) -> str:
+    return "".join(each for each in name.casefold() if each.isalnum())
 
 
 def _listed(source: object, known: Sequence[str]) -> str:

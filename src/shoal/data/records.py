@@ -41,8 +41,9 @@ class Records:
     mechanism. Which user has how many records in which cell is public.
 
     Args:
-        source: A path (.parquet, .csv), a PyArrow, Polars or pandas table, a Spark frame, or an
-            Ibis table of any backend.
+        source: A path (.parquet, .csv, .csv.gz, .csv.zst), a pattern of such files, a folder of
+            Parquet files, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table of
+            any backend.
         user: Column that says whose record it is.
         value: Column to be released in aggregate; clipped to the bounds and rounded to ticks.
         bounds: Public range of the value, in its unit.
@@ -148,9 +149,9 @@ class Records:
         named = {each.name: found for each, found in zip(measures, others, strict=True)}
         return Aggregate(occupancy, self.lattice, centred, squares, named)
 
-    def _open(self) -> tuple[EngineTable, Engine]:
+    def _open(self, source: object) -> tuple[EngineTable, Engine]:
         table, backend = open_columns(
-            self.source,
+            source,
             private={"value": self.value},
             public={
                 "user": self.user,
@@ -165,8 +166,8 @@ class Records:
         self, *, sums: bool, measures: Sequence[Measure] = ()
     ) -> tuple[Occupancy, list[np.ndarray]]:
         # Names and types are of this pass: the file may be another one since the last.
-        with unchanged(self.source), turn(self.source), engine_errors(self.source):
-            table, backend = self._open()
+        with unchanged(self.source) as source, turn(source), engine_errors(source):
+            table, backend = self._open(source)
             found = passing.run(table, backend, self, sums=sums, measures=measures)
         counts = found.column("count").to_numpy().astype(np.int64)
         if len(counts) == 0:
@@ -176,6 +177,8 @@ class Records:
                 "check the source, its filters and the missing rule",
             )
         passing.check_missing(found, counts, self)
+        for rule in self.rules:
+            rule.check(found.column(rule.name).combine_chunks(), counts)
         cells = found.select([rule.name for rule in self.rules])
         users = found.column("user").combine_chunks()
         occupancy, order = occupancies.build(

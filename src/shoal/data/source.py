@@ -12,15 +12,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from shoal.data.csv_bytes import CODECS
 from shoal.data.query_logs import silent_query_logs
-from shoal.data.source_file import describe
+from shoal.data.source_file import describe, files_of
 from shoal.data.spill import spill_folder
 from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_alone
 from shoal.files import is_database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import FrameType
+
+    from shoal.data.source_file import SourceFile
 
 
 # Ibis ships no types that a checker could use: these names say what is meant.
@@ -28,7 +31,8 @@ EngineTable = Any
 EngineColumn = Any
 Engine = Any
 
-_PARQUET, _CSV = (".parquet", ".pq"), ".csv"
+_PARQUET = (".parquet", ".pq")
+ENDINGS = (*_PARQUET, *CODECS)
 _INTERRUPT = "InterruptException"
 
 
@@ -100,19 +104,14 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def connect(source: object) -> tuple[EngineTable, Engine]:
-    """An Ibis table and the engine that runs it; DuckDB for Parquet files and tables of Arrow.
+    """An Ibis table and the engine that runs it; DuckDB for tables of Arrow.
 
     Frames are made such tables by `shoal.data.frames.chosen` first.
 
     Raises:
-        DataError: A missing file, another ending, or a source that cannot be read.
+        DataError: A source that cannot be read.
         InputError: Another kind of source.
     """
-    if isinstance(source, str | os.PathLike):
-        _check_file(source)
-        with engine_errors(source):
-            backend = duckdb()
-            return backend.read_parquet(literal_name(source), hive_partitioning=False), backend
     with engine_errors(source):
         import ibis
         import pyarrow as pa
@@ -201,15 +200,32 @@ def engine_call(name: str, *arguments: object, kind: Any = "int64") -> EngineCol
 
 
 def is_csv(source: object) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether a source is a CSV file, by its ending.
+    """Whether a source is a CSV file or several, by its ending.
 
     Raises:
         DataError: There is no such file.
     """
-    if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != _CSV:
+    if not isinstance(source, str | os.PathLike) or not _ends(source, CODECS):
         return False
-    _check_file(source)
+    check_files(source)
     return True
+
+
+def check_files(source: str | os.PathLike[str]) -> None:
+    """Refuse a path that is no file of records, or stands for one that is none.
+
+    Raises:
+        DataError: Another ending, nothing there, or a database.
+    """
+    files = files_of(source)
+    if not _ends(source, ENDINGS) and not os.path.isdir(source):  # noqa: PTH112  never raises
+        raise DataError(
+            f"records in {describe(source)}",
+            f"a file that ends in {', '.join(ENDINGS)}, a pattern of such, or a folder of Parquet",
+            "convert it, or give a table",
+        )
+    for each in files:
+        _check_file(each)
 
 
 def literal_name(path: str | os.PathLike[str]) -> str:
@@ -239,14 +255,12 @@ def collected(source: Any) -> Any:  # noqa: ANN401
     return source
 
 
-def _check_file(source: str | os.PathLike[str]) -> None:
+def _ends(source: str | os.PathLike[str], endings: Iterable[str]) -> bool:
+    return os.fspath(source).casefold().endswith(tuple(endings))
+
+
+def _check_file(source: SourceFile) -> None:
     path = Path(source)
-    if path.suffix.lower() not in {*_PARQUET, _CSV}:
-        raise DataError(
-            f"records in {describe(source)}",
-            f"a file that ends in {', '.join([*_PARQUET, _CSV])}",
-            "convert it, or give a table",
-        )
     try:
         there = path.is_file()
     except OSError:

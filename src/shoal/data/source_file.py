@@ -1,14 +1,16 @@
-"""A file of records: where it is, for good, and that it stays as it is while it is read."""
+"""Files of records: where they are, for good, and that they stay so while they are read."""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from shoal import checks
+from shoal.data.file_set import members
 from shoal.errors import DataError, InputError
+from shoal.files.patterns import absolute, is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,15 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceFile(os.PathLike[str]):
-    """A file by its absolute path, which messages call as the user did.
+    """A file, or several as a pattern or folder, by absolute path; called as the user did.
 
     Attributes:
         given: The path as it was given.
         place: The same, whatever the working folder will be.
+        pattern: Whether it is a pattern, rather than a file whose name has brackets.
+        files: The files that it stands for, once they are listed.
     """
 
     given: str
     place: str
+    pattern: bool = False
+    files: tuple[SourceFile, ...] = ()
 
     def __fspath__(self) -> str:
         """Where the file is."""
@@ -46,8 +52,29 @@ def located(source: object) -> object:
         given = checks.path(source)
     except InputError:
         return source
+    if is_pattern(given):
+        return SourceFile(given, absolute(given), pattern=True)
     # Not resolved: a link and what it leads to are both what is read.
     return SourceFile(given, os.path.abspath(given))  # noqa: PTH100
+
+
+def files_of(source: str | os.PathLike[str]) -> tuple[SourceFile, ...]:
+    """The files that a path stands for; within `unchanged` those that were there at its start.
+
+    Raises:
+        DataError: No file is like the pattern, or a folder is none of Parquet files.
+
+    Example:
+        >>> [each.given for each in files_of("a.csv")]
+        ['a.csv']
+    """
+    if isinstance(source, SourceFile) and source.files:
+        return source.files
+    found = located(source)
+    if not isinstance(found, SourceFile):
+        return (SourceFile(os.fspath(source), os.fspath(source)),)
+    listed = members(found.given, found.place, pattern=found.pattern)
+    return tuple(SourceFile(*each) for each in listed)
 
 
 def describe(source: object) -> str:
@@ -60,21 +87,30 @@ def describe(source: object) -> str:
 
 
 @contextmanager
-def unchanged(source: object) -> Iterator[None]:
-    """Read a source in a block; a file must be the same after it, so that all is of one reading.
+def unchanged(source: object) -> Iterator[Any]:
+    """Read a source in a block; files must be the same after it, so that all is of one reading.
+
+    Yields:
+        The source; of several files, those that are there now, whatever is added meanwhile.
 
     Raises:
-        DataError: The file was written, replaced or taken away meanwhile.
+        DataError: A file was written, replaced, added or taken away meanwhile.
 
     Guarantees: G-PLACE.
 
     Example:
-        >>> with unchanged("no file"):
-        ...     pass
+        >>> with unchanged("no file") as source:
+        ...     source.given
+        'no file'
     """
-    before = _state(source)
-    yield
-    if _state(source) != before:
+    found = located(source)
+    if not isinstance(found, SourceFile):
+        yield source
+        return
+    now = replace(found, files=files_of(replace(found, files=())))
+    before = _state(now)
+    yield now
+    if _state(found) != before:
         raise DataError(
             f"the file {describe(source)} changed while it was read",
             "a file that stays as it is until the command is done",
@@ -82,12 +118,15 @@ def unchanged(source: object) -> Iterator[None]:
         )
 
 
-def _state(source: object) -> tuple[int, ...] | None:
-    if not isinstance(source, str | os.PathLike):
-        return None
+def _state(source: SourceFile) -> list[tuple[str | int, ...]]:
+    return [_state_of(each.place) for each in files_of(source)]
+
+
+def _state_of(path: str) -> tuple[str | int, ...]:
     try:
-        found = os.stat(source)  # noqa: PTH116  a path of any kind
+        found = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
         # Whoever reads it says so.
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return (path,)
+    whole = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return (path, *whole)

@@ -29,7 +29,7 @@ def read_columns(
     """Some columns of records, in the order of the source's rows. Private.
 
     Args:
-        source: As in `shoal.Records`: a Parquet or CSV file, a table in memory, an Ibis table.
+        source: As in `shoal.Records`: files, a table in memory, an Ibis table.
         private: Role and column of what is protected; None for a role that nothing has.
         public: The same of what is known to all: none of it may be a private column.
         texts: Private columns of a CSV file are texts, as labels are, rather than numbers.
@@ -50,8 +50,8 @@ def read_columns(
     kinds: dict[str, Kind] = dict.fromkeys(_named(private), "text" if texts else "answer")
     kinds.update(dict.fromkeys(_named(public), "key"))
     source = located(source)
-    with unchanged(source), turn(source), engine_errors(source):
-        table, backend = open_columns(source, private=private, public=public, kinds=kinds)
+    with unchanged(source) as now, turn(now), engine_errors(now):
+        table, backend = open_columns(now, private=private, public=public, kinds=kinds)
         found: pa.Table = backend.to_pyarrow(table.select(*kinds))
     if found.num_rows == 0:
         raise DataError(

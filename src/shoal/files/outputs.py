@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shoal import files
 from shoal.errors import DocumentError
+from shoal.files.patterns import would_match
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,6 +105,8 @@ def _refuse_inputs(name: str, target: Path, read: Mapping[str, Path]) -> None:
     for other, given in read.items():
         if _keys(target) & _keys(given) or _within(target, given):
             raise _taken(name, target, f"what is read as {other}")
+        if would_match(given, target):
+            raise _taken(name, target, f"one of the files that are read as {other}, or would be")
 
 
 def _keys(path: Path) -> set[Key]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from typing import Any
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from shoal.data.cell_rules.rule import Needs
     from shoal.data.source import EngineColumn, EngineTable
@@ -47,6 +49,9 @@ class Column:
     def combine(self, *parts: pa.Array[Any]) -> pa.Array[Any]:
         """The column."""
         return parts[0]
+
+    def check(self, key: pa.Array[Any], counts: NDArray[np.int64]) -> None:
+        """Whatever is there is a key."""
 
     def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The column."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 if TYPE_CHECKING:
     from typing import Any
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from shoal.data.source import EngineColumn, EngineTable
 
@@ -65,6 +67,18 @@ class CellRule(Protocol):
             MissingPartError: What computes the key is not installed.
         """
         ...
+
+    def check(self, key: pa.Array[Any], counts: NDArray[np.int64]) -> None:
+        """Look at the whole column of keys: what is said here depends on no order of rows.
+
+        Args:
+            key: Codes from `combine`, shape (rows,).
+            counts: Records of each row, shape (rows,).
+
+        Raises:
+            DataError: Keys that are none.
+        """
+        del key, counts  # what makes a key is one
 
     def finish(self, key: pa.Array[Any]) -> pa.Array[Any]:
         """The key as people read it, from its code; keeps the order.

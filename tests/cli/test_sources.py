@@ -1,0 +1,147 @@
+"""Whatever a verb reads may be one file or several; what is not there is told in one line."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import PLAN, Shell
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.audit
+
+MEAN = ["--epsilon", "1", "--order", "2", "--size", "90", "--interval", "0", "700"]
+# Every verb that reads records, and the columns that it asks for.
+VERBS = {
+    "plan": (["plan", "DATA", *PLAN], ["aircraft", "speed", "place"]),
+    "compare": (["compare", "DATA", *PLAN], ["aircraft", "speed", "place"]),
+    "release": (
+        ["release", "DATA", "plan.json", "--ledger", "flights.ledger"],
+        ["aircraft", "speed", "place"],
+    ),
+    "trial plan": (
+        *(["trial", "plan", "DATA", "--treatment", "place", "--space", "bins:0:700"], ["place"]),
+    ),
+    "trial release": (
+        [
+            *("trial", "release", "DATA", "--outcome", "speed", "--treatment", "place"),
+            *("--unit", "aircraft", "--space", "bins:0:700", "--epsilon", "1"),
+            *("--ledger", "flights.ledger"),
+        ],
+        ["aircraft", "speed", "place"],
+    ),
+    "unbiased plan": (["unbiased", "plan", "DATA", "--user", "aircraft", *MEAN], ["aircraft"]),
+    "unbiased release": (
+        [
+            *("unbiased", "release", "DATA", "--value", "speed", "--user", "aircraft", *MEAN),
+            *("--method", "clipped_mean", "--bias", "9", "--ledger", "flights.ledger"),
+        ],
+        ["aircraft", "speed"],
+    ),
+}
+
+
+def asked(verb: str, data: str) -> list[str]:
+    """The arguments of a verb on these records."""
+    return [data if each == "DATA" else each for each in VERBS[verb][0]]
+
+
+def parquet(table: pa.Table, path: Path) -> None:
+    """A Parquet file."""
+    pq.write_table(table, path)
+
+
+def csv(table: pa.Table, path: Path) -> None:
+    """A CSV file, compressed if it is called so."""
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, sink)
+    raw = sink.getvalue().to_pybytes()
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(("ending", "write"), [("parquet", parquet), ("csv.gz", csv)])
+def test_a_wrong_name_is_asked_about(
+    shell: Shell, verb: str, ending: str, write: Callable[[pa.Table, Path], None]
+) -> None:
+    """G-REFUSE: in every role of every verb, with the nearest name, and nothing is spent."""
+    table, book = flights.table(), Path("flights.ledger").read_bytes()
+    for name in VERBS[verb][1]:
+        others = [f"{each}s" if each == name else each for each in table.column_names]
+        write(table.rename_columns(others), Path(f"odd.{ending}"))
+        line = shell.bad(*asked(verb, f"odd.{ending}"))
+        told = f"no column '{name}' in 'odd.{ending}'"
+        assert told in line
+        # Of a CSV file without any column that is asked for, the first line may be a record.
+        known = ending == "parquet" or len(VERBS[verb][1]) > 1
+        assert (f"{told} (did you mean '{name}s'?)" in line) is known
+    assert Path("flights.ledger").read_bytes() == book
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_is_not_there_is_one_line(shell: Shell, verb: str) -> None:
+    """G-REFUSE: a missing file, an empty pattern, an empty folder, one with other files."""
+    Path("empty").mkdir()
+    Path("other").mkdir()
+    Path("other/a.csv").write_text("who\n")
+    before = sorted(each.name for each in Path().iterdir())
+    for data, message in (
+        ("gone.parquet", "no file at 'gone.parquet'"),
+        ("gone.csv.gz", "no file at 'gone.csv.gz'"),
+        ("gone/*.csv", "no file whose name is like 'gone/*.csv'"),
+        ("empty", "a folder 'empty' without Parquet files"),
+        ("other", "'other/a.csv', a file of another kind in a folder of records"),
+    ):
+        assert message in shell.bad(*asked(verb, data))
+    assert sorted(each.name for each in Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("kind", ["pattern", "folder", "csv.gz"])
+def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None:
+    """G-ROWS: the plan of one file is that of its parts, and is carried out on them."""
+    table, folder = flights.table(), Path("trips")
+    folder.mkdir()
+    half = table.num_rows // 2
+    for name, part in (("b", table.slice(0, half)), ("a", table.slice(half))):
+        if kind == "csv.gz":
+            csv(part, folder / f"{name}.csv.gz")
+        else:
+            parquet(part, folder / f"{name}.parquet")
+    data = {"pattern": "trips/*.parquet", "folder": "trips", "csv.gz": "trips/*.csv.gz"}[kind]
+    shell.good("plan", data, *PLAN, "--output", "of parts.json")
+    assert Path("of parts.json").read_bytes() == Path("plan.json").read_bytes()
+    inside = "trips/c.csv" if kind == "folder" else f"trips/c.{kind.replace('pattern', 'parquet')}"
+    release = ["release", data, "plan.json", "--ledger", "flights.ledger"]
+    book = Path("flights.ledger").read_bytes()
+    for option in ("--output", "--manifest"):
+        if option == "--output" and kind == "csv.gz":
+            continue
+        line = shell.bad(*release, option, inside, "--force")
+        assert "read as DATA" in line
+    assert Path("flights.ledger").read_bytes() == book
+    assert not Path(inside).exists()
+    shell.good(*release, "--output", "speeds.csv")
+
+
+def test_places_near_a_pole_are_a_question(shell: Shell) -> None:
+    """One line beside the plan, which is made all the same."""
+    table = flights.table()
+    size = table.num_rows
+    for name, degrees in (("lat", -73.9), ("lon", 40.7)):
+        table = table.append_column(name, pa.array([degrees] * size))
+    parquet(table, Path("places.parquet"))
+    status, out, err = shell.run("plan", "places.parquet", *PLAN, "--cell", "hexagon(lat,lon,5)")
+    assert status == 0
+    assert "hexagon_5" in out or "epsilon" in out
+    assert err.startswith("shoal: most records lie beyond a polar circle")
+    assert "did you mean hexagon(lon,lat,5)?" in err
+    assert err.count("\n") == 1
