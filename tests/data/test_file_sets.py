@@ -196,7 +196,7 @@ def test_every_file_keeps_its_own_records(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_no_file_counts_twice(tmp_path: Path) -> None:
-    """G-REFUSE: a link beside the file that it leads to."""
+    """G-PLACE: a link beside the file that it leads to."""
     kept = split(tmp_path, ".csv")
     for link in ((tmp_path / "d.csv").symlink_to, (tmp_path / "d.csv").hardlink_to):
         link(tmp_path / "a.csv")

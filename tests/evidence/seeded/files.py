@@ -13,6 +13,14 @@ _DRAFTS = ("tests/files/test_drafts.py",)
 
 FAULTS = (
     Fault(
+        "an output becomes one of the files of a pattern",
+        "G-OUTPUTS",
+        "files/outputs.py",
+        "if would_match(given, target):",
+        "if would_match(given, target) and target.exists():",
+        ("tests/data/test_file_sets.py::test_no_output_becomes_a_part_of_the_records",),
+    ),
+    Fault(
         "what counts as true replaces a file",
         "G-OUTPUTS",
         "files/__init__.py",

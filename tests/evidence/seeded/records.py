@@ -24,7 +24,57 @@ _EVERY, _TIMES = (f"tests/data/cell_rules/test_{name}.py" for name in ("every_en
 _GROUPS = (f"{_EVERY}::test_groups_of_one_cell_are_added_up[to_pandas]",)
 _NAN = (f"{_EVERY}::test_nan_is_missing_whatever_a_file_says_of_its_numbers",)
 
+_SETS = "tests/data/test_file_sets.py"
+
 FAULTS = (
+    Fault(
+        "a file that appears while others are read is not seen",
+        "G-PLACE",
+        "data/source_file.py",
+        "if _state(found) != before:",
+        "if _state(now) != before:",
+        (f"{_SETS}::test_a_set_that_changes_meanwhile_is_refused",),
+    ),
+    Fault(
+        "a link beside its file counts its records twice",
+        "G-PLACE",
+        "data/file_set.py",
+        "if first != called:",
+        "if first is None:",
+        (f"{_SETS}::test_no_file_counts_twice",),
+    ),
+    Fault(
+        "a private column may be one that folders are named for",
+        "G-ROLES",
+        "data/parquet_file.py",
+        "    _check_public(asked, private)\n",
+        "",
+        (f"{_SETS}::test_a_folder_is_no_private_column",),
+    ),
+    Fault(
+        "records that one of several files has too few may be too many in another",
+        "G-WHOLE",
+        "data/csv_file.py",
+        "found = _rows(table, backend) if len(files) > 1 else records",
+        "found = records",
+        (f"{_SETS}::test_every_file_keeps_its_own_records",),
+    ),
+    Fault(
+        "two keys beyond 2^53 become one",
+        "G-ENGINES",
+        "data/whole_keys.py",
+        "_MOST = 2.0**53",
+        "_MOST = 2.0**60",
+        ("tests/data/test_whole_keys.py",),
+    ),
+    Fault(
+        "the first record of a CSV file is told for a name",
+        "G-CANARY",
+        "data/own_names.py",
+        "cutoff=1.0 if unsure else _ALIKE",
+        "cutoff=_ALIKE",
+        ("tests/data/test_meant.py",),
+    ),
     Fault(
         "a quote within a cell opens another",
         "G-WHOLE",
