@@ -132,6 +132,15 @@ def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None
     shell.good(*release, "--output", "speeds.csv")
 
 
+def test_a_pattern_that_the_shell_replaced_is_told(shell: Shell) -> None:
+    """G-REFUSE: of other words too many nothing is said about patterns."""
+    said = "Several files are one pattern, in quotes, such as 'trips/*.csv'."
+    assert said in shell.bad("plan", "a.csv", "b.csv", *PLAN)
+    assert said in shell.bad("compare", "a.parquet", "b.parquet", "c.parquet", *PLAN)
+    assert said not in shell.bad("plan", "a.csv", "more", *PLAN)
+    assert said not in shell.bad("plan", "a.csv", "--no", "b.csv", *PLAN)
+
+
 def test_places_near_a_pole_are_a_question(shell: Shell) -> None:
     """One line beside the plan, which is made all the same."""
     table = flights.table()

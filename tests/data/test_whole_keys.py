@@ -109,6 +109,7 @@ def test_a_missing_key_makes_no_other_keys(
 
 
 @pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_spark_reads_the_same(spark: Any) -> None:  # noqa: ANN401
     """G-ENGINES: NaN and null in floating point are both a missing key."""
     rows = [tuple(map(float, row)) for row in frame().to_numpy()]

@@ -35,6 +35,7 @@ _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
 _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
 _HELP = {"-h", "--help"}
+_QUOTES = " Several files are one pattern, in quotes, such as 'trips/*.csv'."
 
 app = typer.Typer(
     name="shoal",
@@ -120,7 +121,7 @@ def _run(arguments: list[str]) -> int:
             # Nothing was asked for: the help, as it is laid out.
             show(text)
             return FAILED
-        told = one_line(text, _LONGEST)
+        told = one_line(text, _LONGEST) + (_QUOTES if _is_expanded(text, arguments) else "")
         return _fail(f"{told} Try `{_verb(error)} --help`." if text else "")
     except ShoalError as error:
         return _fail(str(error))
@@ -138,6 +139,17 @@ def _run(arguments: list[str]) -> int:
     if status == _INTERRUPTED:
         return _fail("interrupted; asking again delivers what the ledger recorded at no cost.")
     return status if isinstance(status, int) else 0
+
+
+def _is_expanded(text: str, arguments: list[str]) -> bool:
+    """Whether a message is about files too many, as where the shell has replaced a pattern."""
+    _, extra, names = text.partition("unexpected extra argument")
+    if not extra:
+        return False
+    from shoal.data.source import ENDINGS  # it loads NumPy, and most command lines are sound
+
+    found = (each for each in arguments if each.casefold().endswith(ENDINGS))
+    return any(each in names for each in found)
 
 
 def _asking(show_other: Callable[..., None]) -> Callable[..., None]:

@@ -18,6 +18,8 @@ PARQUET = (".parquet", ".pq")
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 # Names that Spark and others keep notes of their own under.
 _NOTES = ("_", ".")
+# Notes that say which files count: others are replaced, or not complete.
+_COUNTED = {"_delta_log": "Delta Lake", ".hoodie": "Hudi", "_temporary": "an unfinished job"}
 # Of a path: a folder may lead back to itself.
 _LONGEST = 4000
 
@@ -86,9 +88,10 @@ def _told(path: str) -> dict[str, str | None]:
         name, equals, value = part.partition("=")
         if not equals:
             continue
-        if not name or not value or name.casefold() in map(str.casefold, found):
+        plain = name and value and "%" not in name and "=" not in value
+        if not plain or name.casefold() in map(str.casefold, found):
             raise DataError(
-                f"a folder {part!r} whose column has no name, no value or another folder's name",
+                f"a folder {part!r} whose column has no plain name and value, or another's name",
                 "folders such as month=5, each of another column",
                 "rename the folder",
             )
@@ -154,6 +157,12 @@ def _walk(given: str, folder: str) -> Iterator[str]:
         )
     for each in listed:
         called = os.path.join(given, each.name)  # noqa: PTH118
+        if each.name in _COUNTED:
+            raise DataError(
+                f"{called!r}, the notes of {_COUNTED[each.name]}: not all files there are records",
+                "a folder whose Parquet files all are",
+                "read it with its own tools, and give shoal the table",
+            )
         if each.name.startswith(_NOTES):
             continue
         if each.is_dir():

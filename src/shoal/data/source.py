@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from shoal.data.csv_bytes import CODECS
+from shoal.data.file_set import PARQUET
 from shoal.data.query_logs import silent_query_logs
 from shoal.data.source_file import describe, files_of
 from shoal.data.spill import spill_folder
@@ -31,8 +32,8 @@ EngineTable = Any
 EngineColumn = Any
 Engine = Any
 
-_PARQUET = (".parquet", ".pq")
-ENDINGS = (*_PARQUET, *CODECS)
+# Of files of records.
+ENDINGS = (*PARQUET, *CODECS)
 _INTERRUPT = "InterruptException"
 
 
