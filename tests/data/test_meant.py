@@ -46,11 +46,12 @@ def test_every_source_asks_for_the_nearest_name(
     meant: str,
 ) -> None:
     """G-REFUSE: whatever the role, and whatever holds the records."""
-    source: object = tmp_path / f"trips.{kind}"
+    path = tmp_path / f"trips.{kind}"
+    source: object = path
     if kind == "parquet":
-        pq.write_table(TABLE, source)
+        pq.write_table(TABLE, path)
     elif kind.startswith("csv"):
-        with pa.output_stream(source) as stream:
+        with pa.output_stream(path) as stream:
             stream.write(b"tailnum,Origin,speed,air_time\na,x,1.0,2\n")
     else:
         source = {

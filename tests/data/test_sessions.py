@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.data.query_logs import QUERY_LOGS
+from shoal.data.query_logs import QUERY_LOGS, silent_query_logs
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -103,6 +103,20 @@ def test_a_path_is_one_file(tmp_path: Path) -> None:
         table = pa.table({"who": ["a"], "value": [1.0], "place": [place]})
         pq.write_table(table, folder / name)
     assert keys(folder / "r[1].parquet", "place") == ["mine"]
+
+
+def test_threads_keep_the_logs_silent_until_the_last_has_read() -> None:
+    """G-CANARY: whichever comes first or last; afterwards they are as before."""
+    logs = [logging.getLogger(name) for name in QUERY_LOGS]
+    first, second = silent_query_logs(), silent_query_logs()
+    for begun in (first, second):
+        begun.__enter__()
+    first.__exit__(None, None, None)
+    disabled = [log.disabled for log in logs]
+    second.__exit__(None, None, None)
+    assert not any(log.disabled for log in logs)
+    pytest.importorskip("pyspark")
+    assert all(disabled)
 
 
 @pytest.mark.spark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 # One for queries that were written as text, one for those of methods.
 QUERY_LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+# One for each that reads at the moment, and what the logs were before the first of them.
+_readers: list[None] = []
+_before: list[tuple[Any, bool]] = []
+_guard = Lock()
 
 
 @contextmanager
@@ -23,14 +28,31 @@ def silent_query_logs() -> Iterator[None]:
         >>> with silent_query_logs():
         ...     pass
     """
-    logs = _logs()
-    before = [log.disabled for log in logs]
+    _enter()
     try:
-        for log in logs:
-            log.disabled = True
         yield
     finally:
-        for log, disabled in zip(logs, before, strict=True):
+        _leave()
+
+
+def _enter() -> None:
+    """Disable the logs for the first that reads: threads come and go in any order."""
+    with _guard:
+        if not _readers:
+            _before.extend((log, log.disabled) for log in _logs())
+        _readers.append(None)
+        for log, _ in _before:
+            log.disabled = True
+
+
+def _leave() -> None:
+    """Leave the logs as they were, once nobody reads any more."""
+    with _guard:
+        _readers.pop()
+        if _readers:
+            return
+        while _before:
+            log, disabled = _before.pop()
             log.disabled = disabled
 
 
