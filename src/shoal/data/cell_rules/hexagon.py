@@ -13,8 +13,6 @@ import pyarrow as pa
 from shoal import checks
 from shoal.data.cell_rules.rule import CellRule, Needs
 from shoal.data.engine_number import as_floats, nan_as_null
-from shoal.errors import DataError, MissingPartError
-from shoal.data.source import engine_name
 from shoal.errors import DataError, MissingPartError, ShoalWarning
 
 if TYPE_CHECKING:
