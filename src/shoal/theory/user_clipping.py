@@ -1,0 +1,162 @@
+"""Public numbers of the user-clipped mean: how a budget is split, and how heavy users count.
+
+Each user's whole vector of weighed deviations from a private centre is moved into an l1 ball of a
+private radius. What the centre and the radius may cost, how many users should be clipped, and where
+counts are capped, follow from counts alone.
+
+Source: docs/theory/user-clipped.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Radii that are tried: the width over 2^(j/2), j from 0.
+RADII = 25
+# Noise over a ball with a private radius is about this many deviations of a user over its loss.
+PRIVATE_RADIUS = 3.5
+# The same where the whole width is taken.
+WHOLE_WIDTH = 10.0
+# Deviations by which heavy users may differ from others, in one cell and in several.
+ALONE, TOGETHER = 0.4, 2.0
+_STEPS = 14
+_EXCHANGEABLE = 0.64  # 2/pi of a variance: the square of a mean absolute normal deviation
+_FEWEST_BINS, _MOST_BINS = 8, 128
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a budget is spent, and what the private selections look for.
+
+    Attributes:
+        centre: Part of epsilon for the centre.
+        radius: Part of epsilon for the radius.
+        clipped: k, how many users should be beyond the radius.
+        bins: Candidates of the centre: equal bins of the range.
+    """
+
+    centre: float
+    radius: float
+    clipped: int
+    bins: int
+
+    @property
+    def noise(self) -> float:
+        """Part of epsilon for the noise."""
+        return 1.0 - self.centre - self.radius
+
+
+def split(epsilon: float, users: int, cells: int) -> Split | None:
+    """How much of epsilon finds centre and radius; None where too few users would have to say.
+
+    With N = epsilon users: min(0.2, 40/N) for the centre; min(0.25, max(r/(1 + r), 25/N)) with
+    r = sqrt(0.3/cells) for the radius; k = min(0.35 users, max(3 cells/(epsilon_noise),
+    10/epsilon_radius)).
+
+    Source: docs/theory/user-clipped.md#parts-of-the-budget.
+
+    Args:
+        epsilon: Total privacy loss.
+        users: Users in released cells.
+        cells: Released cells.
+
+    Returns:
+        The parts; None if N is below 30, or below 60 in a single cell.
+
+    Raises:
+        InputError: epsilon is not above 0, or there is no user or no cell.
+
+    Example:
+        >>> split(1.0, 4000, 100).clipped
+        334
+        >>> split(1.0, 20, 3) is None
+        True
+    """
+    if not epsilon > 0 or users < 1 or cells < 1:
+        raise InputError(
+            f"epsilon {epsilon:g}, {users} users and {cells} cells",
+            "each above 0",
+            "give counts of records that there are",
+        )
+    everyone = epsilon * users
+    if everyone < (60 if cells == 1 else 30):
+        return None
+    rate = math.sqrt(0.3 / cells)
+    centre = min(0.2, 40 / everyone)
+    radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
+    noise = (1 - centre - radius) * epsilon
+    wanted = max(3 * cells / noise, 10 / (radius * epsilon))
+    bins = 2 ** math.floor(math.log2(max(everyone / 2, 1)))
+    return Split(
+        centre=centre,
+        radius=radius,
+        clipped=max(1, math.floor(min(0.35 * users, wanted))),
+        bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
+    )
+
+
+def best_caps(
+    cell: NDArray[np.int64],
+    count: NDArray[np.int64],
+    n_cells: int,
+    loss: NDArray[np.float64],
+    *,
+    penalty: float = TOGETHER,
+    width: float = PRIVATE_RADIUS,
+) -> NDArray[np.int64]:
+    """The cap of each cell's counts with the least expected error.
+
+    With w = min(m, cap)/sum min(m, cap) and v = m/n it minimises, in deviations of a user,
+
+        sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2
+
+    over 14 geometric steps from the least to the largest count: noise, what exchangeable users
+    leave, and what users leave whose heaviest differ from the others.
+
+    Source: docs/theory/user-clipped.md#weights.
+
+    Args:
+        cell: Cell of each membership, shape (memberships,).
+        count: Its records, same shape.
+        n_cells: Number of cells, none of them empty.
+        loss: Loss of each cell's noise for its heaviest user, shape (cells,).
+        penalty: Deviations by which heavy users may differ.
+        width: Noise for a loss of 1, in deviations of a user.
+
+    Returns:
+        Whole numbers, shape (cells,).
+
+    Example:
+        >>> cell, count = np.zeros(4, np.int64), np.array([1, 1, 1, 9])
+        >>> best_caps(cell, count, 1, np.array([9.0])), best_caps(cell, count, 1, np.array([0.1]))
+        (array([9]), array([1]))
+    """
+    least = np.full(n_cells, np.iinfo(np.int64).max)
+    np.minimum.at(least, cell, count)
+    most = np.zeros(n_cells, dtype=np.int64)
+    np.maximum.at(most, cell, count)
+    share = count / np.bincount(cell, count, minlength=n_cells)[cell]
+    found, error = most.copy(), np.full(n_cells, np.inf)
+    # From above, so that of equal errors the cap that changes least is taken.
+    for step in range(_STEPS - 1, -1, -1):
+        power = step / (_STEPS - 1)
+        cap = np.rint(least * (most / least) ** power).astype(np.int64)
+        capped = np.minimum(count, cap[cell])
+        total = np.bincount(cell, capped, minlength=n_cells)
+        apart = capped / total[cell] - share
+        noise = width * np.minimum(cap, most) / total / loss
+        spread = _EXCHANGEABLE * np.bincount(cell, apart**2, minlength=n_cells)
+        moved = np.bincount(cell, np.abs(apart), minlength=n_cells) / 2
+        tried = np.sqrt(noise**2 + spread) + penalty * moved
+        better = tried < error
+        found, error = np.where(better, cap, found), np.where(better, tried, error)
+    return found

@@ -1,0 +1,81 @@
+"""How the budget of the user-clipped mean is split, and caps against every other cap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import InputError
+from shoal.theory.user_clipping import ALONE, TOGETHER, best_caps, split
+
+pytestmark = pytest.mark.property
+
+
+@given(
+    epsilon=st.floats(0.01, 50),
+    users=st.integers(1, 10**7),
+    cells=st.integers(1, 10**5),
+)
+def test_parts_leave_most_for_the_noise(epsilon: float, users: int, cells: int) -> None:
+    """At most a fifth for the centre, a quarter for the radius; at most 35% are clipped."""
+    found = split(epsilon, users, cells)
+    if found is None:
+        assert epsilon * users < 60
+        return
+    assert 0 < found.centre <= 0.2
+    assert 0 < found.radius <= 0.25
+    assert found.noise >= 0.55
+    assert 1 <= found.clipped <= max(1, 0.35 * users)
+    assert found.bins in (8, 16, 32, 64, 128)
+
+
+def test_the_parts_are_those_of_the_page() -> None:
+    """4000 users in 100 cells at 1: 40/4000, r/(1 + r) with r = sqrt(0.003), 3 cells/noise."""
+    found = split(1.0, 4000, 100)
+    assert found is not None
+    rate = 0.003**0.5
+    assert (found.centre, found.radius) == (0.01, rate / (1 + rate))
+    assert found.clipped == int(300 / found.noise)
+    assert found.bins == 128
+
+
+@pytest.mark.parametrize(("epsilon", "users", "cells"), [(0.0, 1, 1), (1.0, 0, 1), (1.0, 1, 0)])
+def test_counts_that_there_are_not_are_refused(epsilon: float, users: int, cells: int) -> None:
+    """One of our errors."""
+    with pytest.raises(InputError):
+        split(epsilon, users, cells)
+
+
+def expected(count: np.ndarray, cap: int, loss: float, penalty: float) -> float:
+    """The error of one cell with one cap, term by term."""
+    capped = np.minimum(count, cap)
+    apart = capped / capped.sum() - count / count.sum()
+    noise = 3.5 * (capped / capped.sum()).max() / loss
+    return float(np.sqrt(noise**2 + 0.64 * (apart**2).sum()) + penalty * np.abs(apart).sum() / 2)
+
+
+@given(
+    count=st.lists(st.integers(1, 400), min_size=1, max_size=12),
+    loss=st.floats(0.01, 100),
+    penalty=st.sampled_from([ALONE, TOGETHER]),
+)
+def test_no_step_has_a_smaller_error(count: list[int], loss: float, penalty: float) -> None:
+    """Of the geometric steps between the least and the largest count, two cells at once."""
+    counts = np.array(count)
+    twice = np.concatenate([counts, counts[::-1] * 3])
+    cell = np.repeat([0, 1], len(counts))
+    found = best_caps(cell, twice, 2, np.array([loss, loss]), penalty=penalty)
+    for at, each in enumerate((counts, counts * 3)):
+        low, high = int(each.min()), int(each.max())
+        steps = {round(low * (high / low) ** (step / 13)) for step in range(14)}
+        assert int(found[at]) in steps
+        least = min(expected(each, step, loss, penalty) for step in steps)
+        assert expected(each, int(found[at]), loss, penalty) <= least * (1 + 1e-12)
+
+
+def test_a_large_loss_leaves_every_weight() -> None:
+    """Without noise nothing is worth capping."""
+    count = np.array([1, 5, 80, 3])
+    assert best_caps(np.zeros(4, np.int64), count, 1, np.array([1e9])).tolist() == [80]
