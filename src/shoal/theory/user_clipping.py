@@ -77,7 +77,7 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
 
     Example:
         >>> split(1.0, 4000, 100).clipped
-        334
+        319
         >>> split(1.0, 20, 3) is None
         True
     """

@@ -1,0 +1,109 @@
+"""What labels say of a cell: random effects of label columns, fitted to noisy estimates.
+
+    theta_g = m + sum over columns of an effect of the cell's label + a residual
+
+with normal effects and residuals whose variances are fitted by expectation and maximisation. The
+fit of each cell leaves the cell's own estimate out.
+
+Source: docs/theory/user-clipped.md#the-value.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_ROUNDS = 40
+# Columns, and levels of a column.
+_FEWEST = 2
+_CELLS_A_LEVEL = 1.5
+_MOST_LEVERAGE = 0.95
+_LEAST = 1e-30  # of the variance of the estimates: where an effect has none
+
+
+def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Columns of labels with at least two levels, and fewer than two thirds as many as cells.
+
+    A single column says as much as the cells themselves: then there are none.
+
+    Args:
+        labels: One column each, labels as codes from 0, shape (cells,).
+
+    Returns:
+        The columns that effects are fitted for.
+
+    Example:
+        >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+        >>> len(useful_columns([one, other])), len(useful_columns([one]))
+        (2, 0)
+    """
+    if len(labels) < _FEWEST:
+        return []
+    return [each for each in labels if _FEWEST <= int(each.max()) + 1 < len(each) / _CELLS_A_LEVEL]
+
+
+def fitted_without(
+    estimate: Floats, variance: Floats, labels: Sequence[NDArray[np.int64]]
+) -> Floats:
+    """What the labels predict for each cell, from the estimates of the other cells.
+
+    With W = 1/(residual variance + q), C = (X'WX + diag(1/effect variances))^-1 and the leverage
+    H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g).
+
+    Args:
+        estimate: y_g, shape (cells,), in the value's unit.
+        variance: q_g of its noise, same shape, above 0.
+        labels: Columns of codes, as `useful_columns` gives them, at least one.
+
+    Returns:
+        Predictions, same shape and unit.
+
+    Example:
+        >>> row, column = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
+        >>> found = fitted_without(10.0 * row + column, np.full(9, 1e-9), [row, column])
+        >>> found.round(3).tolist()
+        [0.0, 1.0, 2.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0]
+    """
+    ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
+    matrix = np.zeros((len(estimate), int(ends[-1])))
+    matrix[:, 0] = 1
+    rows = np.arange(len(estimate))
+    for start, each in zip(ends, labels, strict=False):
+        matrix[rows, start + each] = 1
+    least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
+    spread = max(float(np.var(estimate) - variance.mean()), float(variance.min()) * 1e-3, least)
+    residual, effects = spread / 2, np.full(len(labels), spread / 2)
+    for _ in range(_ROUNDS):
+        fit, leverage, uncertain, effect = _fit(
+            matrix, ends, estimate, 1 / (residual + variance), effects
+        )
+        for at, (start, stop) in enumerate(pairwise(ends.tolist())):
+            squares = effect[start:stop] ** 2 + uncertain[start:stop]
+            effects[at] = max(float(squares.mean()), least)
+        kept = residual / (residual + variance)
+        around = (estimate - fit) ** 2 + leverage * (residual + variance)
+        residual = max(float((kept**2 * around + kept * variance).mean()), least)
+    fit, leverage, *_ = _fit(matrix, ends, estimate, 1 / (residual + variance), effects)
+    own = np.minimum(leverage, _MOST_LEVERAGE)
+    return np.asarray((fit - own * estimate) / (1 - own))
+
+
+def _fit(
+    matrix: Floats, ends: NDArray[np.int64], estimate: Floats, weight: Floats, effects: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
+    precision = np.concatenate([[0.0], np.repeat(1 / effects, np.diff(ends))])
+    scaled = matrix * weight[:, None]
+    inverse = np.linalg.pinv(scaled.T @ matrix + np.diag(precision), hermitian=True)
+    effect = inverse @ (scaled.T @ estimate)
+    leverage = ((matrix @ inverse) * matrix).sum(axis=1) * weight
+    return matrix @ effect, leverage, np.diag(inverse), effect
