@@ -1,8 +1,8 @@
 """One cell, one call: private means of values in memory, by every mechanism of the library.
 
 `auto` chooses; `baseline`, `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`,
-`quantile`, `akmv` and `adaptive` are what it chooses from; `vector` is for vectors. See
-`docs/how-to/mechanisms.md`.
+`quantile`, `akmv`, `adaptive` and `user_clipped` are what it chooses from; `vector` is for vectors.
+See `docs/how-to/mechanisms.md`.
 """
 
 from shoal.cells.one_cell import (
@@ -11,7 +11,14 @@ from shoal.cells.one_cell import (
     opt_array_averaging,
     worst_case_optimal,
 )
-from shoal.cells.one_cell_ranges import adaptive, akmv, auto, levy, quantile
+from shoal.cells.one_cell_ranges import (
+    adaptive,
+    akmv,
+    auto,
+    levy,
+    quantile,
+    user_clipped,
+)
 from shoal.cells.one_cell_result import Estimate
 from shoal.cells.one_cell_vectors import VectorEstimate, vector
 
@@ -26,6 +33,7 @@ __all__ = [
     "levy",
     "opt_array_averaging",
     "quantile",
+    "user_clipped",
     "vector",
     "worst_case_optimal",
 ]

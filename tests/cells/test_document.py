@@ -25,7 +25,11 @@ def plan(**wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that leaves something out."""
     wanted = {"bounds": (-5, 50), "epsilon": "3", **wanted}
     occupancy = occupancies.sparse(5)
-    return shoal.plan(occupancy, min_users=int(occupancy.users_per_cell.min()) + 1, **wanted)
+    return shoal.plan(
+        occupancy,
+        min_users=int(occupancy.users_per_cell.min()) + 1,
+        **{"method": "balanced", **wanted},
+    )
 
 
 @pytest.mark.parametrize("wanted", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])

@@ -30,7 +30,7 @@ BOUNDS = (0.0, 100.0)
 RECORDS = np.array([20] + [4] * 15)
 RANGES = np.linspace(0, 0.999, 40).tolist()
 METHODS: dict[str, tuple[str, dict[str, str | float]]] = {
-    "auto": ("auto", {}),
+    "user_clipped": ("user_clipped", {}),
     "adaptive": ("adaptive", {}),
     "levy": ("levy", {}),
     "quantile": ("quantile", {}),

@@ -148,4 +148,4 @@ def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
     counts = flights.plan().occupancy
     wanted: dict[str, Any] = {"bounds": flights.BOUNDS, "method": method, "tick_bits": 24}
     with pytest.raises(InputError, match="a request that its plan would not meet"):
-        shoal.plan(counts, error=5e-5, uninformative="keep", **wanted)
+        shoal.plan(counts, error=5e-5, uninformative="keep", **{"method": "balanced", **wanted})

@@ -36,7 +36,12 @@ STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "
 def plan(seed: int, statistics: Sequence[str] = ("mean",), **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan that keeps all cells of a sparse occupancy."""
     wanted = {"epsilon": 6, "method": "optimal", "uninformative": "keep", **wanted}
-    return shoal.plan(occupancies.sparse(seed), bounds=(0, 9), statistics=statistics, **wanted)
+    return shoal.plan(
+        occupancies.sparse(seed),
+        bounds=(0, 9),
+        statistics=statistics,
+        **{"method": "balanced", **wanted},
+    )
 
 
 def errors(made: shoal.Plan) -> np.ndarray:
@@ -190,16 +195,18 @@ def test_noise_is_gaussian_where_that_errs_less() -> None:
     """Users in many cells: Gaussian noise at a delta; users in one cell: Laplace noise still."""
     wanted: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "uninformative": "keep"}
     crowd = occupancies.crowded()
-    pure = shoal.plan(crowd, **wanted)
+    pure = shoal.plan(crowd, **{"method": "balanced", **wanted})
     for statistics in (["mean"], ["mean", "variance"]):
-        pure = shoal.plan(crowd, statistics=statistics, **wanted)
-        made = shoal.plan(crowd, statistics=statistics, delta="1e-6", **wanted)
+        pure = shoal.plan(crowd, statistics=statistics, **{"method": "balanced", **wanted})
+        made = shoal.plan(
+            crowd, statistics=statistics, delta="1e-6", **{"method": "balanced", **wanted}
+        )
         assert made.gaussian
         assert made.exact_delta == Fraction("1e-6")
         assert 0.999 < made.epsilon <= 1
         assert (made.worst_case_error < pure.worst_case_error).all()
     alone = Occupancy.from_counts(range(40), [1, 2] * 20, [1] * 40)
-    made = shoal.plan(alone, delta="1e-6", **wanted)
+    made = shoal.plan(alone, delta="1e-6", **{"method": "balanced", **wanted})
     assert not made.gaussian
     assert made.exact_delta == 0
 

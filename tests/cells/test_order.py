@@ -29,6 +29,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "quantile-optimised": (mean.quantile, {"quantiles": "optimised", "grouping": "wrap_around"}),
     "akmv": (mean.akmv, {}),
     "adaptive": (mean.adaptive, {}),
+    "user_clipped": (mean.user_clipped, {}),
     "auto": (mean.auto, {}),
 }
 LARGE: dict[str, Any] = {"cap": 300}

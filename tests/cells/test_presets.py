@@ -30,7 +30,11 @@ PARTS = {
     "quantile": ("arrays clipped", "pair of quantiles, per cell", "balanced losses"),
     "akmv": ("one sum a user", "threshold of sums, per cell", "balanced losses"),
     "adaptive": ("capped counts", "one interval for all cells", "balanced losses"),
-    "auto": ("capped counts", "one interval for all cells", "balanced losses"),
+    "user_clipped": (
+        "nearly full counts",
+        "a centre and a radius of users' vectors",
+        "balanced losses",
+    ),
 }
 
 
@@ -58,7 +62,6 @@ def test_settings_put_other_parts_in_place() -> None:
     )
     assert parts_of("optimal", {"range": "selected"}).range == parts_of("adaptive").range
     assert parts_of("optimal") != parts_of("optimal", {"targets": "balanced"})
-    assert parts_of("auto", {"objective": "worst_case"}) == parts_of("worst_case_optimal")
     own = parts_of("array_averaging", {"cap": "minimax"})
     assert own == parts_of("opt_array_averaging")
     assert own.contributions == AveragedArrays("minimax", "best_fit")

@@ -20,7 +20,8 @@ _STATISTICS = ("mean", "variance", "share_above(4)")
 def gaussian() -> shoal.Plan:
     """Users in many cells, three statistics, a delta."""
     found = shoal.plan(
-        occupancies.crowded(), bounds=(0, 9), epsilon=1, delta="1/1000", statistics=_STATISTICS,
+        occupancies.crowded(), method="balanced", bounds=(0, 9), epsilon=1, delta="1/1000",
+        statistics=_STATISTICS,
         uninformative="keep",
     )  # fmt: skip
     assert found.gaussian
@@ -57,7 +58,12 @@ def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:
     assert gaussian.exact_delta == Fraction(1, 1000)
     assert gaussian.delta >= 1e-3
     plain = shoal.plan(
-        occupancies.crowded(), bounds=(0, 9), epsilon=1, statistics=("mean",), uninformative="keep"
+        occupancies.crowded(),
+        method="balanced",
+        bounds=(0, 9),
+        epsilon=1,
+        statistics=("mean",),
+        uninformative="keep",
     )
     assert not plain.gaussian
     assert plain.exact_delta == 0

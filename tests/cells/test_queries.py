@@ -359,7 +359,12 @@ def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> N
     for method in ("clip_user", "optimal"):
         with pytest.raises(InputError, match="tick bits"):
             shoal.plan(occupancy, statistics=names, method=method, tick_bits=19, **wanted)
-    assert shoal.plan(occupancy, statistics=names, tick_bits=8, **wanted).epsilon <= 8
+    assert (
+        shoal.plan(
+            occupancy, statistics=names, tick_bits=8, **{"method": "balanced", **wanted}
+        ).epsilon
+        <= 8
+    )
 
 
 def plan(names: list[str], **wanted: Any) -> shoal.Plan:  # noqa: ANN401
@@ -424,7 +429,8 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
     """
     occupancy = Occupancy.from_counts(range(40), [0] * 40, [1] * 40)
     made = shoal.plan(
-        occupancy, bounds=(0, 700), epsilon=1, statistics=["mean", "variance", "share_above(400)"],
+        occupancy, method="balanced", bounds=(0, 700), epsilon=1, statistics=["mean", "variance",
+        "share_above(400)"],
         uninformative="keep",
     )  # fmt: skip
     assert made.joint
@@ -485,7 +491,7 @@ def test_plans_come_back_from_disk(tmp_path: Any, names: list[str], method: str)
 def test_cells_do_not_depend_on_the_names_of_others() -> None:
     """A sparse occupancy with three statistics: numbers stand statistic by statistic."""
     made = shoal.plan(
-        occupancies.sparse(3), bounds=(-5, 50), epsilon=8, uninformative="keep",
+        occupancies.sparse(3), method="balanced", bounds=(-5, 50), epsilon=8, uninformative="keep",
         statistics=["share_above(10)", "variance", "mean"],
     )  # fmt: skip
     rows = made.queries.per_statistic(made.statistic_range)

@@ -43,7 +43,8 @@ HEAVY = {("a", 0): 1, ("b", 0): 1, ("c", 0): 5}
 STRADDLING = {("a", 0): 4, ("b", 0): 3, ("c", 0): 3, ("d", 0): 2}
 TWO_CELLS = {("a", 0): 1, ("b", 0): 2, ("c", 0): 3, ("a", 1): 2, ("c", 1): 1}
 PARTS = {
-    **{name: parts_of(name) for name in MECHANISMS},
+    # Vectors of users are clipped as one: tests/cells/test_user_vectors.py.
+    **{name: parts_of(name) for name in MECHANISMS if not parts_of(name).range.of_vectors},
     **{
         "-".join([name, *map(str, settings.values())]): parts_of(name, settings)
         for name, settings in (

@@ -143,7 +143,11 @@ def test_estimates_are_clamped_but_the_manifest_keeps_the_unclamped(tmp_path: Pa
     table = pa.table({"aircraft": ["a", "b"], "place": ["x", "y"], "speed": [0.0, 700.0]})
     records = flights.records(table)
     plan = shoal.plan(
-        records.occupancy(), bounds=flights.BOUNDS, epsilon="0.001", uninformative="keep"
+        records.occupancy(),
+        method="balanced",
+        bounds=flights.BOUNDS,
+        epsilon="0.001",
+        uninformative="keep",
     )
     results = plan.release(records, ledger=flights.ledger(tmp_path)).manifest["results"]
     assert all(0 <= result["value"] <= 700 for result in results)
@@ -155,7 +159,9 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     table = flights.table()
     extra = pa.table({"aircraft": ["N000"], "place": ["ZZZ"], "speed": [400.0]})
     records = flights.records(pa.concat_tables([table, extra]))
-    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1, min_users=2)
+    plan = shoal.plan(
+        records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1, min_users=2
+    )
     rows = plan.release(records, ledger=flights.ledger(tmp_path)).table().to_pylist()
     assert len(rows) == 5
     left_out = next(row for row in rows if row["place"] == "ZZZ")
@@ -171,7 +177,12 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
     records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="where")
     plan = shoal.plan(
-        records.occupancy(), bounds=(0, 1), epsilon=1, delta="1e-6", uninformative="keep"
+        records.occupancy(),
+        method="balanced",
+        bounds=(0, 1),
+        epsilon=1,
+        delta="1e-6",
+        uninformative="keep",
     )
     assert plan.gaussian
     poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7")

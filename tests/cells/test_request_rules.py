@@ -21,7 +21,9 @@ LONELY = shoal.Occupancy.from_counts(
 
 def plan(occupancy: shoal.Occupancy = LONELY, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan with plain parts of a request."""
-    return shoal.plan(occupancy, **{"bounds": (0, 10), "epsilon": 1, **wanted})
+    return shoal.plan(
+        occupancy, **{"method": "balanced", "bounds": (0, 10), "epsilon": 1, **wanted}
+    )
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
@@ -107,7 +109,7 @@ def test_bad_wishes_are_refused_in_one_line(wanted: dict[str, Any], message: str
 def test_an_occupancy_is_needed() -> None:
     """Records or arrays in its place are refused by type."""
     with pytest.raises(InputError, match="occupancy of type list"):
-        shoal.plan([], bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+        shoal.plan([], method="balanced", bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
 
 
 def test_plans_are_pure() -> None:

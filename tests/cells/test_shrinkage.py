@@ -23,12 +23,12 @@ def test_shrunken_estimates_of_sparse_cells() -> None:
     estimates by less, shrunken ones by at most 5.5; at least 95% of the intervals cover.
     """
     rows = {line.split()[0]: line.split()[1:] for line in sparse.run(40, 1.0)}
-    for method in ("auto", "optimal_in_range"):
+    for method in ("user_clipped", "adaptive", "optimal_in_range"):
         _, plain, shrunken, _, covered = rows[method]
         assert float(plain) < 12.57
         assert float(shrunken) <= 5.5
         assert float(covered.rstrip("%")) >= 95
-    assert 0 < int(rows["auto"][0]) < 50
+    assert 0 < int(rows["adaptive"][0]) < 50
 
 
 def test_shrinking_leaves_the_release_as_it_is() -> None:
@@ -58,7 +58,13 @@ def test_too_few_cells_have_nothing_to_shrink() -> None:
     table = flights.table()
     few = table.filter(pa.compute.is_in(table["place"], pa.array(["EWR", "JFK"])))
     records = flights.records(few)
-    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1, uninformative="keep")
+    plan = shoal.plan(
+        records.occupancy(),
+        method="balanced",
+        bounds=flights.BOUNDS,
+        epsilon=1,
+        uninformative="keep",
+    )
     release = plan.release(records, noise=shoal.Simulated(1))
     with pytest.raises(InputError, match="2 released cells"):
         release.shrink()
@@ -79,7 +85,9 @@ def test_groups_of_cells_are_shrunk_within_their_own() -> None:
         np.arange(200 * 20), {"side": np.repeat(side, 20), "cell": np.repeat(np.arange(200), 20)},
         np.ones(4000, dtype=int),
     )  # fmt: skip
-    plan = shoal.plan(occupancy, bounds=(0, 80), epsilon=0.7, uninformative="keep")
+    plan = shoal.plan(
+        occupancy, method="balanced", bounds=(0, 80), epsilon=0.7, uninformative="keep"
+    )
     # Cells are sorted by side first.
     truth = truth[occupancy.cells["cell"].to_numpy()]
     noisy = truth + rng.laplace(scale=plan.noise_scale)

@@ -51,6 +51,7 @@ MADE: dict[str, Callable[[], object]] = {
     **{name: partial(methods.plan, TABLE, methods.METHODS[name]) for name in methods.METHODS},
     "of records": lambda: shoal.plan(
         methods.records(TABLE).occupancy(),
+        method="balanced",
         bounds=methods.BOUNDS,
         epsilon=4,
         source=methods.records(TABLE).describe(),
@@ -127,7 +128,9 @@ def test_a_plans_description_makes_another_plan() -> None:
     """What a plan says of its records is what `shoal.plan` takes."""
     made = MADE["of records"]()
     assert isinstance(made, shoal.Plan)
-    again = shoal.plan(made.occupancy, bounds=methods.BOUNDS, epsilon=4, source=made.source)
+    again = shoal.plan(
+        made.occupancy, method="balanced", bounds=methods.BOUNDS, epsilon=4, source=made.source
+    )
     assert again.to_document() == made.to_document()
     assert made.compare(["balanced"], [4]).plan("balanced", 4).source == made.source
 
@@ -167,7 +170,7 @@ def test_large_copies_are_closed_too(how: Callable[[object], Any]) -> None:
     plan = unbiased.plan("clipped_mean", many, moment=unbiased.Moment(2, 1.0), weights="counts",
                          **KINDS["clipped_mean"])  # fmt: skip
     counts = shoal.Occupancy.from_counts(np.arange(3000) % 200, np.arange(3000), many)
-    cells = shoal.plan(counts, bounds=(0, 1), epsilon=9, uninformative="keep")
+    cells = shoal.plan(counts, method="balanced", bounds=(0, 1), epsilon=9, uninformative="keep")
     for made in (plan, counts, cells):
         assert _open(how(made)) == []
 

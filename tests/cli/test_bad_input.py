@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.audit
 
 CANARY = 431.56789
-PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
+PLAN = [
+    *("--user", "aircraft", "--value", "speed", "--bounds", "0", "700"),
+    *("--method", "balanced", "--cell", "place"),
+]
 RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
 
 

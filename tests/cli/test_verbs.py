@@ -22,7 +22,10 @@ pytestmark = pytest.mark.unit
 
 NAMELESS = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
 RELEASE = [*NAMELESS, "--name", "one"]
-PLAN = ["--user", "aircraft", "--value", "speed", "--bounds", "0", "700", "--cell", "place"]
+PLAN = [
+    *("--user", "aircraft", "--value", "speed", "--bounds", "0", "700"),
+    *("--method", "balanced", "--cell", "place"),
+]
 
 
 def test_the_whole_way(shell: Shell) -> None:

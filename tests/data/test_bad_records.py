@@ -179,7 +179,8 @@ def test_cells_may_have_any_name_but_those_of_results(
         assert f"named {name};" in str(error)  # noqa: PT017
         return
     plan = shoal.plan(
-        records.occupancy(), bounds=(0, 9), epsilon=1, statistics=("mean", "share_above(4)"),
+        records.occupancy(), method="balanced", bounds=(0, 9), epsilon=1, statistics=("mean",
+        "share_above(4)"),
         uninformative="keep",
     )  # fmt: skip
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)

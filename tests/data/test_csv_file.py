@@ -66,7 +66,7 @@ def test_neighbours_lose_what_is_accounted(tmp_path: Path) -> None:
         path = written(tmp_path / "n.csv", [f"ann,{PLACE},{value}\n", *others])
         wanted: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place"}
         records = shoal.Records(path, missing="public", **wanted)
-        plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1)
+        plan = shoal.plan(records.occupancy(), method="balanced", bounds=(0, 1), epsilon=1)
         tapes.append(Tape())
         drawing_of(plan).draw(records.aggregate(), tapes[-1])
     assert lost(*tapes)[0] <= float(plan.exact_epsilon)

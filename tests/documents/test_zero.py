@@ -60,7 +60,11 @@ def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
     for low in (0, 0.0, -0.0, float(np.float32(-0.0))):
         records = flights.records(bounds=(low, 700))
         made = shoal.plan(
-            records.occupancy(), bounds=(low, 700), epsilon=1, source=records.describe()
+            records.occupancy(),
+            method="balanced",
+            bounds=(low, 700),
+            epsilon=1,
+            source=records.describe(),
         )
         made.release(records, ledger=ledger, name="May")
     assert len(ledger.entries()) == 1

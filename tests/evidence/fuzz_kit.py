@@ -57,7 +57,9 @@ class Kit:
     @cached_property
     def plan(self) -> shoal.Plan:
         """A plan that can be carried out on them."""
-        return shoal.plan(self.occupancy, bounds=(0, 10), epsilon=4, uninformative="keep")
+        return shoal.plan(
+            self.occupancy, method="balanced", bounds=(0, 10), epsilon=4, uninformative="keep"
+        )
 
     @cached_property
     def release(self) -> shoal.Release:
@@ -73,7 +75,7 @@ class Kit:
     def comparison(self) -> Any:  # noqa: ANN401
         """Two mechanisms beside each other."""
         return shoal.compare(
-            self.occupancy, bounds=(0, 10), methods=["baseline", "auto"], repetitions=2
+            self.occupancy, bounds=(0, 10), methods=["baseline", "user_clipped"], repetitions=2
         )
 
     @cached_property

@@ -169,7 +169,15 @@ def _functions() -> Iterator[Target]:
         lambda kit: {"occupancy": kit.occupancy, "bounds": (0, 10), "epsilon": 4},
         _plan_options,
     )
-    for method in ("optimal", "clip_user", "auto", "levy", "quantile", "array_averaging", "akmv"):
+    for method in (
+        "optimal",
+        "clip_user",
+        "user_clipped",
+        "levy",
+        "quantile",
+        "array_averaging",
+        "akmv",
+    ):
         yield Target(
             f"shoal.plan/{method}",
             lambda _: shoal.plan,
@@ -280,6 +288,7 @@ def _of_one_cell() -> Iterator[Target]:
         "quantile",
         "akmv",
         "adaptive",
+        "user_clipped",
         "auto",
     ):
         more = own.get(name, {})

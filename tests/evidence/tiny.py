@@ -44,7 +44,6 @@ _SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "levy": ({}, {"cap": 1, "gamma": 0.9}, {"cap": "minimax"}),
     "quantile": ({}, {"quantiles": "optimised"}, {"cap": 2}),
-    "auto": ({"objective": "typical"}, {"objective": "worst_case"}),
 }
 _MANY = (["variance"], ["mean", "variance"], ["share_above(3)"], ["variance", "share_above(3)"])
 _TOGETHER = ("balanced", "equalised", "uniform", "optimal", "clip_user")
@@ -99,7 +98,9 @@ def attempt(counts: tuple[tuple[int, ...], ...], wanted: dict[str, Any], folder:
         try:
             records = shoal.Records(_table(counts), user="u", value="v", bounds=(0, 8), cell="c")
             try:
-                plan = shoal.plan(records.occupancy(), bounds=(0, 8), **wanted)
+                plan = shoal.plan(
+                    records.occupancy(), bounds=(0, 8), **{"method": "balanced", **wanted}
+                )
             except shoal.ShoalError:
                 return ""
             return _carried_out(plan, records, folder, wanted)

@@ -38,7 +38,7 @@ def test_no_output_replaces_the_records(
     monkeypatch.chdir(tmp_path)
     source = tmp_path / OWN
     records, before = _source(source.relative_to(tmp_path) if spelled == "plain" else source)
-    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1)
+    plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     shoal.Ledger.create("a.ledger", epsilon=1, unit="aircraft")
     release = plan.release(records, ledger="a.ledger", name="May")
     recorded = plan.release(records, ledger="a.ledger", name="May")
@@ -71,7 +71,7 @@ def test_no_output_replaces_the_records(
 def test_no_output_replaces_the_ledger(tmp_path: Path) -> None:
     """G-OUTPUTS: not even one that was moved away from its place since."""
     records, _ = _source(tmp_path / OWN)
-    plan = shoal.plan(records.occupancy(), bounds=flights.BOUNDS, epsilon=1)
+    plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     book = tmp_path / "a.ledger.csv"
     shoal.Ledger.create(book, epsilon=1, unit="aircraft")
     release = plan.release(records, ledger=book, name="May")
@@ -93,7 +93,7 @@ def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
     records, before = _source(source)
     link.symlink_to(source)
     counts = records.occupancy()
-    plan = shoal.plan(counts, bounds=flights.BOUNDS, epsilon=1)
+    plan = shoal.plan(counts, method="balanced", bounds=flights.BOUNDS, epsilon=1)
     makers: dict[str, Callable[[], Any]] = {
         "occupancy": lambda: counts,
         "plan": lambda: plan,

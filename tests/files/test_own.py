@@ -71,7 +71,11 @@ def _released(folder: Path) -> dict[str, pa.Table]:
         for statistics in (["mean"], ["mean", "variance"]):
             records = flights.records(table, cell=cell)
             plan = shoal.plan(
-                records.occupancy(), bounds=flights.BOUNDS, epsilon=1, statistics=statistics
+                records.occupancy(),
+                method="balanced",
+                bounds=flights.BOUNDS,
+                epsilon=1,
+                statistics=statistics,
             )
             each = f"{name}, {len(statistics)}"
             made[each] = plan.release(records, ledger=book, name=each).table()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
-PLAN = shoal.plan(occupancies.sparse(6), bounds=(0, 9), epsilon=2)
-FRONTIER = PLAN.compare(["balanced", "uniform", "auto"], [1, 2, 4])
+PLAN = shoal.plan(occupancies.sparse(6), method="balanced", bounds=(0, 9), epsilon=2)
+FRONTIER = PLAN.compare(["balanced", "uniform", "user_clipped"], [1, 2, 4])
 
 
 def test_a_frontier_is_drawn(tmp_path: Path) -> None:

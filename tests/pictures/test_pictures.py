@@ -23,7 +23,7 @@ OCCUPANCY = occupancies.sparse(6)
 )
 def test_occupancies_and_plans_are_drawn(tmp_path: Path, ending: str, start: bytes) -> None:
     """The ending chooses the format."""
-    plan = shoal.plan(OCCUPANCY, bounds=(0, 9), epsilon=5)
+    plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=5)
     for subject in (OCCUPANCY, plan):
         shoal.picture(subject, tmp_path / f"p.{ending}", overwrite=True)
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)

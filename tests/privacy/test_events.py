@@ -28,7 +28,13 @@ def accountants() -> tuple[Any, Any, Any]:
 def test_pure_plans_are_events_of_the_same_loss(epsilon: str) -> None:
     """G-ACCOUNTING: at a tiny delta the event's epsilon is the plan's, from above."""
     core, pld, _ = accountants()
-    plan = shoal.plan(occupancies.sparse(1), bounds=(0, 9), epsilon=epsilon, uninformative="keep")
+    plan = shoal.plan(
+        occupancies.sparse(1),
+        method="balanced",
+        bounds=(0, 9),
+        epsilon=epsilon,
+        uninformative="keep",
+    )
     accountant = pld.PLDAccountant(core.NeighboringRelation.REPLACE_ONE)
     accountant.compose(plan.to_dp_event())
     found = float(np.asarray(accountant.get_epsilon(1e-12)))
@@ -39,7 +45,12 @@ def test_gaussian_plans_are_events_of_their_rho() -> None:
     """G-ACCOUNTING: Renyi accounting of the event is no better than the plan's conversion."""
     core, _, rdp = accountants()
     plan = shoal.plan(
-        occupancies.crowded(), bounds=(0, 9), epsilon=1, delta=1e-6, uninformative="keep"
+        occupancies.crowded(),
+        method="balanced",
+        bounds=(0, 9),
+        epsilon=1,
+        delta=1e-6,
+        uninformative="keep",
     )
     assert plan.gaussian
     assert plan.rho is not None

@@ -27,7 +27,7 @@ def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:
         events: Any = import_module("dp_accounting")
         pld: Any = import_module("dp_accounting.pld")
     occupancy = occupancies.sparse(seed, users=12, cells=4)
-    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=1, uninformative="keep")
+    plan = shoal.plan(occupancy, method="balanced", bounds=(0, 9), epsilon=1, uninformative="keep")
     user = int(plan.user_losses.argmax())
     mine = occupancy.user == user
     cells = occupancy.cell[mine]

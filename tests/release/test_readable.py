@@ -79,7 +79,7 @@ def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
     def release() -> Any:  # noqa: ANN401
         records = shoal.Records(table, user=user, value=value, cell=rule or names, bounds=(0, 100))
         wanted = {"epsilon": 1, "uninformative": "keep", **odd}
-        plan = shoal.plan(records.occupancy(), bounds=(0, 100), **wanted)
+        plan = shoal.plan(records.occupancy(), bounds=(0, 100), **{"method": "balanced", **wanted})
         return plan.release(records, ledger=book, name="n", privacy_unit="who")
 
     return release

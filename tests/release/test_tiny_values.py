@@ -95,7 +95,7 @@ def test_shrunken_estimates_have_the_unit_of_the_values(scale: float) -> None:
         columns = {"who": _USERS, "speed": speeds * unit, "place": _USERS % 5}
         table = pa.table({name: pa.array(each) for name, each in columns.items()})
         records = shoal.Records(table, user="who", value="speed", bounds=(0, unit), cell="place")
-        plan = shoal.plan(records.occupancy(), bounds=(0, unit), epsilon=40)
+        plan = shoal.plan(records.occupancy(), method="balanced", bounds=(0, unit), epsilon=40)
         made = plan.release(records, noise=shoal.Simulated(1)).shrink().to_pandas()
         found.append(made[["value", "shrunken", "low", "high"]].to_numpy() / unit)
     assert np.isfinite(found[1]).all()

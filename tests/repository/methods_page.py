@@ -12,11 +12,13 @@ from shoal.cells.contributions.averaged_arrays import AveragedArrays
 from shoal.cells.contributions.capped_counts import CappedCounts
 from shoal.cells.contributions.clipped_arrays import ClippedArrays
 from shoal.cells.contributions.every_record import EveryRecord
+from shoal.cells.contributions.nearly_full_counts import NearlyFullCounts
 from shoal.cells.contributions.truncated_users import TruncatedUsers
 from shoal.cells.contributions.user_sums import UserSums
 from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.presets import METHODS, parts_of, settings_of
+from shoal.cells.ranges.centre_and_radius import CentreAndRadius
 from shoal.cells.ranges.levy_interval import LevyInterval
 from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
@@ -38,7 +40,6 @@ _NAMES = ("contributions", "range", "allocation", "noise", "shrinkage")
 _OTHERS = {
     "clip_user": ({"noise": "balanced"},),
     "optimal": ({"targets": "balanced"}, {"range": "selected"}),
-    "auto": ({"objective": "worst_case"},),
 }
 _CELL_BY_CELL: tuple[ContributionRule, ...] = (
     EveryRecord(),
@@ -46,6 +47,7 @@ _CELL_BY_CELL: tuple[ContributionRule, ...] = (
     ClippedArrays(),
     CappedCounts(),
     CappedCounts(widens=False),
+    NearlyFullCounts(),
     TruncatedUsers(),
     UserSums(),
 )
@@ -55,6 +57,7 @@ _RANGES: tuple[RangeRule, ...] = (
     QuantilePair(),
     SumThreshold(),
     OneInterval(),
+    CentreAndRadius(),
 )
 
 

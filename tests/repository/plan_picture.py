@@ -173,7 +173,9 @@ def draw(path: Path) -> None:
     """The whole picture."""
     user_values = occupancy()
     plan = shoal.plan(user_values, bounds=(0, WIDTH), epsilon=1, method="optimal")
-    full = shoal.plan(user_values, bounds=(0, WIDTH), epsilon=1, uninformative="keep")
+    full = shoal.plan(
+        user_values, method="balanced", bounds=(0, WIDTH), epsilon=1, uninformative="keep"
+    )
     kept = plan.design.part
     scale = plan.noise_scale
     style: Any = {

@@ -259,13 +259,13 @@ def test_the_adaptive_mean_is_never_much_worse_where_users_differ(
 
 
 def test_the_benchmark_of_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight cells at each loss; the last column is auto over the best of the others."""
+    """Eight cells at each loss; the last column is adaptive over the best of the others."""
     arguments = ["bench", "error", "--repetitions", "3", "--workers", "1"]
     assert main([*arguments, "--epsilon", "1", "--epsilon", "2"]) == 0
     _, _, head, *lines = capsys.readouterr().out.splitlines()
     assert head.split()[2:] == [
         *("epsilon", "baseline", "arr-med", "arr-levy", "arr-opt", "levy", "q-fixed", "q-opt"),
-        *("akmv", "wc-opt", "auto", "auto/best"),
+        *("akmv", "wc-opt", "adaptive", "last/best"),
     ]
     assert len(lines) == 16
     for line in lines:

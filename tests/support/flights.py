@@ -45,7 +45,9 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan for them."""
     made = records(source)
     return shoal.plan(
-        made.occupancy(), source=made.describe(), **{"bounds": BOUNDS, "epsilon": 1, **wanted}
+        made.occupancy(),
+        source=made.describe(),
+        **{"method": "balanced", "bounds": BOUNDS, "epsilon": 1, **wanted},
     )
 
 

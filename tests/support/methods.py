@@ -23,7 +23,7 @@ BOUNDS = (0.0, 100.0)
 # Methods by what they plan: noise alone, users of all cells at once, or cell by cell.
 ALLOCATIONS = [name for name in NAMES if parts_of(name).shares]
 BOUNDINGS = [name for name in NAMES if parts_of(name).contributions.together]
-MECHANISMS = [name for name in NAMES if parts_of(name).allocation.by_cell and name != "auto"]
+MECHANISMS = [name for name in NAMES if parts_of(name).allocation.by_cell]
 ALL = ("mean", "variance", "share_above(60)")
 SETTINGS: dict[str, dict[str, Any]] = {
     "clip_user-best-balanced": {"spare": "best", "noise": "balanced"},
@@ -38,11 +38,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "levy-minimax": {"cap": "minimax"},
     "quantile-wrap_around": {"grouping": "wrap_around"},
     "quantile-5-optimised": {"cap": 5, "quantiles": "optimised"},
-    "auto-worst_case": {"objective": "worst_case"},
 }
 # Wishes of `shoal.plan` besides bounds and epsilon, by a name that starts with the method's.
 METHODS: dict[str, dict[str, Any]] = {
-    **{name: {"method": name} for name in (*ALLOCATIONS, *BOUNDINGS, *MECHANISMS, "auto")},
+    **{name: {"method": name} for name in (*ALLOCATIONS, *BOUNDINGS, *MECHANISMS)},
     **{name: {"method": name.split("-")[0], "settings": own} for name, own in SETTINGS.items()},
     **{f"{name}-all": {"method": name, "statistics": ALL} for name in (*ALLOCATIONS, *BOUNDINGS)},
     "balanced-joint": {"method": "balanced", "statistics": ("mean", "variance")},
@@ -108,7 +107,14 @@ def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoa
     """A plan for them: every cell is kept."""
     made = records(source).occupancy()
     return shoal.plan(
-        made, **{"bounds": BOUNDS, "epsilon": epsilon, "uninformative": "keep", **wanted}
+        made,
+        **{
+            "method": "balanced",
+            "bounds": BOUNDS,
+            "epsilon": epsilon,
+            "uninformative": "keep",
+            **wanted,
+        },
     )
 
 

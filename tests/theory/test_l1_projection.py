@@ -18,7 +18,8 @@ vectors = st.lists(st.integers(-9, 9), min_size=1, max_size=5)
 
 def one(vector: list[int], radius: int) -> list[int]:
     """The projection of a single owner's vector."""
-    return project(np.array(vector), np.zeros(len(vector), dtype=np.int64), radius).tolist()
+    moved = project(np.array(vector), np.zeros(len(vector), dtype=np.int64), radius)
+    return [int(each) for each in moved]
 
 
 @given(vector=vectors, radius=st.integers(0, 40))

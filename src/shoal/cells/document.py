@@ -226,6 +226,7 @@ def _request_document(request: Request) -> documents.Document:
         "min_records": request.min_records,
         "weights": dict(request.weights),
         "settings": dict(request.settings),
+        "objective": request.objective,
     }
 
 
@@ -247,11 +248,10 @@ def _mechanism(
         for name, values in stated["parameters"].items()
     }
     scale = np.array(stated["selection_scale"], dtype=np.float64)
-    selections = {"nothing": 0, "per cell": len(released), "for all": 1}[mechanism.range.selects]
     sound = (
         stated["name"] == mechanism.name
         and mechanism.check(parameters, occupancy, released)
-        and scale.shape == (selections,)
+        and scale.shape == (mechanism.range.selections(parameters, len(released)),)
         and bool((np.isfinite(scale) & (scale > 0)).all())
     )
     if not sound:

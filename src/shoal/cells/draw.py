@@ -9,6 +9,7 @@ from shoal.cells.moments import WeighedMoments
 from shoal.cells.ranges.private_means import PrivateMeans
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
+from shoal.cells.user_vectors import UserVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,15 +77,29 @@ class Drawing:
             aggregate: Private sums.
             noise: The source of randomness.
         """
+        exact = self.select(aggregate, noise)
+        add = noise.add_gaussian if self.gaussian else noise.add_laplace
+        return Drawn(add(exact.steps, self.bits), exact.chosen)
+
+    def select(self, aggregate: Aggregate, noise: Noise) -> Drawn:
+        """The selections alone, and the exact lattice numbers that noise is yet to hide: private.
+
+        Args:
+            aggregate: Private sums.
+            noise: The source of randomness.
+        """
         means = PrivateMeans(self.design, aggregate)
+        if self.mechanism.range.of_vectors:
+            vectors = UserVectors.of(means, self.relative_scale, self.bits)
+            within, ball = vectors.select(self.parameters, self.selection_scale, noise)
+            return Drawn(vectors.steps(within, ball), within)
         chosen = self.mechanism.range.select(means, self.parameters, self.selection_scale, noise)
         private = self._numbers(aggregate) if chosen is None else self._within(means, chosen)
         exact = [
             to_steps(part, whole, scale, self.bits)
             for (part, whole), scale in zip(private, self.relative_scale.tolist(), strict=True)
         ]
-        add = noise.add_gaussian if self.gaussian else noise.add_laplace
-        return Drawn(add(exact, self.bits), chosen)
+        return Drawn(exact, chosen)
 
     def _numbers(self, aggregate: Aggregate) -> Fractions:
         moments = WeighedMoments(self.design, aggregate, linear=self.joint)

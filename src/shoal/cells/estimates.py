@@ -90,8 +90,9 @@ class Numbers:
         Only a range that clips every user's mean holds the estimate: not one of sums, and not one
         that is wider for lighter users, whose means may carry the estimate out of it.
         """
-        design = self.plan.design
-        return self.plan.limits if design.sums or design.widened else self._selected
+        design, where = self.plan.design, self.plan.mechanism.range
+        free = design.sums or design.widened or where.of_vectors
+        return self.plan.limits if free else self._selected
 
     @functools.cached_property
     def _selected(self) -> Ends:
@@ -127,7 +128,7 @@ class Numbers:
     @property
     def bias_bound(self) -> NDArray[np.float64]:
         """Largest bias in any data set with these ranges, shape (numbers,), in their units."""
-        if self.chosen is None:
+        if self.chosen is None or self.plan.mechanism.range.of_vectors:
             return self.plan.bias_bound
         plan = self.plan
         bias = plan.design.bias + range_bias(plan.design, self.chosen, self._top)
@@ -180,6 +181,25 @@ class Numbers:
         # A value moved into its range stays inside its interval.
         return np.minimum(low, self.value), np.maximum(high, self.value)
 
+    def plain_intervals(self, confidence: float) -> Ends:
+        """Intervals of the released numbers that cover as often as they say.
+
+        In every data set where nothing is clipped to a selected range; of users' vectors if those
+        who are clipped hide about a radius each; else everything that the bounds allow.
+
+        Args:
+            confidence: Of each interval by itself.
+
+        Returns:
+            Both ends, shape (numbers,) each, in the statistic's unit.
+
+        Raises:
+            InputError: confidence is not a probability strictly between 0 and 1.
+        """
+        if self.plan.mechanism.range.of_vectors:
+            return self.both_intervals(confidence)[1]
+        return self.intervals(confidence)
+
     def both_intervals(self, confidence: float) -> tuple[Ends, Ends]:
         """`intervals`, and those of means under an assumption: users are exchangeable.
 
@@ -188,8 +208,9 @@ class Numbers:
         sqrt(sum (w_l - v_l)^2 r_l^2 L/(L-1)), r_l half the user's range. The normal quantile of
         that and the noise's quantile share the chance of a miss. Where users count in parts of a
         selected range, the assumption is that the range holds their means: then the estimate is
-        off by at most half of what is missing. Never wider than `intervals`; the same for other
-        statistics, and where all of the interval would lie outside the bounds.
+        off by at most half of what is missing. Of users' vectors it is `hidden`. Never wider than
+        `intervals`; the same for other statistics, and where all of the interval would lie outside
+        the bounds.
 
         Args:
             confidence: Of each interval by itself.
@@ -201,7 +222,9 @@ class Numbers:
             InputError: confidence is not a probability strictly between 0 and 1.
         """
         low, high = certified = self.intervals(confidence)
-        if self._exchanged is not None:
+        if self.plan.mechanism.range.of_vectors:
+            miss, off = 1 - confidence, self.hidden / self.plan.width
+        elif self._exchanged is not None:
             miss = (1 - confidence) / 2
             # A miss that is lost in rounding leaves no finite interval but the certified one.
             normal = NormalDist().inv_cdf(1 - miss / 2) if 1 - miss / 2 < 1 else np.inf
@@ -241,6 +264,25 @@ class Numbers:
         part = weight / (design.total * kept)[design.number]
         spread = self._spread(part) if plan.parts.shrinkage.weighed else np.zeros(cells)
         return np.where(empty, (low + high) / 2, estimate), scale, spread * plan.width
+
+    @cached_property
+    def hidden(self) -> NDArray[np.float64]:
+        """What clipped users can hide of each mean if each hides a radius, in the value's unit.
+
+        With k users beyond the radius D spread over G cells, and weights w for shares v:
+        b k epsilon_n/(2 G) + (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale
+        (docs/theory/user-clipped.md#intervals). 0 where cells are clipped one by one.
+        """
+        plan, design, cells = self.plan, self.plan.design, len(self.plan.released)
+        ball = plan.mechanism.range.ball(plan.parameters)
+        if not ball or self.chosen is None:
+            return np.zeros(cells)
+        beyond = int(plan.parameters["clipped"][0]) * 2 * ball * 2.0**-plan.lattice_bits
+        apart = design.weight / design.total[design.number] - design.share
+        off = np.sqrt(np.bincount(design.number, apart**2, minlength=cells))
+        moved = np.bincount(design.number, np.abs(apart), minlength=cells) / 2
+        radius = float(self.chosen.range_width[0]) / self._top * plan.width
+        return self.noise_scale * beyond / (2 * cells) + radius * 2 / 3 * (off + moved)
 
     def _quantile(self, miss: float) -> float:
         """Noise, in noise scales, that is exceeded with at most this probability."""

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
+from shoal import checks
 from shoal.cells.estimates import Numbers
+from shoal.cells.objective import OBJECTIVES, choose
 from shoal.cells.one_cell_result import Estimate
 from shoal.cells.one_cell_values import aggregate_of
 from shoal.cells.planner import decide
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from shoal.cells.one_cell_values import Users
+    from shoal.cells.request import Request
+    from shoal.data.occupancy import Occupancy
     from shoal.privacy.budget import Amount
 
 Cap = Literal["median", "levy", "minimax", "surrogate"]
@@ -234,7 +238,7 @@ def worst_case_optimal(
 
 @quietly
 def one_estimate(
-    method: str,
+    method: str | None,
     settings: Mapping[str, str | int | float],
     values: ArrayLike,
     users: Users,
@@ -245,8 +249,8 @@ def one_estimate(
     """The estimate of one mechanism for one cell: check, plan, draw, read.
 
     Args:
-        method: Name of the mechanism.
-        settings: What the mechanism takes besides.
+        method: Name of the mechanism; None for that of an objective.
+        settings: What the mechanism takes besides; the objective, if it is to be chosen.
         values: One number a record, shape (n,), in the value's unit. Private.
         users: Whose record it is, shape (n,).
         bounds: Public range of the values, in their unit.
@@ -260,12 +264,17 @@ def one_estimate(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
     """
-    check_keywords(options, Options.__annotations__, f"mean.{method}", _BOOKS)
+    check_keywords(options, Options.__annotations__, f"mean.{method or 'auto'}", _BOOKS)
     wanted = check_confidence(options.get("confidence", 0.95))
     lattice = Lattice(Bounds.of(bounds), options.get("tick_bits", 20))
-    request = mean_request(method, epsilon, settings)
+    if method is None:
+        checks.choice(settings["objective"], OBJECTIVES, "objective")
+    request = mean_request(method or "baseline", epsilon, settings if method else {})
     source = source_of(options.get("noise"))
     aggregate = aggregate_of(values, users, lattice)
+    if method is None:
+        name = _chosen(str(settings["objective"]), aggregate.occupancy, request)
+        request = mean_request(name, epsilon, {})
     plan = decide(aggregate.occupancy, lattice, request)
     drawn = drawing_of(plan).draw(aggregate, source)
     numbers = Numbers(plan, drawn.steps, drawn.chosen)
@@ -283,3 +292,10 @@ def one_estimate(
         parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
         simulated=source.simulated,
     )
+
+
+def _chosen(objective: str, occupancy: Occupancy, request: Request) -> str:
+    """The mechanism of one cell for an objective."""
+    if objective == "worst_case":
+        return "worst_case_optimal"
+    return choose(objective, occupancy, request.statistics, request.epsilon, request.delta).method

@@ -199,6 +199,48 @@ def adaptive(
     return one_estimate("adaptive", {}, values, users, bounds, epsilon, options)
 
 
+def user_clipped(
+    values: ArrayLike,
+    users: Users,
+    *,
+    bounds: Bounds | tuple[float, float],
+    epsilon: Amount,
+    **options: Unpack[Options],
+) -> Estimate:
+    """Users' weighed deviations from a private centre, moved within a private radius, plus noise.
+
+    z = sign(x) min(|x|, T) with x = w_l (mean_l - c): centre c and radius by rank, weights nearly
+    those of the records. No data set is excluded in which many users are beyond the radius.
+
+    Source: docs/theory/user-clipped.md.
+
+    Args:
+        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
+            Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: Public range [lo, hi] of the values, in their unit.
+        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
+        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
+
+    Returns:
+        The mean with its intervals and errors, in the value's unit.
+
+    Raises:
+        InputError: An argument is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE.
+
+    Example:
+        >>> import numpy as np
+        >>> users = np.repeat(np.arange(100), 5)
+        >>> found = user_clipped(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
+        >>> abs(found.value - 30) < 5, found.range is not None
+        (True, True)
+    """
+    return one_estimate("user_clipped", {}, values, users, bounds, epsilon, options)
+
+
 def auto(
     values: ArrayLike,
     users: Users,
@@ -208,9 +250,12 @@ def auto(
     objective: Literal["typical", "worst_case"] = "typical",
     **options: Unpack[Options],
 ) -> Estimate:
-    """`adaptive` for typical errors, or `worst_case_optimal` for the least worst-case error.
+    """The mechanism for an objective, chosen from public counts.
 
-    Source: docs/theory/adaptive.md; docs/theory/worst-case.md#numbers.
+    For small typical errors `user_clipped`, or `adaptive` where epsilon times users is from 30 to
+    150; for the least worst-case error `worst_case_optimal`.
+
+    Source: docs/theory/user-clipped.md; docs/theory/adaptive.md; docs/theory/worst-case.md#numbers.
 
     Args:
         values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
@@ -238,5 +283,4 @@ def auto(
         >>> found.mechanism
         'worst_case_optimal'
     """
-    settings = {"objective": objective}
-    return one_estimate("auto", settings, values, users, bounds, epsilon, options)
+    return one_estimate(None, {"objective": objective}, values, users, bounds, epsilon, options)

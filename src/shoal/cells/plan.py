@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 from shoal import checks, documents
 from shoal.cells import document as plan_document
 from shoal.cells.frontier.explore import compare_plans
+from shoal.cells.objective import choose
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide
+from shoal.cells.presets import parts_of
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
+    from shoal.cells.request import Request
     from shoal.data.records import Records
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger.ledger import Ledger
@@ -227,7 +230,8 @@ def plan(
     statistics: Sequence[str] = ("mean",),
     epsilon: Amount | None = None,
     error: float | None = None,
-    method: str = "balanced",
+    objective: str | None = None,
+    method: str | None = None,
     uninformative: str = "drop",
     min_users: int = 1,
     min_records: int = 1,
@@ -237,12 +241,13 @@ def plan(
     tick_bits: int = 20,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Choose the noise of every cell for a total privacy loss, before any value is read.
+    """Choose how users are bounded and how noise is shared, before any value is read.
 
     The total privacy loss is epsilon = max_l sum_i D_il/b_i: user l moves number i by at most D_il,
-    and the noise of that number has the scale b_i.
+    and the noise of that number has the scale b_i. Private selections are part of it.
 
-    Source: docs/theory/accounting.md; docs/theory/balanced.md; docs/theory/optimal.md.
+    Source: docs/theory/user-clipped.md; docs/theory/accounting.md; docs/theory/balanced.md;
+    docs/theory/optimal.md.
 
     Args:
         occupancy: The public counts.
@@ -251,12 +256,15 @@ def plan(
             public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
-        method: How the noise is shared if every record counts: `balanced` (proportional fairness),
-            `equalised` (least common worst-case error), or `uniform` (the paper's: the same loss in
-            each cell). How users are bounded in all cells at once: `optimal` (by linear
-            programming, with a proof) or `clip_user` (the paper's). Or, for means alone, a mean
-            mechanism, whose losses are balanced: `auto`, `adaptive`, `array_averaging`,
-            `opt_array_averaging`, `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
+        objective: What should be small: the `typical` error, which people make (the default), or
+            the `worst_case` error, which is certified in every data set.
+        method: Instead, a method by its name. If every record counts and noise is shared:
+            `balanced` (proportional fairness), `equalised` (least common worst-case error), or
+            `uniform` (the paper's: the same loss in each cell). If users are bounded in all cells
+            at once: `user_clipped`, `optimal` (by linear programming, with a proof) or `clip_user`
+            (the paper's). Or, for means alone, a mean mechanism, whose losses are balanced:
+            `adaptive`, `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`,
+            `quantile`, `akmv`, `baseline`.
         uninformative: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
         min_users: Leave out cells with fewer users.
         min_records: Leave out cells with fewer records.
@@ -279,25 +287,30 @@ def plan(
     Example:
         >>> import shoal
         >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
-        >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=8)
-        >>> found.epsilon <= 8, found.worst_case_error.round(2).tolist()
-        (True, [0.63])
+        >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=8, objective="worst_case")
+        >>> found.method, found.epsilon <= 8, found.worst_case_error.round(2).tolist()
+        ('optimal', True, [0.63])
     """
     todo = "call records.occupancy() or Occupancy.from_counts(...)"
     checks.instance(occupancy, Occupancy, "an occupancy", todo)
     lattice = Lattice(Bounds.of(bounds), tick_bits)
-    request = make_request(
-        method=method,
-        epsilon=epsilon,
-        error=error,
-        statistics=statistics,
-        uninformative=uninformative,
-        min_users=min_users,
-        min_records=min_records,
-        weights=weights,
-        settings=settings,
-        delta=delta,
-    )
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "error": error,
+        "statistics": statistics,
+        "uninformative": uninformative,
+        "min_users": min_users,
+        "min_records": min_records,
+        "weights": weights,
+    }
+    if method is None:
+        request = _chosen(occupancy, asked, objective, settings, delta)
+    elif objective is None:
+        request = make_request(method=method, settings=settings, delta=delta, **asked)
+    else:
+        raise InputError(
+            "an objective and a method", "one of them", "leave method out: the objective chooses it"
+        )
     about = checks.optional(source, _description, "source")
     facts = replace(decide(occupancy, lattice, request), source=about)
     if not keeps(facts):
@@ -308,6 +321,26 @@ def plan(
         )
     kept = [each.name for each in fields(facts) if each.name != "built"]
     return Plan(**{name: getattr(facts, name) for name in kept})
+
+
+def _chosen(
+    occupancy: Occupancy,
+    asked: dict[str, Any],
+    objective: str | None,
+    settings: Mapping[str, str | int | float] | None,
+    delta: Amount,
+) -> Request:
+    """The request whose method serves an objective."""
+    if settings:
+        raise InputError("settings without a method", "settings of a named method", "name it")
+    goal = "typical" if objective is None else objective
+    # Every plan can be asked for with noise alone, so that this refuses what no plan could meet.
+    any_plan = make_request(method="balanced", delta=delta, **asked)
+    found = choose(goal, occupancy, any_plan.statistics, any_plan.epsilon, any_plan.delta)
+    own: dict[str, Any] = {"method": found.method, "settings": found.settings, "objective": goal}
+    # Others draw Laplace noise, which needs none of the delta that was granted.
+    needed = delta if parts_of(found.method).shares else 0
+    return make_request(delta=needed, **own, **asked)
 
 
 def _description(value: object, name: str) -> dict[str, Any]:

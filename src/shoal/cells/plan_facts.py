@@ -145,8 +145,9 @@ class PlanFacts(Frozen):
     def losses(self) -> Losses:
         """The privacy losses of every user, by selection and by number."""
         return Losses(
-            self.mechanism, self.queries, self.selection_scale, self.lattice_bits, self.exact_delta
-        )
+            self.mechanism, self.queries, self.selection_scale, self.lattice_bits,
+            self.exact_delta, self.mechanism.range.ball(self.parameters),
+        )  # fmt: skip
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
@@ -293,8 +294,11 @@ class PlanFacts(Frozen):
         """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
 
         Where a range is selected: mean absolute noise, and what own intervals leave out, over that
-        range's range.
+        range's range; 0 where its length is a radius of users' vectors.
         """
+        if self.mechanism.range.of_vectors:
+            # Noise is in proportion to a radius that follows from the users' own deviations.
+            return np.zeros(len(self.released))
         if not self.certified:
             longest = self.mechanism.range.widest_range(self.parameters)
             left_out = np.asarray(self.design.missing / 2)

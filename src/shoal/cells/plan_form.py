@@ -145,9 +145,9 @@ def check_capacity(facts: Facts) -> None:
         InputError: There are such.
     """
     mechanism, cells = facts.mechanism, len(facts.released)
-    selections = {"nothing": 0, "per cell": cells, "for all": 1}[mechanism.range.selects]
-    if facts.selection_scale.shape != (selections,) or not mechanism.check(
-        facts.parameters, facts.occupancy, facts.released
+    sound = mechanism.check(facts.parameters, facts.occupancy, facts.released)
+    if not sound or facts.selection_scale.shape != (
+        mechanism.range.selections(facts.parameters, cells),
     ):
         raise _unlike("parameters or selection_scale")
     finest = float(facts.relative_scale.min()) / mechanism.most_narrowing(facts.parameters)

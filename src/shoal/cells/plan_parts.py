@@ -11,6 +11,7 @@ from shoal.cells.allocation.uniform import Uniform
 from shoal.cells.contributions.capped_counts import CappedCounts
 from shoal.cells.contributions.cells_left_out import CellsLeftOut
 from shoal.cells.contributions.every_record import EveryRecord
+from shoal.cells.contributions.nearly_full_counts import NearlyFullCounts
 from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.user_sums import UserSums
 from shoal.cells.mechanism import Mechanism
@@ -104,6 +105,7 @@ class PlanParts:
         parts, sums = isinstance(who, PartsOfWeights), isinstance(who, UserSums)
         left_out = isinstance(who, CellsLeftOut)
         widens = isinstance(who, CappedCounts) and who.widens
+        vectors = where.of_vectors
         return (
             # A range of sums starts at 0 and clips sums; one of means does not bound them.
             (sums != where.of_sums, both),
@@ -116,6 +118,8 @@ class PlanParts:
             (shared and self.selects, f"{how.title} noise within the range: {where.title}"),
             (left_out and (not shared or isinstance(how, Equalised)), noisy),
             (not (shared or program or how.by_cell), noisy),
+            (vectors != isinstance(who, NearlyFullCounts), both),
+            (vectors and not how.by_cell, noisy),
             (self.noise.delta > 0 and not self.shares, f"Gaussian noise with {noisy}"),
             (sums and self.shrinkage.weighed, f"shrinkage of weighed users with {who.title}"),
         )

@@ -11,6 +11,7 @@ from shoal.cells import clip_user_plan as suppressed
 from shoal.cells import contribution_plan as bounded
 from shoal.cells import lp_plan as optimum
 from shoal.cells import noise_allocation as sharing
+from shoal.cells import user_clipped_plan as clipped
 from shoal.cells.allocation import equalised
 from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.allocation.equalised import Equalised
@@ -69,6 +70,8 @@ def _solver(parts: PlanParts) -> Callable[..., PlanFacts]:
     """Who plans these parts: by their allocation, and for shared noise by their contributions."""
     if isinstance(parts.allocation, LinearProgram):
         return optimum.solve
+    if parts.range.of_vectors:
+        return clipped.solve
     if parts.allocation.by_cell:
         return bounded.solve
     return sharing.solve if parts.shares else suppressed.solve

@@ -18,11 +18,13 @@ from shoal.cells.contributions.capped_counts import CappedCounts
 from shoal.cells.contributions.cells_left_out import CellsLeftOut
 from shoal.cells.contributions.clipped_arrays import ClippedArrays
 from shoal.cells.contributions.every_record import EveryRecord
+from shoal.cells.contributions.nearly_full_counts import NearlyFullCounts
 from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.truncated_users import TruncatedUsers
 from shoal.cells.contributions.user_sums import UserSums
 from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
+from shoal.cells.ranges.centre_and_radius import CentreAndRadius
 from shoal.cells.ranges.levy_interval import LevyInterval
 from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
@@ -44,7 +46,6 @@ _PUBLIC, _SELECTED, _LOSSES = PublicRange(), OneInterval(), BalancedLosses()
 _CHOICES: dict[str, tuple[str, ...]] = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
-    "objective": ("typical", "worst_case"),
     "spare": ("none", "best"),
     "noise": ("uniform", "balanced"),
     "targets": ("equal", "balanced"),
@@ -114,8 +115,8 @@ def _adaptive() -> PlanParts:
     return PlanParts("adaptive", CappedCounts(), _SELECTED, _LOSSES)
 
 
-def _auto(*, objective: str = "typical") -> PlanParts:
-    return _adaptive() if objective == "typical" else _worst_case_optimal()
+def _user_clipped() -> PlanParts:
+    return PlanParts("user_clipped", NearlyFullCounts(), CentreAndRadius(), _LOSSES)
 
 
 # What each method stands for; its settings are the names of the arguments.
@@ -133,7 +134,7 @@ PRESETS: dict[str, Callable[..., PlanParts]] = {
     "quantile": _quantile,
     "akmv": _akmv,
     "adaptive": _adaptive,
-    "auto": _auto,
+    "user_clipped": _user_clipped,
 }
 METHODS = tuple(PRESETS)
 
@@ -152,8 +153,8 @@ def parts_of(
         InputError: An unknown method or setting, or noise that the method cannot have.
 
     Example:
-        >>> parts_of("auto") == parts_of("adaptive"), parts_of("levy", {"gamma": 0.1}).range
-        (True, LevyInterval(gamma=0.1))
+        >>> parts_of("levy", {"gamma": 0.1}).range
+        LevyInterval(gamma=0.1)
     """
     own = checked_settings(method, settings)
     made = PRESETS[method](**own)

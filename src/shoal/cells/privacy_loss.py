@@ -40,6 +40,7 @@ class Losses:
         selection_scale: Of the private selections: one a number, one in all, or none.
         bits: j, the lattice bits.
         delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
+        ball: Radius of the l1 ball that users' vectors are moved into, in steps; 0 if they are not.
     """
 
     mechanism: Mechanism
@@ -47,6 +48,7 @@ class Losses:
     selection_scale: NDArray[np.float64]
     bits: int
     delta: Fraction = Fraction(0)
+    ball: int = 0
 
     @property
     def gaussian(self) -> bool:
@@ -91,7 +93,7 @@ class Losses:
         """Loss of everybody by a selection for all cells together; 0 if there is none."""
         if self.mechanism.range.selects != "for all":
             return Fraction(0)
-        return Fraction(int(self._selections()[0]), 2**self.bits)
+        return Fraction(int(self._selections().sum()), 2**self.bits)
 
     @property
     def most(self) -> int:
@@ -111,7 +113,8 @@ class Losses:
     def _steps(self, scale: NDArray[np.float64]) -> NDArray[np.int64]:
         design = self.queries.design
         steps = np.zeros(len(design.number), dtype=np.int64)
-        for term in self.queries.member_steps(scale, self.bits):
+        terms = [] if self.ball else self.queries.member_steps(scale, self.bits)
+        for term in terms:
             steps = steps + term
         if self.mechanism.range.selects == "per cell":
             steps = steps + self._selections()[design.number]
@@ -124,12 +127,15 @@ class Losses:
         lost = add_by(design.user, steps, design.occupancy.n_users)
         if self.mechanism.range.selects == "for all":
             present = np.zeros(design.occupancy.n_users, dtype=np.int64)
-            present[design.user] = self._selections()[0]
+            # Two vectors of the ball are at most its diameter apart, whatever their cells.
+            present[design.user] = int(self._selections().sum()) + 2 * self.ball
             lost = lost + present
         return lost
 
     def _selections(self) -> NDArray[np.int64]:
         mechanism = self.mechanism
+        if len(self.selection_scale) == 0:
+            return np.zeros(0, dtype=np.int64)
         moved = mechanism.range.score_sensitivity(self.queries.design)
         kinds, kind = np.unique(self.selection_scale, return_inverse=True)
         steps = [

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shoal import checks
+from shoal.cells.objective import OBJECTIVES
 from shoal.cells.presets import METHODS, checked_settings, parts_of
 from shoal.cells.statistics.catalogue import statistics as statistics_of
 from shoal.checks.frozen import Frozen, cached_property
@@ -41,6 +42,8 @@ class Request(Frozen):
         min_records: Fewest records of a released cell.
         weights: Importance of cells by label; 1 where not named.
         settings: Of the method, by name.
+        objective: What the method was chosen for (`shoal.cells.objective`); nothing if it was
+            named.
     """
 
     method: str
@@ -53,6 +56,7 @@ class Request(Frozen):
     min_records: int
     weights: Mapping[str, float]
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
+    objective: str = ""
 
     @cached_property
     def parts(self) -> PlanParts:
@@ -72,6 +76,7 @@ def make_request(
     weights: Mapping[str, float] | None,
     settings: Mapping[str, str | int | float] | None = None,
     delta: Amount = 0,
+    objective: str = "",
 ) -> Request:
     """Check each request and put them together.
 
@@ -106,6 +111,7 @@ def make_request(
         min_records=records,
         weights=heavy,
         settings=own,
+        objective=checks.choice(objective, ("", *OBJECTIVES), "objective"),
     )
 
 

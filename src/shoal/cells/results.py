@@ -72,8 +72,9 @@ def _chosen(plan: PlanFacts, results: list[documents.Document]) -> Range | None:
     if not selects:
         return None
     low, high = np.array(ranges, dtype=np.int64).T
-    # A range of sums is as wide as the most records of a user make it.
-    inside = plan.design.sums or int(high.max()) <= 1 << (plan.lattice.bits + FINE)
+    # A range of sums is as wide as the most records of a user make it; a radius, around any centre.
+    where = plan.mechanism.range
+    inside = where.of_sums or where.of_vectors or int(high.max()) <= 1 << (plan.lattice.bits + FINE)
     if not (inside and ((low >= 0) & (low < high)).all()):
         raise damaged()
     return Range(low, high)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
+from shoal.cells.posterior import values_of
 from shoal.cells.shrinkage import shrink
 from shoal.cells.statistics.variance import Variance
 from shoal.errors import InputError, printable
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 def make_table(numbers: Numbers, confidence: float) -> pa.Table:
     """One row a cell and statistic, left-out cells with nulls.
 
+    `value` with `low` and `high` is the posterior median of means with Laplace noise, and the plain
+    number of all else; `plain` is the released number.
+
     Of a variance, its square root follows as the statistic `std`: post-processing, so the interval
     is that of the variance, and there is no noise scale.
 
@@ -31,13 +35,15 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         confidence: Of the intervals.
     """
     plan, cells = numbers.plan, numbers.plan.released
-    (low, high), (typical_low, typical_high) = numbers.both_intervals(confidence)
+    low, high = numbers.plain_intervals(confidence)
+    best = values_of(numbers, confidence)
     columns = {
-        "value": numbers.value,
-        "low": low,
-        "high": high,
-        "typical_low": typical_low,
-        "typical_high": typical_high,
+        "value": best.value,
+        "low": best.low,
+        "high": best.high,
+        "plain": numbers.value,
+        "plain_low": low,
+        "plain_high": high,
         "noise_scale": numbers.noise_scale,
         "bias_bound": numbers.bias_bound,
         "worst_case_error": plan.worst_case_error,
@@ -66,7 +72,7 @@ def _block(plan: PlanFacts, statistic: str, columns: dict[str, NDArray[np.float6
 
 def _roots(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
     """Standard deviations of variances; what has no root is not a number."""
-    rooted = {"value", "low", "high", "typical_low", "typical_high"}
+    rooted = {"value", "low", "high", "plain", "plain_low", "plain_high"}
     return {
         name: np.sqrt(values) if name in rooted else np.full(len(values), np.nan)
         for name, values in columns.items()
@@ -135,8 +141,8 @@ def to_text(table: pa.Table, rows: int = 12) -> str:
     left_out = {"bias_bound"}
     if len(set(table["statistic"].to_pylist())) == 1:
         left_out |= {"statistic"}
-    if table["low"].equals(table["typical_low"]) and table["high"].equals(table["typical_high"]):
-        left_out |= {"typical_low", "typical_high"}
+    if table["value"].equals(table["plain"]) and table["low"].equals(table["plain_low"]):
+        left_out |= {"plain", "plain_low", "plain_high"}
     names = [name for name in table.column_names if name not in left_out]
     shown = table.select(names).slice(0, rows).to_pylist()
     cells = [names, *([_cell(row[name]) for name in names] for row in shown)]

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.statistics.mean import Mean
+from shoal.cells.typical_error import SPREAD, typical_errors
+from shoal.cells.warnings import warnings
 from shoal.errors import printable
 from shoal.privacy.displayed_loss import show
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.plan_facts import PlanFacts
 
-COLUMNS = ("cell", "users", "records", "noise scale", "bias bound", "error", "of range", "best")
+COLUMNS = ("cell", "users", "records", "typical error", "certified", "bias bound", "best")
 _SHOWN = 12
 _RANKS = 3
 
@@ -53,15 +56,22 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
     spent = f"epsilon {show(plan.exact_epsilon)}"
     if plan.gaussian:
         spent += f", delta {plan.delta:g}"
+    goal = plan.request.objective
     head = (
         f"{plan.method} plan: {len(plan.released)} of {total} cells, {spent} per user, bounds "
         f"[{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
     )
+    if goal:
+        head += f", for the {goal.replace('_', '-')} error"
     return PlanText(head, tuple(_rows(plan, rows)), tuple(_notes(plan)))
 
 
 def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
     order = np.argsort(plan.relative_error, kind="stable")
+    likely = np.full(len(order), np.nan)
+    if plan.statistics == (Mean(),):
+        likely = typical_errors(plan) * SPREAD * plan.width
+        order = np.argsort(likely, kind="stable")
     if len(order) > most:
         order = np.concatenate([order[: most // 2], [-1], order[len(order) - most + most // 2 :]])
     rows, labels = [], plan.occupancy.labels
@@ -74,10 +84,9 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
         cell, several = int(plan.released[place]), len(plan.statistics) > 1
         statistic = f" {plan.statistics[which].name}" if several else ""
         numbers = (
-            plan.noise_scale[at],
-            plan.bias_bound[at],
+            likely[at],
             plan.worst_case_error[at],
-            plan.relative_error[at],
+            plan.bias_bound[at],
             plan.lower_bound[at],
         )
         rows.append(
@@ -93,15 +102,21 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
 
 def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
+    notes = list(_typical(plan))
     what = "worst-case error" if plan.certified else "noise"
-    notes = []
-    for statistic, row in zip(plan.statistics, plan.queries.per_statistic(error), strict=True):
+    shown = () if plan.mechanism.range.of_vectors else plan.statistics
+    for statistic, row in zip(shown, plan.queries.per_statistic(error), strict=False):
         of = f" of the {statistic.name}" if len(plan.statistics) > 1 else ""
         notes.append(
             f"{what}{of}: median {np.median(row):.3g}, largest {row.max():.3g} of the range; "
             f"{int((row < 1 / 4).sum())} cells below a quarter"
         )
-    if not plan.certified:
+    if plan.mechanism.range.of_vectors:
+        notes.append(
+            "certified: in every data set, of whatever users are clipped; the width, as a private "
+            "centre and radius are selected first"
+        )
+    elif not plan.certified:
         notes.append(
             "a private range is selected first: noise falls in proportion to it, and no data set "
             "is excluded in which it misses the values, so the certified error is the width"
@@ -113,6 +128,18 @@ def _notes(plan: PlanFacts) -> list[str]:
     if plan.joint:
         notes.append("mean and variance come from one release of first and second moments")
     return [*notes, *_proofs(plan), *_left_out(plan)]
+
+
+def _typical(plan: PlanFacts) -> Iterator[str]:
+    if plan.statistics != (Mean(),):
+        return
+    middle = float(np.median(typical_errors(plan)))
+    yield (
+        f"typical error: {middle:.2g} of the users' spread in the median cell, shown for values "
+        f"that spread by {plan.width * SPREAD:.3g}; simulated on these counts, if users are about "
+        "alike (no value was read)"
+    )
+    yield from (f"warning: {sentence}" for sentence in warnings(plan))
 
 
 def _proofs(plan: PlanFacts) -> Iterator[str]:

@@ -39,17 +39,24 @@ def plan(
     delta: Annotated[
         str, typer.Option(help="Of (epsilon, delta)-DP; above 0 noise may be Gaussian.")
     ] = "0",
-    method: Annotated[
-        str,
+    objective: Annotated[
+        str | None,
         typer.Option(
-            help="balanced, equalised, uniform, optimal, clip_user, auto, or a mean mechanism: "
-            "adaptive, array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, "
-            "akmv, baseline."
+            help="What should be small: the typical error, or the worst_case error, which is "
+            "certified. [default: typical]"
         ),
-    ] = "balanced",
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of an objective: user_clipped, balanced, equalised, uniform, optimal, "
+            "clip_user, or a mean mechanism: adaptive, array_averaging, opt_array_averaging, "
+            "worst_case_optimal, levy, quantile, akmv, baseline."
+        ),
+    ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(help="Of the mechanism, such as cap=minimax or objective=worst_case; repeat."),
+        typer.Option(help="Of the mechanism, such as cap=minimax or targets=balanced; repeat."),
     ] = None,
     uninformative: Annotated[
         str, typer.Option(help="Cells no better than guessing: drop, keep or refuse.")
@@ -107,11 +114,12 @@ def plan(
             epsilon=epsilon,
             error=error,
             delta=delta,
+            objective=objective,
             method=method,
             uninformative=uninformative,
             min_users=min_users,
             min_records=min_records,
-            settings=settings_of(setting or []),
+            settings=settings_of(setting or []) or None,
             tick_bits=tick_bits,
             source=records.describe(),
         )

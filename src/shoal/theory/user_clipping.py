@@ -30,7 +30,7 @@ WHOLE_WIDTH = 10.0
 ALONE, TOGETHER = 0.4, 2.0
 _STEPS = 14
 _EXCHANGEABLE = 0.64  # 2/pi of a variance: the square of a mean absolute normal deviation
-_FEWEST_BINS, _MOST_BINS = 8, 128
+_FEWEST_BINS, _MOST_BINS = 8, 1024
 
 
 @dataclass(frozen=True)

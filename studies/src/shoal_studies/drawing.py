@@ -32,7 +32,7 @@ _COLOURS = {
     "quantile": "#6a4c93",
     "akmv": "#9c6644",
     "worst_case_optimal": "#2a9d8f",
-    "auto": "#d1495b",
+    "adaptive": "#d1495b",
 }
 _NEUTRAL = "#444444"
 _SOLID, _DASHED, _DOTTED = "-", "--", ":"
@@ -159,7 +159,7 @@ def _draw(axis: Axes, curve: Curve) -> Line2D:
         color=_COLOURS[line.method],
         marker="." if many else "o",
         markersize=4,
-        linewidth=2.2 if line.method == "auto" else 1.4,
+        linewidth=2.2 if line.method == "adaptive" else 1.4,
         label=line.label,
     )
     return drawn

@@ -36,7 +36,7 @@ QUANTILE = Line("quantile, fixed", "quantile", {"quantiles": "fixed"})
 OPTIMISED = Line("quantile, optimised", "quantile", {"quantiles": "optimised"})
 AKMV = Line("AKMV", "akmv")
 WORST_CASE = Line("worst-case optimal", "worst_case_optimal")
-ADAPTIVE = Line("adaptive (ours)", "auto")
+ADAPTIVE = Line("adaptive (ours)", "adaptive")
 
 PAPERS = (
     BASELINE,

@@ -28,7 +28,7 @@ BOUNDS = (0, 50)
 def make(seed: int, **wanted: object) -> Plan:
     """A plan that keeps every cell."""
     wanted = {"epsilon": 1, "uninformative": "keep", **wanted}
-    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **wanted)  # type: ignore[arg-type]
+    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **{"method": "balanced", **wanted})  # type: ignore[arg-type]
 
 
 def shares(plan: Plan) -> np.ndarray:
@@ -107,7 +107,7 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
 @settings(deadline=None)
 def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> None:
     """G-GAP: weak duality. Whatever the dual variables, no feasible plan beats the bound."""
-    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, uninformative="keep")
+    plan = shoal.plan(occupancy, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep")
     rng = np.random.default_rng(seed)
     problem = plan.problem
     duals = rng.exponential(size=problem.n_users) + 1e-6
@@ -136,7 +136,14 @@ def test_weights_share_the_budget_in_proportion() -> None:
     """Twenty equal users in four cells: b_g = (W / w_g) / 20 exactly, and the gap is certified."""
     users, cells = np.divmod(np.arange(80), 4)
     occupancy = shoal.Occupancy.from_counts(users, cells, np.full(80, 3))
-    plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=1, weights={"3": 10}, uninformative="keep")
+    plan = shoal.plan(
+        occupancy,
+        method="balanced",
+        bounds=BOUNDS,
+        epsilon=1,
+        weights={"3": 10},
+        uninformative="keep",
+    )
     assert plan.relative_scale == pytest.approx([13 / 20, 13 / 20, 13 / 20, 1.3 / 20], rel=1e-4)
     assert plan.gap is not None
     assert plan.gap < 1e-3

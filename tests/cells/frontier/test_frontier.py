@@ -31,7 +31,14 @@ FAST = ["balanced", "equalised", "uniform"]
 def base(**choices: Any) -> shoal.Plan:  # noqa: ANN401
     """A plan for the sparse occupancy."""
     return shoal.plan(
-        OCCUPANCY, **{"bounds": (0, 9), "epsilon": 2, "uninformative": "keep", **choices}
+        OCCUPANCY,
+        **{
+            "method": "balanced",
+            "bounds": (0, 9),
+            "epsilon": 2,
+            "uninformative": "keep",
+            **choices,
+        },
     )
 
 
@@ -43,7 +50,9 @@ def rows(frontier: Frontier[shoal.Plan], method: str) -> list[dict[str, Any]]:
 @given(occupancies.small, st.floats(0.05, 50))
 def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
     """In every cell, so also worst, median and geometric mean."""
-    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, uninformative="keep")
+    plan = shoal.plan(
+        occupancy, method="balanced", bounds=(0, 9), epsilon=epsilon, uninformative="keep"
+    )
     frontier = plan.compare(FAST, [epsilon, 2 * epsilon])
     for bound in frontier.bounds:
         for point in frontier.points:
@@ -56,7 +65,7 @@ def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilo
 def test_the_lower_bound_of_equal_users_is_known() -> None:
     """Forty users of one record: 1/(40 epsilon), which every method reaches up to rounding."""
     alone = shoal.Occupancy.from_counts(range(40), ["all"] * 40, [1] * 40)
-    plan = shoal.plan(alone, bounds=(0, 9), epsilon=1)
+    plan = shoal.plan(alone, method="balanced", bounds=(0, 9), epsilon=1)
     frontier = plan.compare(FAST, [0.5, 2])
     for bound, epsilon in zip(rows(frontier, LOWER_BOUND), (0.5, 2), strict=True):
         for name in ("worst", "median", "geometric_mean"):
@@ -81,7 +90,9 @@ def test_the_lower_bound_is_that_of_the_largest_loss_plan() -> None:
 @settings(max_examples=25)
 def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
     """Of any method; the optimal plan itself is close to it."""
-    plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=epsilon, uninformative="keep")
+    plan = shoal.plan(
+        occupancy, method="balanced", bounds=(0, 9), epsilon=epsilon, uninformative="keep"
+    )
     frontier = plan.compare([*FAST, "clip_user", "optimal", "worst_case_optimal"], [epsilon])
     for joint in frontier.joint_bounds:
         assert joint.worst <= 0.5 + 1e-9
@@ -165,8 +176,8 @@ def test_figures_count_and_order(errors: list[float]) -> None:
 
 def test_a_private_range_has_no_certificate() -> None:
     """Its error is the whole range, its noise stands in columns of its own."""
-    frontier = base().compare(["auto", "balanced"], [1, 2])
-    for row, point in zip(rows(frontier, "auto"), frontier.of("auto"), strict=True):
+    frontier = base().compare(["user_clipped", "balanced"], [1, 2])
+    for row, point in zip(rows(frontier, "user_clipped"), frontier.of("user_clipped"), strict=True):
         assert not row["certified"]
         assert (row["worst"], row["median"], row["better_than_guessing"]) == (1, 1, 0)
         assert row["noise_worst"] == point.plan.relative_error.max()
@@ -199,7 +210,9 @@ def test_gaussian_noise_has_no_lower_bound() -> None:
     pairs = [(user, cell) for user in range(50) for cell in range(40)]
     users, cells = zip(*pairs, strict=True)
     everywhere = shoal.Occupancy.from_counts(users, cells, [3] * len(pairs))
-    plan = shoal.plan(everywhere, bounds=(0, 9), epsilon=1, delta=1e-6, uninformative="keep")
+    plan = shoal.plan(
+        everywhere, method="balanced", bounds=(0, 9), epsilon=1, delta=1e-6, uninformative="keep"
+    )
     frontier = plan.compare(["balanced", "clip_user"], [1, 500])
     gaussian = {each.epsilon for each in frontier.points if each.plan.gaussian}
     assert gaussian == {1}

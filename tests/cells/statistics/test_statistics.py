@@ -63,7 +63,7 @@ def test_other_statistics_are_refused_in_one_line(names: Any) -> None:  # noqa: 
     """G-FUZZ: what was got, what is allowed, what to do next."""
     occupancy = Occupancy.from_counts(["a", "b"], [0, 0], [1, 1])
     with pytest.raises(InputError) as caught:
-        shoal.plan(occupancy, bounds=(0, 1), epsilon=1, statistics=names)
+        shoal.plan(occupancy, method="balanced", bounds=(0, 1), epsilon=1, statistics=names)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 250
 
@@ -206,7 +206,9 @@ def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     aggregate = records.aggregate([above, below])
     whole = aggregate.occupancy.count << 20
     assert (aggregate.sums_of(above.name) + aggregate.sums_of(below.name) == whole).all()
-    made = shoal.plan(records.occupancy(), bounds=BOUNDS, epsilon=8, statistics=["mean"])
+    made = shoal.plan(
+        records.occupancy(), method="balanced", bounds=BOUNDS, epsilon=8, statistics=["mean"]
+    )
     wanted = replace(made, request=replace(made.request, statistics=(below,)))
     monkeypatch.setattr("shoal.cells.document.parts", lambda _: None)  # not in the catalogue
     drawn = wanted.release(records, noise=shoal.Simulated(1)).table().to_pylist()

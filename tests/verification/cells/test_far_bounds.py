@@ -29,7 +29,9 @@ def manifest_of(lo: float, width: float, bits: int, **wanted: Any) -> dict[str, 
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
     own: dict[str, Any] = {"bounds": (lo, lo + width), "tick_bits": bits}
     records = shoal.Records(table, user="user", value="value", cell="cell", **own)
-    plan = shoal.plan(records.occupancy(), uninformative="keep", **own, **wanted)
+    plan = shoal.plan(
+        records.occupancy(), uninformative="keep", **own, **{"method": "balanced", **wanted}
+    )
     return plan.release(records, noise=shoal.Simulated(2)).manifest
 
 

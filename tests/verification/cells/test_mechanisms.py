@@ -24,11 +24,16 @@ PLANS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
         name: (name, {})
         for name in (
-            *("auto", "adaptive", "array_averaging", "opt_array_averaging", "worst_case_optimal"),
+            *(
+                "user_clipped",
+                "adaptive",
+                "array_averaging",
+                "opt_array_averaging",
+                "worst_case_optimal",
+            ),
             *("levy", "quantile", "akmv", "baseline"),
         )
     },
-    "worst case": ("auto", {"objective": "worst_case"}),
     "wrapped arrays": ("array_averaging", {"cap": 9, "grouping": "wrap_around"}),
     "surrogate arrays": ("opt_array_averaging", {"cap": "surrogate"}),
     "wrapped levy": ("levy", {"cap": "median", "grouping": "wrap_around", "gamma": 0.1}),
@@ -38,8 +43,11 @@ PLANS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # Parameters that may be any count of the cell: another one has another loss or bias.
 FREE = {
-    *(("cap", plan) for plan in ("adaptive", "auto", "opt_array_averaging", "minimax levy")),
-    *(("threshold", plan) for plan in ("worst_case_optimal", "worst case")),
+    *(
+        ("cap", plan)
+        for plan in ("adaptive", "user_clipped", "opt_array_averaging", "minimax levy")
+    ),
+    *(("threshold", plan) for plan in ("worst_case_optimal",)),
 }
 SELECTING = ("adaptive", "levy", "wrapped levy", "quantile", "akmv")
 
@@ -215,9 +223,7 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("quantile", {"quantiles": "optimised"}),
     ("quantile", {"quantiles": "all"}),
     ("akmv", {"cap": 3}),
-    ("auto", {"objective": "worst_case"}),
-    ("auto", {"objective": ["typical"]}),
-    ("worst case", {"objective": "typical"}),
+    ("adaptive", {"objective": "typical"}),
 ]
 
 
@@ -227,7 +233,7 @@ def test_settings_are_kept(
 ) -> None:
     """G-VERIFY: other settings, or ones that do not exist, are not what was carried out."""
     # A share is a number with a point, a cap one without.
-    ill = {"cap": bool | float, "gamma": int, "objective": list}
+    ill = {"cap": bool | float, "gamma": int}
     unshaped = any(isinstance(each, ill.get(name, list)) for name, each in settings.items())
     assert (UNSHAPED if unshaped else "mechanism") in failures_after(
         manifests[plan], lambda m: m["plan"]["request"]["settings"].update(settings)
@@ -237,14 +243,10 @@ def test_settings_are_kept(
 @pytest.mark.parametrize("plan", PLANS)
 def test_another_method_is_found(manifests: dict[str, dict[str, Any]], plan: str) -> None:
     """G-VERIFY: a manifest holds for its own method only, and never for an unknown one."""
-    method, settings = PLANS[plan]
+    method, _ = PLANS[plan]
     name = manifests[plan]["plan"]["mechanism"]["name"]
-    # `auto` without an objective is `adaptive`.
-    own = {method, name, "auto"} if name == "adaptive" else {method}
-    if settings.get("objective") == "worst_case":
-        own.add(name)
     for other in ("balanced", "unknown", "", None, *(each for each, _ in PLANS.values())):
-        if other in own:
+        if other == method:
             continue
         claim = "mechanism" if other else UNSHAPED
         if (name, other) == ("baseline", "balanced"):

@@ -44,7 +44,10 @@ SELECTIONS_ALONE = shoal.Occupancy.from_counts(
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
-        *((name, {}) for name in ("balanced", "auto", "worst_case_optimal", "levy", "akmv")),
+        *(
+            (name, {})
+            for name in ("balanced", "user_clipped", "worst_case_optimal", "levy", "akmv")
+        ),
         *(
             (name, {"grouping": "wrap_around", "cap": cap})
             for name in ("array_averaging", "quantile")

@@ -27,7 +27,9 @@ def simulated(**wanted: Any) -> Manifest:  # noqa: ANN401
     """A manifest as if its noise had been real."""
     source = flights.records()
     wanted = {"bounds": flights.BOUNDS, "epsilon": 1, "uninformative": "keep", **wanted}
-    plan = shoal.plan(source.occupancy(), source=source.describe(), **wanted)
+    plan = shoal.plan(
+        source.occupancy(), source=source.describe(), **{"method": "balanced", **wanted}
+    )
     return {**plan.release(source, noise=shoal.Simulated(5)).manifest, "simulation": False}
 
 
@@ -104,7 +106,10 @@ def test_what_the_planner_refuses_never_verifies(manifests: dict[str, Manifest],
     assert ASKED in after(manifests[kind], wishing(**wanted))
     source = flights.records()
     with pytest.raises(InputError):
-        shoal.plan(source.occupancy(), **{"bounds": flights.BOUNDS, "epsilon": 1, **wanted})
+        shoal.plan(
+            source.occupancy(),
+            **{"method": "balanced", "bounds": flights.BOUNDS, "epsilon": 1, **wanted},
+        )
 
 
 def test_rounding_of_a_variance_needs_tick_bits() -> None:

@@ -81,7 +81,9 @@ def make(plan: str, **wanted: Any) -> tuple[shoal.Plan, shoal.Records]:  # noqa:
         **PLANS[plan],
         **wanted,
     }
-    return shoal.plan(source.occupancy(), source=source.describe(), **wanted), source
+    return shoal.plan(
+        source.occupancy(), source=source.describe(), **{"method": "balanced", **wanted}
+    ), source
 
 
 def simulated(plan: str, **wanted: Any) -> Manifest:  # noqa: ANN401
@@ -290,7 +292,7 @@ def test_impossible_statistics_are_found(manifests: dict[str, Manifest], names: 
     assert claim in failures_after(manifests["share"], change)
 
 
-@pytest.mark.parametrize("plan", ["auto", "levy", "worst_case_optimal"])
+@pytest.mark.parametrize("plan", ["user_clipped", "levy", "worst_case_optimal"])
 def test_methods_for_means_release_means_only(manifests: dict[str, Manifest], plan: str) -> None:
     """G-VERIFY: no variance, joint release or Gaussian noise by a mean mechanism."""
     lie = failures_after(

@@ -30,7 +30,8 @@ class RangeRule(ABC):
 
     Class attributes: `title`, what it is called in tables; what it `selects`; `rounds`, selections
     of each kind; `least`, the smallest value of each of its parameters; `of_sums`, whether it is a
-    range of sums of users instead of means.
+    range of sums of users instead of means; `of_vectors`, whether all cells of a user are clipped
+    together instead of one by one.
     """
 
     title: ClassVar[str]
@@ -38,6 +39,7 @@ class RangeRule(ABC):
     rounds: ClassVar[int] = 0
     least: ClassVar[Mapping[str, int]] = {}
     of_sums: ClassVar[bool] = False
+    of_vectors: ClassVar[bool] = False
 
     def parameters(
         self,
@@ -67,6 +69,14 @@ class RangeRule(ABC):
             values.shape == largest.shape and int(values.min()) >= self.least[name]
             for name, values in parameters.items()
         )
+
+    def selections(self, parameters: Parameters, cells: int) -> int:  # noqa: ARG002
+        """How many private selections there are in so many cells."""
+        return {"nothing": 0, "per cell": cells, "for all": 1}[self.selects]
+
+    def ball(self, parameters: Parameters) -> int:  # noqa: ARG002
+        """Radius of the l1 ball of users' vectors, in lattice steps; 0 if cells are clipped."""
+        return 0
 
     def most_narrowing(self, parameters: Parameters, top: int) -> int:  # noqa: ARG002
         """The width over the shortest range that a selection can give, rounded upwards."""

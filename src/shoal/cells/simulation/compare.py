@@ -121,9 +121,9 @@ def compare(
     Example:
         >>> import shoal
         >>> counts = shoal.Occupancy.from_counts(range(40), ["all"] * 40, [1] * 39 + [61])
-        >>> found = shoal.compare(counts, bounds=(0, 10), methods=["baseline", "auto"])
+        >>> found = shoal.compare(counts, bounds=(0, 10), methods=["baseline", "adaptive"])
         >>> found.table()["method"].to_pylist(), found.table()["certified"].to_pylist()
-        (['baseline', 'auto'], [True, False])
+        (['baseline', 'adaptive'], [True, False])
     """
     check_occupancy(occupancy)
     limits = Bounds.of(bounds)

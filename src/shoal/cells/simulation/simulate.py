@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.draw import range_widths
+from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
-from shoal.cells.ranges.private_means import PrivateMeans
+from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from shoal.privacy.budget import Amount
 
 METHODS = (
-    "auto",
+    "user_clipped",
+    "adaptive",
     "array_averaging",
     "opt_array_averaging",
     "levy",
@@ -242,16 +243,12 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
         aggregate: Made-up sums.
         noise: Of the selection.
     """
-    means = PrivateMeans(plan.design, aggregate)
-    top = means.top
-    chosen = plan.mechanism.range.select(means, plan.parameters, plan.selection_scale, noise)
-    exact = np.array(means.add_up(chosen), dtype=np.float64) / plan.design.total / top
-    truth = _truth(plan, aggregate)
-    scale = plan.relative_scale * np.array(range_widths(plan.design, chosen, top)) / top
-    low, high = np.zeros(len(exact)), np.ones(len(exact))
-    if chosen is not None and not plan.design.sums:
-        low, high = chosen.low / top, chosen.high / top
-    return laplace.clamped_error(exact, scale, truth, low, high) * plan.width
+    found = drawing_of(plan).select(aggregate, noise)
+    numbers = Numbers(plan, found.steps, found.chosen)
+    low, high = ((ends - plan.bounds.lo) / plan.width for ends in numbers.range)
+    exact = (numbers.unclamped - plan.bounds.lo) / plan.width
+    scale = numbers.noise_scale / plan.width
+    return laplace.clamped_error(exact, scale, _truth(plan, aggregate), low, high) * plan.width
 
 
 def _truth(plan: PlanFacts, aggregate: Aggregate) -> NDArray[np.float64]:

@@ -65,6 +65,10 @@ class Design:
             heaviest = np.array([int(weight[members].max()) for members in facts.by_number])
             contribution = heaviest[number] if told["widened"] == [1] else weight
             return cls(facts, mechanism, weight, contribution, total)
+        if mechanism.name == "user_clipped":
+            weight = np.minimum(count, np.array(told["cap"], dtype=np.int64)[number])
+            total = [int(each) for each in sum_by(number, weight, len(facts.released))]
+            return cls(facts, mechanism, weight, weight, total)
         if mechanism.name == "clip_user":
             kept = mechanism.of_members["kept"]
             weight = np.minimum(count, np.array(told["cap"], dtype=np.int64)[number]) * kept
@@ -148,6 +152,9 @@ class Design:
         counted already.
         """
         facts, weights, top = self.facts, self.weights_of(at), self.facts.top
+        if self.mechanism.name == "user_clipped":
+            # A user's whole vector may be moved to the centre.
+            return Fraction(1)
         if self.mechanism.name == "akmv":
             lost = sum(max(m * top - high, 0) for m in facts.counts[at])
         elif self.mechanism.parameters.get("widened") == [1]:

@@ -51,6 +51,10 @@ class Losses:
         selections; rho is half the sum of their squares over 4^j.
         """
         facts = self.design.facts
+        if self.design.mechanism.name == "user_clipped":
+            # Whoever is in a released cell: selections, and the diameter of the ball.
+            [ball] = self.design.mechanism.parameters["ball"]
+            return Fraction(self.once() + 2 * ball, 2**facts.bits)
         cost, kind = self._costs()
         # Whoever loses most is in a released cell, and pays for a selection for all cells.
         most = _largest_sum(cost, kind, facts.member_user) + self.once()
@@ -161,7 +165,7 @@ class Losses:
         mechanism = self.design.mechanism
         if mechanism.name not in FOR_ALL:
             return 0
-        return self._steps(2 * USER / mechanism.selection_scale[0])
+        return sum(self._steps(2 * USER / scale) for scale in mechanism.selection_scale)
 
     def _steps(self, loss: Fraction) -> int:
         return math.ceil(loss * (1 << self.design.facts.bits))

@@ -16,6 +16,7 @@ from shoal.verification.cells import caps as verify_caps
 from shoal.verification.cells.facts import LEAST_SCALE
 from shoal.verification.cells.grouping import group
 from shoal.verification.cells.statistics import ALLOCATIONS
+from shoal.verification.cells.vectors import VECTORS, candidates_hold, selections
 from shoal.verification.strict import real, whole
 
 if TYPE_CHECKING:
@@ -28,26 +29,26 @@ if TYPE_CHECKING:
 ARRAYS = ("array_averaging", "opt_array_averaging", "levy", "quantile")
 CLIPPED = ("levy", "quantile")
 PER_CELL = ("levy", "quantile", "akmv")
-FOR_ALL = ("adaptive", "optimal_in_range")
+FOR_ALL = ("adaptive", "optimal_in_range", "user_clipped")
 # Users count in parts of their shares; what is missing lies in the middle.
 IN_PARTS = ("optimal", "optimal_in_range")
+_IN_ALL = {"widened", "reward", *VECTORS}
 # A rank counts a user, or an array, as 2^10; the adaptive score counts a user as 2^16.
 UNIT, USER = 2**10, 2**16
 # Parts of users are whole numbers of 2^-16.
 PART = 16
-_OBJECTIVES = {"typical": "adaptive", "worst_case": "worst_case_optimal"}
+_OBJECTIVES = ("", "typical", "worst_case")
 _CHOICES = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
-    "objective": tuple(_OBJECTIVES),
     "spare": ("none", "best"),
     "targets": ("equal", "balanced"),
     "range": ("whole", "selected"),
     "noise": ("uniform", "balanced"),
 }
 _DEFAULTS: dict[str, dict[str, str | int | float]] = {
-    "auto": {"objective": "typical"},
     "adaptive": {},
+    "user_clipped": {},
     "array_averaging": {"cap": "median", "grouping": "best_fit"},
     "opt_array_averaging": {"cap": "minimax", "grouping": "best_fit"},
     "worst_case_optimal": {},
@@ -61,6 +62,7 @@ _DEFAULTS: dict[str, dict[str, str | int | float]] = {
 }
 _PARAMETERS = {
     "adaptive": {"cap", "widened", "reward"},
+    "user_clipped": {"cap", *VECTORS},
     "array_averaging": {"cap"},
     "opt_array_averaging": {"cap"},
     "worst_case_optimal": {"threshold"},
@@ -109,6 +111,8 @@ def refused(plan: documents.Document) -> str | None:
     """Why name, method and settings do not go together; None if they do."""
     method, settings = plan["request"]["method"], plan["request"]["settings"]
     stated = plan["mechanism"]
+    if plan["request"]["objective"] not in _OBJECTIVES:
+        return "an unknown objective"
     if stated.keys() != {"name", "parameters", "selection_scale"}:
         return "something is added or missing"
     if not isinstance(method, str) or method not in _DEFAULTS:
@@ -141,10 +145,12 @@ def read(plan: documents.Document, facts: Facts) -> Mechanism:
     }
     if any(len(values) != len(facts.member) for values in of_members.values()):
         raise ValueError
-    if any(len(parameters[each]) != size for each in parameters.keys() - {"widened", "reward"}):
+    if any(len(parameters[each]) != size for each in parameters.keys() - _IN_ALL):
         raise ValueError
     scale = [Fraction(real(each)) for each in stated["selection_scale"]]
     wanted = size if name in PER_CELL else int(name in FOR_ALL)
+    if name == "user_clipped":
+        wanted = selections(parameters)
     if len(scale) != wanted or not all(each >= LEAST_SCALE for each in scale):
         raise ValueError
     if "cap" in parameters:
@@ -192,8 +198,10 @@ def parameters_hold(mechanism: Mechanism, facts: Facts, arrays: list[Arrays]) ->
         return False, "no rewards of narrower ranges that counts allow"
     if mechanism.name == "adaptive" and not _widened(told["widened"], facts):
         return False, "no choice of widening that counts allow"
+    if mechanism.name == "user_clipped" and not candidates_hold(told, facts):
+        return False, "no candidates of a centre and a radius"
     for at, counts in enumerate(used):
-        own = {name: told[name][at] for name in told.keys() - {"widened", "reward"}}
+        own = {name: told[name][at] for name in told.keys() - _IN_ALL}
         number = arrays[at].number if arrays else 0
         if not _cell(mechanism, own, counts, number, facts.top):
             return False, f"cell {facts.released[at]} has parameters that do not follow"
@@ -220,7 +228,7 @@ def _cell(
             return own["cap"] in counts
         case "clip_user":
             return min(counts) <= own["cap"] <= max(counts)
-        case "optimal" | "optimal_in_range":
+        case "optimal" | "optimal_in_range" | "user_clipped":
             return True
     return name in {*ARRAYS, "baseline"}
 
@@ -268,8 +276,6 @@ def _rewards(reward: list[int], facts: Facts) -> bool:
 def _name(method: str, settings: documents.Document) -> str:
     if method in ALLOCATIONS:
         return "baseline"
-    if method == "auto":
-        return _OBJECTIVES[settings.get("objective", "typical")]
     if method == "optimal" and settings.get("range") == "selected":
         return "optimal_in_range"
     return method

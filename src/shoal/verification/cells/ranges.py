@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from shoal.verification.cells.facts import MOST_STEPS
 from shoal.verification.cells.gaussian import LEAST_BITS
 from shoal.verification.cells.mechanism import FOR_ALL
+from shoal.verification.cells.vectors import can_lie
 from shoal.verification.strict import whole
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def _possible(design: Design, at: int, low: int, high: int) -> bool:
             return low == rest == 0 and 0 < step <= top and _on_grid(step, top)
         case "levy":
             return _around_a_bin(low, high, top, told["bins"][at], told["radius"][at])
+        case "user_clipped":
+            return can_lie(low, high, top, told)
         case "adaptive" | "optimal_in_range":
             return _candidate(low, high, top, min(len(told["reward"]), _MOST_WIDTHS))
     return False

@@ -82,6 +82,9 @@ def uninformative(errors: Errors) -> bool:
     """
     facts, mechanism = errors.design.facts, errors.design.mechanism
     numbers = range(len(facts.released))
+    if mechanism.name == "user_clipped":
+        # Noise is in proportion to a radius of the users' own deviations.
+        return False
     if not mechanism.selects:
         return any(
             2 * errors.relative(name, at) >= 1 for name in facts.statistics for at in numbers

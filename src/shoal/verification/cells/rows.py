@@ -43,7 +43,8 @@ class Row:
     def _beyond(self) -> bool:
         """Whether the estimate may leave the range: of sums, and if lighter users' are wider."""
         mechanism = self.errors.design.mechanism
-        return mechanism.name == "akmv" or mechanism.parameters.get("widened") == [1]
+        free = mechanism.name in {"akmv", "user_clipped"}
+        return free or mechanism.parameters.get("widened") == [1]
 
     @cached_property
     def range_width(self) -> Fraction:

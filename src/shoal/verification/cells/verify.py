@@ -72,6 +72,7 @@ _WAYS = (
 _COMPARED = (
     "the errors with which an optimal plan with balanced targets is compared: its gap is to these"
 )
+_CHOSEN = "that the method is the best for its objective: others cost error, never privacy"
 _LEFT_OUT = "that cells left out as uninformative are so"
 
 
@@ -81,6 +82,7 @@ def _unverified(plan: documents.Document) -> list[str]:
     method, names = request["method"], request["statistics"]
     both = {verify_statistics.MEAN, verify_statistics.VARIANCE} <= {*names}
     said = (
+        (bool(request["objective"]), _CHOSEN),
         (method not in verify_statistics.ALLOCATIONS, _BOUNDED),
         (not verify_scales.known(method), _SHARED.format(method)),
         (both or request["delta"] != "0", _WAYS),
@@ -96,7 +98,7 @@ _PLAN = {
 }
 _REQUEST = {
     *("method", "epsilon", "error", "statistics", "delta", "uninformative", "min_users"),
-    *("min_records", "weights", "settings"),
+    *("min_records", "weights", "settings", "objective"),
 }
 _CLAIMS = {"epsilon", "delta", "gap", "bias_bound", "worst_case_error", "lower_bound"}
 _NUMBERS = {

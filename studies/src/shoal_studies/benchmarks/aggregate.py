@@ -143,7 +143,7 @@ def _plan(data: Path, plan: Path) -> None:
     import shoal
 
     occupancy = _records(data).occupancy()
-    shoal.plan(occupancy, bounds=_BOUNDS, epsilon=1).save(plan)
+    shoal.plan(occupancy, method="balanced", bounds=_BOUNDS, epsilon=1).save(plan)
 
 
 def _release(data: Path, plan: Path, ledger: Path) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SHORT = (
     *("baseline", "arr-med", "arr-levy", "arr-opt", "levy", "q-fixed", "q-opt", "akmv"),
-    *("wc-opt", "auto"),
+    *("wc-opt", "adaptive"),
 )
 _CELLS = {
     "ITMS-like": collections.itms,
@@ -46,12 +46,12 @@ def run(epsilons: Sequence[float], effort: Effort) -> Iterator[str]:
     )
     yield (
         "arr: array averaging at the median, Levy, minimax cap; q: quantile; wc-opt: worst-case "
-        "optimal; last: auto over the best of the others"
+        "optimal; last: adaptive over the best of the others"
     )
     yield "".join(
         [f"{'cell, values':<{_LEFT}}{'epsilon':>{_WIDE}}"]
         + [f"{each:>{_WIDE}}" for each in _SHORT]
-        + [f"{'auto/best':>{_WIDE + 1}}"]
+        + [f"{'last/best':>{_WIDE + 1}}"]
     )
     for name, counts in _CELLS.items():
         cell = collections.one_cell(counts())

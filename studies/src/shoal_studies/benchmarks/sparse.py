@@ -26,7 +26,8 @@ _BOUNDS, _DEVIATION, _CONFIDENCE = Bounds(0, 65), 10.73, 0.95
 _METHODS: dict[str, tuple[str, dict[str, str | int | float]]] = {
     "balanced": ("balanced", {}),
     "array_averaging": ("array_averaging", {}),
-    "auto": ("auto", {}),
+    "user_clipped": ("user_clipped", {}),
+    "adaptive": ("adaptive", {}),
     "optimal_in_range": ("optimal", {"range": "selected"}),
 }
 

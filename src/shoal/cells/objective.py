@@ -1,0 +1,88 @@
+"""Which parts of a plan serve an objective: chosen from public counts, and said in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, get_args
+
+from shoal import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from shoal.cells.statistics.base import Statistic
+    from shoal.data.occupancy import Occupancy
+
+Objective = Literal["typical", "worst_case"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+# Users times epsilon in a single cell: where one interval is found more surely than two ranks.
+_FEW, _ENOUGH = 30, 150
+# Beyond so many memberships a linear program takes minutes.
+_MOST_OF_PROGRAM = 100_000
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A method, and why.
+
+    Attributes:
+        method: Its name.
+        settings: Its settings.
+        reason: Half a sentence.
+    """
+
+    method: str
+    reason: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def choose(
+    objective: str,
+    occupancy: Occupancy,
+    statistics: tuple[Statistic, ...],
+    epsilon: Fraction | None,
+    delta: Fraction,
+) -> Chosen:
+    """The method with the smallest error for an objective, by what is public.
+
+    Args:
+        objective: `typical` or `worst_case`.
+        occupancy: The counts.
+        statistics: What is released of every cell.
+        epsilon: Total loss; None if an error was asked for.
+        delta: The delta of (epsilon, delta)-DP.
+
+    Raises:
+        InputError: An unknown objective.
+
+    Example:
+        >>> import shoal
+        >>> from fractions import Fraction
+        >>> from shoal.cells.statistics.mean import Mean
+        >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+        >>> wanted = counts, (Mean(),), Fraction(1), Fraction(0)
+        >>> [choose(each, *wanted).method for each in OBJECTIVES]
+        ['user_clipped', 'optimal']
+    """
+    checks.choice(objective, OBJECTIVES, "objective")
+    means = [each.name for each in statistics] == ["mean"]
+    if objective == "worst_case" or epsilon is None:
+        return _certified(occupancy, delta, equal=epsilon is None)
+    if not means:
+        why = "its error holds in every data set: private ranges are found for means alone"
+        return replace(_certified(occupancy, delta, equal=False), reason=why)
+    everyone = float(epsilon) * occupancy.n_users
+    if occupancy.n_cells == 1 and _FEW <= everyone < _ENOUGH:
+        return Chosen("adaptive", "few users in one cell find one private interval most surely")
+    return Chosen("user_clipped", "the smallest error where no user is unlike all others")
+
+
+def _certified(occupancy: Occupancy, delta: Fraction, *, equal: bool) -> Chosen:
+    """The smallest error in every data set."""
+    if delta:
+        return Chosen("balanced", "the smaller of Laplace and Gaussian noise, in every data set")
+    if len(occupancy.user) > _MOST_OF_PROGRAM:
+        return Chosen("balanced", "certified in every data set; a program would take too long")
+    settings = {} if equal else {"targets": "balanced"}
+    return Chosen("optimal", "the smallest certified errors, in every data set", settings)

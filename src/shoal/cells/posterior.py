@@ -1,0 +1,142 @@
+"""The value of every cell: its noisy mean, the labels of other cells, and what noise there is.
+
+Post-processing of released numbers, so it costs no privacy and changes none of them. A posterior
+median leaves a precise number where it is and draws a noisy one to what its labels predict
+(docs/theory/user-clipped.md#the-value).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.cells.statistics.mean import Mean
+from shoal.theory import scale_mixture, shrinkage
+from shoal.theory.label_effects import fitted_without, useful_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from shoal.cells.estimates import Numbers
+    from shoal.theory.scale_mixture import Mixture
+
+    Floats = NDArray[np.float64]
+
+# Cells that say something of each other, at least.
+FEWEST = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Values of the released cells, in their order and in the value's unit.
+
+    Attributes:
+        value: Posterior medians.
+        low: Lower ends of their intervals.
+        high: Upper ends.
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def values_of(numbers: Numbers, confidence: float) -> Posterior:
+    """The best estimate of every number: a posterior median of a mean, else the number itself.
+
+    Args:
+        numbers: What was released.
+        confidence: Of the intervals.
+    """
+    plan, (low, high) = numbers.plan, numbers.plain_intervals(confidence)
+    value, low, high = numbers.value.copy(), low.copy(), high.copy()
+    if applies(numbers):
+        found, first = posterior(numbers, confidence), plan.statistics.index(Mean())
+        rows = slice(first * len(plan.released), (first + 1) * len(plan.released))
+        value[rows] = found.value
+        # Nobody knows how many users a selected range cuts off.
+        if plan.certified or plan.mechanism.range.of_vectors:
+            low[rows], high[rows] = found.low, found.high
+    return Posterior(value, np.minimum(low, value), np.maximum(high, value))
+
+
+def applies(numbers: Numbers) -> bool:
+    """Whether there are means of several cells with Laplace noise."""
+    plan = numbers.plan
+    return Mean() in plan.statistics and not plan.gaussian and len(plan.released) >= FEWEST
+
+
+def posterior(
+    numbers: Numbers, confidence: float, group: NDArray[np.int64] | None = None
+) -> Posterior:
+    """Posterior medians of the means of released cells, and intervals that cover over the cells.
+
+    Args:
+        numbers: What was released, of which `applies` holds.
+        confidence: Of the intervals, over the cells together.
+        group: A further label of each released cell, from 0.
+    """
+    plan = numbers.plan
+    # Squares of values near either end of what numbers reach would be no numbers.
+    unit = 2.0 ** math.frexp(plan.bounds.width)[1]
+    estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
+    hidden = numbers.hidden / unit
+    # A Laplace scale with the variance of noise and of what exchangeable users leave together.
+    whole = np.sqrt(scale**2 + deviation**2 / 2)
+    middle = float(np.median(estimate))
+    prediction, mixture = _fitted(
+        estimate - middle, whole, _labels(numbers, group), plan.width / unit
+    )
+    value = scale_mixture.posterior_quantile(estimate - middle, whole, prediction, mixture, 0.5)
+    value = np.clip((value + middle) * unit, plan.bounds.lo, plan.bounds.hi)
+    half = _half(estimate, whole, hidden, confidence) * unit
+    low, high = np.maximum(value - half, plan.bounds.lo), np.minimum(value + half, plan.bounds.hi)
+    return Posterior(value, low, high)
+
+
+def _fitted(
+    estimate: Floats, scale: Floats, labels: list[NDArray[np.int64]], width: float
+) -> tuple[Floats, Mixture]:
+    """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
+    spread = max(float(np.var(estimate) - 2 * (scale**2).mean()), 0.0)
+    weight = 1 / (2 * scale**2 + spread)
+    flat = np.full(len(estimate), float((weight * estimate).sum() / weight.sum()))
+    first = scale_mixture.fit_mixture(estimate, scale, flat, width)
+    precision = first.share / (first.deviation**2 + 2 * scale[:, None] ** 2)
+    flat = np.full(len(estimate), float((precision.sum(axis=1) * estimate).sum() / precision.sum()))
+    best = flat, scale_mixture.fit_mixture(estimate, scale, flat, width)
+    if labels:
+        told = fitted_without(estimate, 2 * scale**2, labels)
+        other = told, scale_mixture.fit_mixture(estimate, scale, told, width)
+        best = max(best, other, key=lambda each: each[1].likelihood)
+    return best
+
+
+def _half(estimate: Floats, scale: Floats, hidden: Floats, confidence: float) -> Floats:
+    """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
+    around = math.log(1 / (1 - confidence))
+    noisy = scale + hidden / around
+    prior = shrinkage.fit_prior(estimate, 2 * noisy**2)
+    wide = replace(prior, deviation=shrinkage.widened(prior, 2 * noisy**2))
+    miss = (1 - confidence) / 2
+    ends = [
+        shrinkage.posterior_quantile(estimate, noisy, wide, level) for level in (miss, 1 - miss)
+    ]
+    ratio = prior.deviation**2 / (prior.deviation**2 + 2 * scale**2)
+    left = np.median(hidden) * np.minimum(1.0, ratio + 0.5)
+    return np.asarray(np.minimum((ends[1] - ends[0]) / 2 + left, scale * around + hidden))
+
+
+def _labels(numbers: Numbers, group: NDArray[np.int64] | None) -> list[NDArray[np.int64]]:
+    """Key columns of the released cells as codes, if there are several that say something."""
+    cells = numbers.plan.occupancy.cells.take(numbers.plan.released)
+    columns = [_codes(cells.column(name)) for name in cells.column_names]
+    return useful_columns(columns if group is None else [*columns, group])
+
+
+def _codes(column: pa.ChunkedArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(column.combine_chunks().dictionary_encode().indices, dtype=np.int64)

@@ -1,0 +1,114 @@
+"""Private vectors of users: their norms around a centre, and what is left of them in a ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.ranges.centre_and_radius import (
+    bin_scores,
+    centre_of,
+    radius_of,
+    rank_scores,
+)
+from shoal.cells.ranges.one_interval import USER
+from shoal.cells.ranges.selected import Range
+from shoal.theory.l1_projection import norms, project
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.contributions.design import Design
+    from shoal.cells.ranges.private_means import PrivateMeans
+    from shoal.privacy.noise import Noise
+
+# Whole votes are rounded downwards: a user's stay at most USER in all.
+_BELOW_ONE = 1 - 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class UserVectors:
+    """Every user's vector of weighed deviations, in lattice steps of the noise.
+
+    X_gl = round( w_gl (mu_gl - c)/s_g ) with s_g = b_g D 2^-j: centre c, radius D, relative noise
+    scale b_g, lattice bits j. Each number follows from one user's mean and public facts alone,
+    operation by operation, so that neither rows nor engines nor threads change it
+    (docs/theory/user-clipped.md#the-estimator).
+
+    Attributes:
+        design: Weights of the users; public.
+        means: Private means of the users, in ticks over 2^FINE.
+        top: The width in the same unit.
+        step: b_g 2^-j: a lattice step of each number over the radius.
+    """
+
+    design: Design
+    means: NDArray[np.int64] = field(repr=False)
+    top: int
+    step: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, means: PrivateMeans, relative_scale: NDArray[np.float64], bits: int) -> UserVectors:
+        """The vectors of a design's private means on a lattice of noise."""
+        return cls(means.design, means.means, means.top, relative_scale * 2.0**-bits)
+
+    @property
+    def reach(self) -> NDArray[np.float64]:
+        """Weight of each member over its lattice step: public."""
+        design = self.design
+        share = design.weight / design.total[design.number]
+        return np.asarray(share / self.step[design.number])
+
+    def votes(self) -> NDArray[np.int64]:
+        """Part of one vote of each member, in proportion to its reach, in 1/USER: public."""
+        reach, user = self.reach, self.design.user
+        part = reach / np.bincount(user, reach)[user]
+        return np.floor(part * (USER * _BELOW_ONE)).astype(np.int64)
+
+    def vectors(self, centre: int, radius: int) -> NDArray[np.int64]:
+        """X of every member around a centre, for a radius in ticks over 2^FINE."""
+        return np.rint(self.reach * ((self.means - centre) / radius)).astype(np.int64)
+
+    def select(
+        self, parameters: Parameters, scale: NDArray[np.float64], noise: Noise
+    ) -> tuple[Range, int]:
+        """The centre, and the radius around it, by two permute-and-flip selections.
+
+        Returns:
+            From the centre c to c + D in every cell, and the ball's radius in steps.
+        """
+        bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
+        ball, wanted = int(parameters["ball"][0]), int(parameters["clipped"][0])
+        place, step = 0, first
+        if len(scale):
+            where = np.minimum(self.means * bins // self.top, bins - 1)
+            scores = bin_scores(where, self.votes(), bins)
+            place = noise.select(scores, float(scale[0]), 0)
+        centre = centre_of(place, bins, self.top)
+        if len(scale):
+            norm = self._norms(centre)
+            radii = [ball * radius_of(each, self.top) // self.top for each in range(first, end)]
+            beyond = np.array([int((norm > each).sum()) for each in radii], dtype=np.int64)
+            scores = rank_scores(beyond, wanted, len(norm))
+            step = first + noise.select(scores, float(scale[1]), 1)
+        radius = radius_of(step, self.top)
+        size = self.design.n_numbers
+        return Range(np.full(size, centre), np.full(size, centre + radius)), ball
+
+    def steps(self, chosen: Range, ball: int) -> list[int]:
+        """Exact lattice number of each cell: the centre, and the users' vectors in the ball."""
+        centre, radius = int(chosen.low[0]), int(chosen.range_width[0])
+        design = self.design
+        kept = project(self.vectors(centre, radius), design.user, ball)
+        total = np.zeros(design.n_numbers, dtype=np.int64)
+        np.add.at(total, design.number, kept)
+        start = np.rint((centre / radius) / self.step).astype(np.int64)
+        return [int(x) for x in start + total]
+
+    def _norms(self, centre: int) -> NDArray[np.int64]:
+        """Norm of each user in a released cell, for a radius of the whole width."""
+        size = np.abs(self.vectors(centre, self.top))
+        return norms(size, self.design.user)[np.unique(self.design.user)]

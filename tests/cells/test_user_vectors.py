@@ -1,0 +1,192 @@
+"""Users' vectors in a ball: all small data sets with the shipped planner, selections included."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.cells.contributions.design import FINE
+from shoal.cells.ranges.centre_and_radius import bin_scores, radius_of, rank_scores
+from shoal.cells.ranges.one_interval import USER
+from shoal.cells.release import drawing_of
+from shoal.data.aggregate import Aggregate
+from shoal.theory.user_clipping import RADII
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+pytestmark = pytest.mark.property
+
+BITS = 1
+CASES = {
+    "one cell": {("a", 0): 1, ("b", 0): 2, ("c", 0): 3},
+    "heavy": {("a", 0): 1, ("b", 0): 1, ("c", 0): 5},
+    "two cells": {("a", 0): 1, ("b", 0): 2, ("c", 0): 1, ("a", 1): 2, ("c", 1): 1},
+    "three cells": {("a", 0): 1, ("a", 1): 1, ("a", 2): 1, ("b", 0): 1, ("b", 2): 2},
+}
+
+
+@dataclass
+class Recorder:
+    """Stands in for noise: keeps what it is shown, and chooses what it is told."""
+
+    answers: tuple[int, ...] = ()
+    scores: list[NDArray[np.int64]] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    simulated: bool = True
+
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+        """Remember, and answer in turn."""
+        assert scale > 0
+        self.scores.append(scores)
+        return self.answers[draw]
+
+    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+        """No noise."""
+        assert lattice_bits
+        self.steps = steps
+        return steps
+
+    add_gaussian = add_laplace
+
+
+def _plan(counts: dict[tuple[str, int], int], epsilon: object) -> shoal.Plan:
+    users, cells = zip(*counts, strict=True)
+    occupancy = shoal.Occupancy.from_counts(users, cells, list(counts.values()))
+    return shoal.plan(
+        occupancy,
+        bounds=(0, 1),
+        epsilon=epsilon,  # type: ignore[arg-type]
+        method="user_clipped",
+        tick_bits=BITS,
+    )
+
+
+def _data_sets(plan: shoal.Plan) -> Iterator[NDArray[np.int64]]:
+    spans = [range((int(m) << BITS) + 1) for m in plan.occupancy.count]
+    for sums in itertools.product(*spans):
+        yield np.array(sums)
+
+
+def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...]) -> Recorder:
+    centred = sums - (plan.occupancy.count << (BITS - 1))
+    aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+    recorder = Recorder(answers)
+    drawing_of(plan).draw(aggregate, recorder)
+    return recorder
+
+
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("epsilon", [1, 20, 60])
+def test_no_user_moves_more_than_the_ball_is_wide(
+    counts: dict[tuple[str, int], int], epsilon: int
+) -> None:
+    """G-REACH: all data sets, all centres, all radii: at most 2 T steps in l1, and often all."""
+    plan = _plan(counts, epsilon)
+    ball, [bins] = int(plan.parameters["ball"][0]), plan.parameters["centres"].tolist()
+    first, end = plan.parameters["radii"].tolist()
+    places = sorted({0, bins // 2, bins - 1})
+    steps = sorted({0, 3, (end - first) // 2, end - first - 1} & set(range(end - first)))
+    widest = 0.0
+    for answers in itertools.product(places, steps) if len(plan.selection_scale) else [()]:
+        shown = {
+            sums.tobytes(): np.array(_recorded(plan, sums, answers).steps)
+            for sums in _data_sets(plan)
+        }
+        for user in range(plan.occupancy.n_users):
+            own = plan.occupancy.user == user
+            groups: dict[bytes, list[NDArray[np.int64]]] = {}
+            for sums in _data_sets(plan):
+                groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
+            for found in groups.values():
+                every = np.stack(found)
+                apart = np.abs(every[:, None] - every[None, :]).sum(axis=2).max()
+                assert apart <= 2 * ball
+                widest = max(widest, apart / (2 * ball))
+    assert widest >= 0.49
+    assert widest >= 0.99 or not len(plan.selection_scale)
+
+
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
+    """G-SELECTION: all data sets: a centre's score by its votes, a radius' by one user."""
+    plan = _plan(counts, 60)
+    assert len(plan.selection_scale) == 2
+    for place in (0, int(plan.parameters["centres"][0]) - 1):
+        shown = {
+            sums.tobytes(): _recorded(plan, sums, (place, 3)).scores for sums in _data_sets(plan)
+        }
+        for user in range(plan.occupancy.n_users):
+            own = plan.occupancy.user == user
+            groups: dict[bytes, list[list[NDArray[np.int64]]]] = {}
+            for sums in _data_sets(plan):
+                groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
+            for found in groups.values():
+                for selection in range(2):
+                    every = np.stack([each[selection] for each in found])
+                    assert (every.max(axis=0) - every.min(axis=0)).max() <= USER
+
+
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("epsilon", ["0.01", 1, 20, 60, 1000])
+def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
+    """G-BUDGET: selections and the ball's diameter are the loss; never more, and nearly all."""
+    plan = _plan(counts, epsilon)
+    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
+    noise = Fraction(2 * int(plan.parameters["ball"][0]), 2**plan.lattice_bits)
+    assert selections + noise <= plan.exact_epsilon <= Fraction(str(epsilon))
+    assert float(plan.exact_epsilon) >= float(str(epsilon)) * (1 - 1e-5)
+    assert len(set(plan.user_losses.tolist())) == 1
+
+
+def test_vectors_in_the_ball_are_not_moved() -> None:
+    """With a radius that holds everybody the exact numbers are the weighed means."""
+    rng = np.random.default_rng(1)
+    counts = {(f"u{user}", cell): 1 + user % 3 for user in range(90) for cell in range(3)}
+    plan = _plan(counts, 20)
+    sums = rng.integers(0, (plan.occupancy.count << BITS) + 1)
+    shown = _recorded(plan, sums, (int(plan.parameters["centres"][0]) // 2, 0))
+    weight = plan.design.weight / plan.design.total[plan.design.number]
+    mean = sums / plan.occupancy.count / 2**BITS
+    exact = np.bincount(plan.design.number, weight * mean)
+    found = np.array(shown.steps) * plan.relative_scale * 2.0**-plan.lattice_bits
+    assert np.allclose(found, exact, atol=1e-4)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=40), st.integers(0, 60))
+@settings(deadline=None)
+def test_equal_users_get_the_shortest_radius(norm: list[int], wanted: int) -> None:
+    """If nobody is beyond any radius, the last one has the best score, alone or not."""
+    beyond = np.zeros(RADII, dtype=np.int64)
+    scores = rank_scores(beyond, wanted, len(norm))
+    assert scores[-1] == scores.max()
+
+
+def test_scores_are_largest_at_the_middle() -> None:
+    """The bin that holds the median has the score 0, up to a rounding."""
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        place, vote = rng.integers(0, 16, 30), rng.integers(1, USER, 30)
+        scores = bin_scores(place, vote, 16)
+        order = np.argsort(place, kind="stable")
+        half = np.searchsorted(np.cumsum(vote[order]), vote.sum() / 2)
+        assert scores[place[order][half]] >= scores.max() - 1 >= -2
+
+
+def test_radii_halve_every_two_steps() -> None:
+    """U 2^(-j/2), down to a single tick."""
+    top = 1 << (20 + FINE)
+    for step in range(RADII):
+        assert math.isclose(radius_of(step, top), top / 2 ** (step / 2), rel_tol=1e-5)
+    assert radius_of(24, 2) == 1
