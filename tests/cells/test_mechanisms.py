@@ -94,7 +94,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
     assert one.document == other.document
 
 
-@pytest.mark.parametrize("method", EVERY)
+@pytest.mark.parametrize("method", MECHANISMS)
 def test_a_changed_parameter_is_refused(method: str, tmp_path: Path) -> None:
     """G-TAMPER: whatever number of the mechanism is changed, the plan is not loaded."""
     plan = flights.plan(method=method, uninformative="keep")
@@ -156,7 +156,7 @@ def test_plans_depend_on_counts_alone() -> None:
     other = shoal.Occupancy.from_counts(
         names[base.user][order], base.cells["cell"].to_numpy()[base.cell][order], base.count[order]
     )
-    for method in EVERY:
+    for method in MECHANISMS:
         one, two = (
             shoal.plan(each, bounds=(0, 1), epsilon=1, method=method, uninformative="keep")
             for each in (base, other)

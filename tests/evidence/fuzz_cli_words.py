@@ -32,8 +32,9 @@ VERBS: tuple[tuple[Group, tuple[Group, ...], tuple[Group, ...]], ...] = (
         ("plan",),
         (("a.csv",), *_pairs(RECORDS), ("--cell", "place"), ("--epsilon", "4")),
         (
-            ("--output", "new.json"), ("--json",), ("--method", "uniform"), ("--method", "user_clipped"),
-            ("--method", "clip_user"), ("--setting", "cap=2"), ("--uninformative", "keep"),
+            ("--output", "new.json"), ("--json",), ("--method", "uniform"),
+            ("--method", "user_clipped"), ("--objective", "worst_case"), ("--method", "clip_user"),
+            ("--setting", "cap=2"), ("--uninformative", "keep"),
             ("--min-users", "2"), ("--min-records", "3"), ("--missing", "public"),
             ("--tick-bits", "12"), ("--rows", "3"), ("--statistic", "variance"),
             ("--delta", "1e-6"), ("--force",), ("--cell", "hour_of_day(when)"),

@@ -653,12 +653,6 @@ def _methods() -> Iterator[Target]:
         lambda _: {"confidence": 0.9},
     )
     yield Target(
-        "Release.shrink",
-        lambda kit: kit.release.shrink,
-        lambda _: {},
-        lambda _: {"confidence": 0.9, "within": ["a", "a", "a"]},
-    )
-    yield Target(
         "Release.write",
         lambda kit: kit.release.write,
         lambda kit: {"path": kit.folder / "r.csv"},

@@ -117,7 +117,7 @@ def test_recorded_rows_are_refused_when_they_are_read(rows: str, tmp_path: Path)
     )
     found = made.release(records, ledger=book, name="may")
     assert found.from_ledger
-    for read in (found.table, found.shrink, found.to_pandas):
+    for read in (found.table, found.to_pandas):
         with pytest.raises(DocumentError, match="damaged"):
             read()
 

@@ -16,6 +16,7 @@ from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
 from shoal.cells.text import describe
+from shoal.cells.typical_error import typical_errors
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from dp_accounting.dp_event import DpEvent
+    from numpy.typing import NDArray
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
@@ -123,6 +126,36 @@ class Plan(PlanFacts):
             noise=noise,
             privacy_unit=privacy_unit,
         )
+
+    def typical_error(self, spread: float | None = None) -> NDArray[np.float64]:
+        """The mean absolute error that each released cell will typically have: no value is read.
+
+        Simulated releases on the plan's own counts with normal users about alike
+        (`shoal.cells.typical_error`). It is no certificate: users who are unlike all others, long
+        tails or values at both bounds have larger errors.
+
+        Args:
+            spread: Standard deviation of the values, in their unit, if somebody may say it without
+                a look at them; errors are then in that unit.
+
+        Returns:
+            Shape (released cells,): parts of the values' standard deviation, or errors.
+
+        Raises:
+            InputError: The plan releases other statistics than the mean, or an unusable spread.
+
+        Guarantees: G-SIMULATED.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=4)
+            >>> plan.typical_error().shape, bool((plan.typical_error() < 1).all())
+            ((3,), True)
+        """
+        wide = checks.optional(spread, checks.number, "spread", above=0, example=10)
+        found = typical_errors(self)
+        return found if wide is None else found * wide
 
     def compare(
         self,

@@ -16,13 +16,13 @@ import numpy as np
 from shoal.cells.statistics.mean import Mean
 from shoal.theory import scale_mixture, shrinkage
 from shoal.theory.label_effects import fitted_without, useful_columns
+from shoal.theory.scale_mixture import Mixture
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from shoal.cells.estimates import Numbers
-    from shoal.theory.scale_mixture import Mixture
 
     Floats = NDArray[np.float64]
 
@@ -70,15 +70,12 @@ def applies(numbers: Numbers) -> bool:
     return Mean() in plan.statistics and not plan.gaussian and len(plan.released) >= FEWEST
 
 
-def posterior(
-    numbers: Numbers, confidence: float, group: NDArray[np.int64] | None = None
-) -> Posterior:
+def posterior(numbers: Numbers, confidence: float) -> Posterior:
     """Posterior medians of the means of released cells, and intervals that cover over the cells.
 
     Args:
         numbers: What was released, of which `applies` holds.
         confidence: Of the intervals, over the cells together.
-        group: A further label of each released cell, from 0.
     """
     plan = numbers.plan
     # Squares of values near either end of what numbers reach would be no numbers.
@@ -88,9 +85,7 @@ def posterior(
     # A Laplace scale with the variance of noise and of what exchangeable users leave together.
     whole = np.sqrt(scale**2 + deviation**2 / 2)
     middle = float(np.median(estimate))
-    prediction, mixture = _fitted(
-        estimate - middle, whole, _labels(numbers, group), plan.width / unit
-    )
+    prediction, mixture = _fitted(estimate - middle, whole, _labels(numbers), plan.width / unit)
     value = scale_mixture.posterior_quantile(estimate - middle, whole, prediction, mixture, 0.5)
     value = np.clip((value + middle) * unit, plan.bounds.lo, plan.bounds.hi)
     half = _half(estimate, whole, hidden, confidence) * unit
@@ -120,22 +115,23 @@ def _half(estimate: Floats, scale: Floats, hidden: Floats, confidence: float) ->
     """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
     around = math.log(1 / (1 - confidence))
     noisy = scale + hidden / around
-    prior = shrinkage.fit_prior(estimate, 2 * noisy**2)
+    prior = shrinkage.fit_prior(estimate, 2 * scale**2)
     wide = replace(prior, deviation=shrinkage.widened(prior, 2 * noisy**2))
-    miss = (1 - confidence) / 2
+    normal = Mixture(np.array([wide.deviation]), np.ones((len(estimate), 1)), 0.0)
+    middle = np.full(len(estimate), wide.mean)
     ends = [
-        shrinkage.posterior_quantile(estimate, noisy, wide, level) for level in (miss, 1 - miss)
+        scale_mixture.posterior_quantile(estimate, noisy, middle, normal, level)
+        for level in ((1 - confidence) / 2, (1 + confidence) / 2)
     ]
-    ratio = prior.deviation**2 / (prior.deviation**2 + 2 * scale**2)
-    left = np.median(hidden) * np.minimum(1.0, ratio + 0.5)
+    left = float(np.median(hidden))
     return np.asarray(np.minimum((ends[1] - ends[0]) / 2 + left, scale * around + hidden))
 
 
-def _labels(numbers: Numbers, group: NDArray[np.int64] | None) -> list[NDArray[np.int64]]:
+def _labels(numbers: Numbers) -> list[NDArray[np.int64]]:
     """Key columns of the released cells as codes, if there are several that say something."""
     cells = numbers.plan.occupancy.cells.take(numbers.plan.released)
     columns = [_codes(cells.column(name)) for name in cells.column_names]
-    return useful_columns(columns if group is None else [*columns, group])
+    return useful_columns(columns)
 
 
 def _codes(column: pa.ChunkedArray[Any]) -> NDArray[np.int64]:

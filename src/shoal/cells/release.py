@@ -33,12 +33,9 @@ from shoal.release.carry_out import carry_out
 from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from shoal.data.occupancy import Occupancy
     from shoal.privacy.noise import Noise, Simulated
@@ -95,7 +92,11 @@ class Release(release.Release[PlanFacts, Numbers]):
 
     @quietly
     def table(self, confidence: float = CONFIDENCE) -> pa.Table:
-        """One row a cell: keys, status, counts, value, interval, noise scale and errors.
+        """One row a cell: keys, status, counts, value, plain number, intervals, noise and errors.
+
+        `value`, with `low` and `high`, is the best estimate: of means with Laplace noise in three
+        cells or more the posterior median given the other cells (docs/theory/user-clipped.md).
+        `plain`, with `plain_low` and `plain_high`, is the released number by itself.
 
         Args:
             confidence: Of the intervals; changing it costs nothing.
@@ -107,32 +108,6 @@ class Release(release.Release[PlanFacts, Numbers]):
             InputError: confidence is not strictly between 0 and 1.
         """
         return table.make_table(self.numbers, confidence)
-
-    @quietly
-    def shrink(
-        self,
-        confidence: float = CONFIDENCE,
-        *,
-        within: str | Sequence[Any] | NDArray[Any] | None = None,
-    ) -> pa.Table:
-        """Estimates that borrow strength from all cells, beside the plain ones; costs nothing.
-
-        Columns: the cell's keys, `value` as released, and `shrunken` with `low` and `high`. A
-        shrunken estimate is shrunk towards the common mean: biased, and usually far closer where
-        noise is large (`docs/theory/shrinkage.md`).
-
-        Args:
-            confidence: Of the intervals, over the cells together.
-            within: Cells are shrunk within coarser ones only: names of key columns, or one public
-                label of each cell, shape (cells,), such as its day or parent hexagon.
-
-        Returns:
-            One row a released cell and statistic.
-
-        Raises:
-            InputError: Fewer than three cells, unusable groups, or an unusable confidence.
-        """
-        return table.shrunken_table(self.numbers, confidence, within)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
         """The table for pandas.

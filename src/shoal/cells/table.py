@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal import checks
 from shoal.cells.posterior import values_of
-from shoal.cells.shrinkage import shrink
 from shoal.cells.statistics.variance import Variance
-from shoal.errors import InputError, printable
+from shoal.errors import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,52 +74,6 @@ def _roots(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floa
         name: np.sqrt(values) if name in rooted else np.full(len(values), np.nan)
         for name, values in columns.items()
     }
-
-
-def shrunken_table(numbers: Numbers, confidence: float, within: object = None) -> pa.Table:
-    """Plain and shrunken estimates of the released cells.
-
-    Args:
-        numbers: What was released.
-        confidence: Of the intervals.
-        within: Key columns, or a label of each cell, of the groups that are shrunk together.
-
-    Raises:
-        InputError: No such columns, or not one label a cell.
-    """
-    found = shrink(numbers, confidence, _group(numbers, within))
-    made = numbers.plan.occupancy.cells.take(numbers.plan.released)
-    columns = {
-        "value": found.plain,
-        "shrunken": found.value,
-        "low": found.low,
-        "high": found.high,
-    }
-    for name, values in columns.items():
-        made = made.append_column(name, pa.array(values))
-    return made
-
-
-def _group(numbers: Numbers, within: object) -> NDArray[np.int64] | None:
-    cells = numbers.plan.occupancy.cells
-    if within is None:
-        return None
-    given = within.to_pylist() if isinstance(within, pa.Array) else within
-    names = checks.items([given] if isinstance(given, str) else given, "within", most=10**9)
-    plain = all(isinstance(name, str | int | date) for name in names)
-    if plain and set(names) <= set(cells.column_names):
-        labels: list[object] = [tuple(row.values()) for row in cells.select(names).to_pylist()]
-    elif plain and len(names) == len(cells):
-        labels = [str(label) for label in names]
-    else:
-        raise InputError(
-            f"groups that are {checks.shown(within)}",
-            f"key columns ({', '.join(cells.column_names)}), or one label for each of the "
-            f"{len(cells)} cells",
-            'give for example within="origin"',
-        )
-    place = {label: at for at, label in enumerate(dict.fromkeys(labels))}
-    return np.array([place[labels[cell]] for cell in numbers.plan.released.tolist()])
 
 
 def _spread(values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int) -> pa.Array[Any]:

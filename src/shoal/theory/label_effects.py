@@ -27,11 +27,13 @@ _ROUNDS = 40
 _FEWEST = 2
 _CELLS_A_LEVEL = 1.5
 _MOST_LEVERAGE = 0.95
+# Each round inverts a matrix of as many rows.
+_MOST_LEVELS = 400
 _LEAST = 1e-30  # of the variance of the estimates: where an effect has none
 
 
 def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Columns of labels with at least two levels, and fewer than two thirds as many as cells.
+    """Columns of labels with two to 400 levels, and fewer than two thirds as many as cells.
 
     A single column says as much as the cells themselves: then there are none.
 
@@ -48,7 +50,13 @@ def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64
     """
     if len(labels) < _FEWEST:
         return []
-    return [each for each in labels if _FEWEST <= int(each.max()) + 1 < len(each) / _CELLS_A_LEVEL]
+    found, left = [], _MOST_LEVELS
+    for each in labels:
+        levels = int(each.max()) + 1
+        if _FEWEST <= levels < len(each) / _CELLS_A_LEVEL and levels <= left:
+            found.append(each)
+            left -= levels
+    return found
 
 
 def fitted_without(

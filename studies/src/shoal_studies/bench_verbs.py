@@ -98,13 +98,31 @@ def sparse(
     repetitions: Repetitions = 100,
     epsilon: Annotated[float, typer.Option(help="Total privacy loss of any user.")] = 1.0,
 ) -> None:
-    """Err on fifty sparse cells: plain estimates, shrunken ones, and guessing the midpoint.
+    """Err on fifty sparse cells: plain numbers, values, and guessing the midpoint.
 
     Example: shoal bench sparse --repetitions 100
     """
     from shoal_studies.benchmarks.sparse import run
 
     for line in run(repetitions, *_losses([epsilon])):
+        show(line)
+
+
+@app.command()
+def typical(
+    repetitions: Repetitions = 20,
+    epsilon: Losses = None,
+    population: Annotated[
+        str, typer.Option(help="A part of the name of the populations to take.")
+    ] = "",
+) -> None:
+    """Err by default, beside every preset and what anybody writes by hand, on 17 populations.
+
+    Example: shoal bench typical --repetitions 20 --epsilon 1
+    """
+    from shoal_studies.benchmarks.typical import run
+
+    for line in run(_losses(epsilon or [0.5, 1.0, 4.0]), repetitions, population):
         show(line)
 
 

@@ -30,12 +30,12 @@ def table() -> pa.Table:
     )
 
 
-def cells(book: shoal.Ledger, user: str, epsilon: object = 1, **options: Any) -> shoal.Release:  # noqa: ANN401
+def cells(book: shoal.Ledger, user: str, epsilon: Any = 1, **options: Any) -> shoal.Release:  # noqa: ANN401
     """Release the mean of a cell."""
     records = shoal.Records(table(), user=user, value="value", bounds=(0, 1), cell="place")
     plan = shoal.plan(
         records.occupancy(), method="balanced", bounds=(0, 1), epsilon=epsilon, uninformative="keep"
-    )  # type: ignore[arg-type]
+    )
     return plan.release(records, ledger=book, **options)
 
 

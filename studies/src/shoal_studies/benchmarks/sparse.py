@@ -1,4 +1,4 @@
-"""A hard occupancy of fifty sparse cells: plain and shrunken estimates against guessing."""
+"""A hard occupancy of fifty sparse cells: plain numbers and values against guessing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
+from shoal.cells.posterior import values_of
 from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
-from shoal.cells.shrinkage import shrink
 from shoal.cells.simulation.simulate import made_up
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
@@ -54,24 +54,24 @@ def run(repetitions: int, epsilon: float) -> Iterator[str]:
     truth = np.array([_means(aggregate) for aggregate in data])
     yield f"{repetitions} data sets of 50 cells and 223 users, epsilon {epsilon:g} in total"
     yield f"guessing the midpoint {np.abs(truth - 32.5).mean():>12.2f}"
-    yield f"{'method':<18}{'hopeless':>9}{'plain':>9}{'shrunken':>10}{'+-':>7}{'covered':>9}"
+    yield f"{'method':<18}{'hopeless':>9}{'plain':>9}{'value':>10}{'+-':>7}{'covered':>9}"
     for name, plan in plans.items():
         yield _line(name, plan, data, truth)
 
 
 def _line(name: str, plan: PlanFacts, data: list[Aggregate], truth: np.ndarray) -> str:
-    plain, shrunken, covered = [], [], []
+    plain, value, covered = [], [], []
     for turn, aggregate in enumerate(data):
         drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
         numbers = Numbers(plan, drawn.steps, drawn.chosen)
-        found = shrink(numbers, _CONFIDENCE)
+        found = values_of(numbers, _CONFIDENCE)
         plain.append(np.abs(numbers.value - truth[turn]).mean())
-        shrunken.append(np.abs(found.value - truth[turn]).mean())
+        value.append(np.abs(found.value - truth[turn]).mean())
         covered.append(((found.low <= truth[turn]) & (truth[turn] <= found.high)).mean())
-    error = float(np.std(shrunken)) / len(data) ** 0.5
+    error = float(np.std(value)) / len(data) ** 0.5
     hopeless = int((plan.relative_error >= 1 / 2).sum())
     return (
-        f"{name:<18}{hopeless:>9}{np.mean(plain):>9.2f}{np.mean(shrunken):>10.2f}"
+        f"{name:<18}{hopeless:>9}{np.mean(plain):>9.2f}{np.mean(value):>10.2f}"
         f"{error:>7.2f}{np.mean(covered):>9.1%}"
     )
 

@@ -1,0 +1,181 @@
+"""Errors that the default plan makes, beside every preset and what anybody writes by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.estimates import Numbers
+from shoal.cells.objective import choose
+from shoal.cells.planner import decide
+from shoal.cells.posterior import values_of
+from shoal.cells.release import drawing_of
+from shoal.cells.request import mean_request
+from shoal.cells.simulation.naive import NAIVE
+from shoal.cells.typical_error import typical_errors
+from shoal.cells.warnings import warnings
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.privacy.noise import Simulated
+from shoal_studies.populations import populations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal_studies.populations import Population
+
+DEFAULT = "default"
+_CONFIDENCE = 0.95
+# Linear programs of more memberships take minutes, and arrays of them a long time to fill.
+_MOST_OF_PROGRAM, _MOST_OF_ARRAYS = 10_000, 100_000
+PRESETS: dict[str, tuple[str, dict[str, str | int | float], int | None]] = {
+    "balanced": ("balanced", {}, None),
+    "adaptive": ("adaptive", {}, None),
+    "optimal, balanced": ("optimal", {"targets": "balanced"}, _MOST_OF_PROGRAM),
+    "optimal, selected": (
+        "optimal", {"targets": "balanced", "range": "selected"}, _MOST_OF_PROGRAM,
+    ),
+    "worst_case_optimal": ("worst_case_optimal", {}, None),
+    "opt_array_averaging": ("opt_array_averaging", {}, _MOST_OF_ARRAYS),
+    "levy": ("levy", {}, _MOST_OF_ARRAYS),
+    "quantile": ("quantile", {}, _MOST_OF_ARRAYS),
+    "akmv": ("akmv", {}, None),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Erred:
+    """What one method erred on one population, in the value's unit.
+
+    Attributes:
+        plain: Mean absolute error of the released numbers.
+        value: The same of the values.
+        covered: How often the values' intervals covered, over all cells and releases.
+        plain_covered: The same of the numbers' intervals.
+    """
+
+    plain: float
+    value: float
+    covered: float
+    plain_covered: float
+
+
+def run(epsilons: Sequence[float], repetitions: int, only: str = "") -> Iterator[str]:
+    """Lines of errors, one a population and loss, and geometric means of the ratios.
+
+    Args:
+        epsilons: Losses.
+        repetitions: Simulated releases of each.
+        only: A part of the names of the populations to take.
+
+    Raises:
+        InputError: No population has such a name.
+    """
+    yield (
+        f"mean absolute error over cells, {repetitions} simulated releases a figure; plain: the "
+        "released number, value: with what other cells tell; covered: 95% intervals of both"
+    )
+    yield (
+        f"{'population':<33}{'eps':>5}{'plain':>9}{'value':>9}{'covered':>12}{'stated':>8}"
+        f"{'best other':>11} {'which':<25}{'ratio':>6}"
+    )
+    ratios: list[float] = []
+    for population in populations():
+        if only in population.name:
+            for epsilon in epsilons:
+                line, ratio = _line(population, epsilon, repetitions)
+                ratios.append(ratio)
+                yield line
+    if not ratios:
+        raise InputError(f"no population with {only!r}", "a part of a name", "leave it out")
+    mean = math.exp(float(np.log(ratios).mean()))
+    yield f"geometric mean of the ratios: {mean:.3f}, the largest {max(ratios):.2f}"
+
+
+def _line(population: Population, epsilon: float, repetitions: int) -> tuple[str, float]:
+    plan = _default(population, epsilon)
+    own = measured(plan, population, repetitions)
+    others = {
+        name: _least(_preset(population, epsilon, *choice[:2]), population, repetitions)
+        for name, choice in PRESETS.items()
+        if choice[2] is None or len(population.occupancy.user) <= choice[2]
+    }
+    others |= naive(population, float(epsilon), repetitions)
+    best = min(others, key=lambda name: others[name])
+    spread = np.mean([float(np.std(each)) for each in population.means])
+    stated = float(typical_errors(plan).mean()) * float(spread)
+    ratio = own.value / others[best]
+    warned = "!" if warnings(plan) else " "
+    return (
+        f"{population.name:<32}{warned}{float(epsilon):>5g}{own.plain:>9.3g}{own.value:>9.3g}"
+        f"{own.plain_covered:>6.0%}{own.covered:>6.0%}{stated / own.value:>8.2f}"
+        f"{others[best]:>11.3g} {best:<25}{ratio:>6.2f}"
+    ), ratio
+
+
+def _default(population: Population, epsilon: float) -> PlanFacts:
+    request = mean_request("balanced", epsilon, {})
+    chosen = choose(
+        "typical", population.occupancy, request.statistics, request.epsilon, request.delta
+    )
+    return _preset(population, epsilon, chosen.method, dict(chosen.settings))
+
+
+def _preset(
+    population: Population, epsilon: float, method: str, settings: dict[str, str | int | float]
+) -> PlanFacts:
+    lattice = Lattice(Bounds.of(population.bounds))
+    return decide(population.occupancy, lattice, mean_request(method, epsilon, settings))
+
+
+def _least(plan: PlanFacts, population: Population, repetitions: int) -> float:
+    found = measured(plan, population, repetitions)
+    return min(found.plain, found.value)
+
+
+def measured(plan: PlanFacts, population: Population, repetitions: int) -> Erred:
+    """What simulated releases of a plan err.
+
+    Args:
+        plan: Of all cells.
+        population: Whose counts it is for.
+        repetitions: Releases.
+    """
+    found = []
+    for turn in range(repetitions):
+        drawn = drawing_of(plan).draw(population.draw(turn), Simulated(turn))
+        numbers, truth = Numbers(plan, drawn.steps, drawn.chosen), population.truth(turn)
+        best, (low, high) = values_of(numbers, _CONFIDENCE), numbers.plain_intervals(_CONFIDENCE)
+        found.append(
+            (
+                np.abs(numbers.value - truth).mean(),
+                np.abs(best.value - truth).mean(),
+                ((best.low <= truth) & (truth <= best.high)).mean(),
+                ((low <= truth) & (truth <= high)).mean(),
+            )
+        )
+    return Erred(*map(float, np.mean(found, axis=0)))
+
+
+def naive(population: Population, epsilon: float, repetitions: int) -> dict[str, float]:
+    """What the naive estimators err.
+
+    Args:
+        population: Counts and values.
+        epsilon: Total loss.
+        repetitions: Draws.
+    """
+    low, high = population.bounds
+    errors = dict.fromkeys(NAIVE, 0.0)
+    for turn in range(repetitions):
+        mean = np.clip(population.means[turn % len(population.means)], low, high)
+        share, truth = (mean - low) / (high - low), population.truth(turn)
+        for name, estimate in NAIVE.items():
+            rng = np.random.default_rng([turn, len(name)])
+            value = low + estimate(population.occupancy, share, epsilon, rng) * (high - low)
+            errors[name] += float(np.abs(value - truth).mean()) / repetitions
+    return errors
