@@ -17,9 +17,9 @@ import pytest
 from scipy import stats
 
 import shoal
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.ranges import one_interval
-from shoal.cells.release import drawing_of
 from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem

@@ -12,8 +12,8 @@ import pytest
 
 import shoal
 from shoal.cells.contributions.design import FINE
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.release import drawing_of
 from tests.support.tape import Tape
 from tests.support.verdicts import failed_claims
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.release import drawing_of
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory import worst_case

@@ -21,6 +21,7 @@ from shoal.cells.contributions.cells_left_out import CellsLeftOut
 from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.user_sums import UserSums
+from shoal.cells.draw import drawing_of
 from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.planner import decide
@@ -30,7 +31,7 @@ from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
 from shoal.cells.ranges.quantile_pair import QuantilePair
 from shoal.cells.ranges.sum_threshold import SumThreshold
-from shoal.cells.release import drawing_of, release_cells
+from shoal.cells.release import release_cells
 from shoal.cells.shrinkage_rule import ShrinkageRule
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.release import drawing_of
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked

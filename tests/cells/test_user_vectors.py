@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cells.contributions.design import FINE
+from shoal.cells.draw import drawing_of
 from shoal.cells.ranges.centre_and_radius import bin_scores, radius_of, rank_scores
 from shoal.cells.ranges.one_interval import USER
-from shoal.cells.release import drawing_of
 from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.release import drawing_of
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import added, booked
 from tests.support import flights

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
     from shoal.cells.mechanism import Mechanism
+    from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.ranges.selected import Range
     from shoal.cells.statistics.base import Fractions, Statistic
     from shoal.data.aggregate import Aggregate
@@ -117,6 +118,21 @@ class Drawing:
                 means.add_up(chosen), self.design.total.tolist(), size, strict=True
             )
         ]
+
+
+def drawing_of(plan: PlanFacts) -> Drawing:
+    """The draw that a plan prescribes."""
+    return Drawing(
+        mechanism=plan.mechanism,
+        design=plan.design,
+        parameters=plan.parameters,
+        selection_scale=plan.selection_scale,
+        relative_scale=plan.relative_scale,
+        bits=plan.lattice_bits,
+        statistics=plan.request.statistics,
+        joint=plan.joint,
+        gaussian=plan.gaussian,
+    )
 
 
 def range_widths(design: Design, chosen: Range | None, top: int) -> list[int]:

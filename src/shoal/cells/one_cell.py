@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from shoal import checks
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.objective import OBJECTIVES, choose
 from shoal.cells.one_cell_result import Estimate
 from shoal.cells.one_cell_values import aggregate_of
 from shoal.cells.planner import decide
-from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.checks import check_confidence
 from shoal.checks.keywords import check_keywords

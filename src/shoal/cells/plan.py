@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from shoal import checks, documents
 from shoal.cells import document as plan_document
+from shoal.cells.chosen_request import chosen_request
 from shoal.cells.frontier.explore import compare_plans
-from shoal.cells.objective import choose
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide
-from shoal.cells.presets import parts_of
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
-from shoal.cells.text import describe
+from shoal.cells.table import plan_table
+from shoal.cells.text import describe, summary
 from shoal.cells.typical_error import typical_errors
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
 from shoal.errors import InputError, raise_alone
-from shoal.files import outputs
+from shoal.files import outputs, tables
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy as np
+    import pandas as pd
+    import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
     from numpy.typing import NDArray
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
-    from shoal.cells.request import Request
     from shoal.data.records import Records
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger.ledger import Ledger
@@ -75,7 +76,31 @@ class Plan(PlanFacts):
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Plan {describe(self, rows=1).head}>"
+        return f"<Plan {summary(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The plan for notebooks."""
+        return describe(self).to_html()
+
+    def table(self) -> pa.Table:
+        """One row a cell and statistic: keys, status, counts, and both errors.
+
+        Returns:
+            `typical_error` in parts of the values' standard deviation, for means; `certified`, the
+            worst-case error, and `lower_bound` in the statistic's unit. Nulls for cells left out.
+        """
+        return plan_table(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            One row a cell and statistic, as in `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
 
     def release(
         self,
@@ -337,7 +362,7 @@ def plan(
         "weights": weights,
     }
     if method is None:
-        request = _chosen(occupancy, asked, objective, settings, delta)
+        request = chosen_request(occupancy, asked, objective, settings, delta)
     elif objective is None:
         request = make_request(method=method, settings=settings, delta=delta, **asked)
     else:
@@ -354,26 +379,6 @@ def plan(
         )
     kept = [each.name for each in fields(facts) if each.name != "built"]
     return Plan(**{name: getattr(facts, name) for name in kept})
-
-
-def _chosen(
-    occupancy: Occupancy,
-    asked: dict[str, Any],
-    objective: str | None,
-    settings: Mapping[str, str | int | float] | None,
-    delta: Amount,
-) -> Request:
-    """The request whose method serves an objective."""
-    if settings:
-        raise InputError("settings without a method", "settings of a named method", "name it")
-    goal = "typical" if objective is None else objective
-    # Every plan can be asked for with noise alone, so that this refuses what no plan could meet.
-    any_plan = make_request(method="balanced", delta=delta, **asked)
-    found = choose(goal, occupancy, any_plan.statistics, any_plan.epsilon, any_plan.delta)
-    own: dict[str, Any] = {"method": found.method, "settings": found.settings, "objective": goal}
-    # Others draw Laplace noise, which needs none of the delta that was granted.
-    needed = delta if parts_of(found.method).shares else 0
-    return make_request(delta=needed, **own, **asked)
 
 
 def _description(value: object, name: str) -> dict[str, Any]:

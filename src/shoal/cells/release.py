@@ -13,7 +13,7 @@ from shoal.cells import table
 from shoal.cells.contributions.design import FINE
 from shoal.cells.document import KIND, damaged, question_of, read_once
 from shoal.cells.document import parts as read_plan
-from shoal.cells.draw import Drawing
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.ranges.selected import Range
@@ -23,7 +23,7 @@ from shoal.checks.frozen import thaw
 from shoal.checks.numpy_errors import quietly
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
-from shoal.files import outputs, tables
+from shoal.files import html, outputs, tables
 from shoal.privacy.budget import Budget
 from shoal.privacy.displayed_loss import show
 from shoal.privacy.ledger.ledger import Ledger
@@ -69,6 +69,14 @@ class Release(release.Release[PlanFacts, Numbers]):
             f"<{what} of {len(self.plan.released)} cells, "
             f"epsilon {show(self.plan.exact_epsilon)}{booked}>"
         )
+
+    def __str__(self) -> str:
+        """One line, and the first rows of the table."""
+        return f"{self!r}\n{table.to_text(self.table())}"
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return html.of_table(repr(self), self.table())
 
     @staticmethod
     def _plan_of(document: documents.Document) -> PlanFacts:
@@ -273,18 +281,3 @@ def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
             "make a new plan from these records",
         )
     return described
-
-
-def drawing_of(plan: PlanFacts) -> Drawing:
-    """The draw that a plan prescribes."""
-    return Drawing(
-        mechanism=plan.mechanism,
-        design=plan.design,
-        parameters=plan.parameters,
-        selection_scale=plan.selection_scale,
-        relative_scale=plan.relative_scale,
-        bits=plan.lattice_bits,
-        statistics=plan.request.statistics,
-        joint=plan.joint,
-        gaussian=plan.gaussian,
-    )

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.cells.posterior import values_of
+from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
+from shoal.cells.typical_error import typical_errors
 from shoal.errors import printable
 
 if TYPE_CHECKING:
@@ -52,6 +54,25 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         blocks.append(_block(plan, statistic.name, block))
         if statistic == Variance():
             blocks.append(_block(plan, "std", _roots(block)))
+    return pa.concat_tables(blocks).combine_chunks()
+
+
+def plan_table(plan: PlanFacts) -> pa.Table:
+    """One row a cell and statistic: what is known before anything is spent.
+
+    Args:
+        plan: Of any kind.
+    """
+    cells, blocks = len(plan.released), []
+    for at, statistic in enumerate(plan.statistics):
+        rows = slice(at * cells, (at + 1) * cells)
+        likely = typical_errors(plan) if plan.statistics == (Mean(),) else np.full(cells, np.nan)
+        block = {
+            "typical_error": likely,
+            "certified": plan.worst_case_error[rows],
+            "lower_bound": plan.lower_bound[rows],
+        }
+        blocks.append(_block(plan, statistic.name, block))
     return pa.concat_tables(blocks).combine_chunks()
 
 

@@ -11,6 +11,7 @@ from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import SPREAD, typical_errors
 from shoal.cells.warnings import warnings
 from shoal.errors import printable
+from shoal.files import html
 from shoal.privacy.displayed_loss import show
 
 if TYPE_CHECKING:
@@ -44,6 +45,23 @@ class PlanText:
         ]
         return "\n".join([self.head, *lines, *self.notes])
 
+    def to_html(self) -> str:
+        """The same for notebooks."""
+        return html.of_rows(self.head, COLUMNS, self.rows, self.notes)
+
+
+def summary(plan: PlanFacts) -> str:
+    """The head line alone."""
+    spent = f"epsilon {show(plan.exact_epsilon)}"
+    if plan.gaussian:
+        spent += f", delta {plan.delta:g}"
+    head = (
+        f"{plan.method} plan: {len(plan.released)} of {len(plan.status)} cells, {spent} per user, "
+        f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
+    )
+    goal = plan.request.objective
+    return f"{head}, for the {goal.replace('_', '-')} error" if goal else head
+
 
 def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
     """The plan in words.
@@ -52,18 +70,7 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
         plan: What to describe.
         rows: Most cells to list; the best and the worst are kept, the middle is left out.
     """
-    total = len(plan.status)
-    spent = f"epsilon {show(plan.exact_epsilon)}"
-    if plan.gaussian:
-        spent += f", delta {plan.delta:g}"
-    goal = plan.request.objective
-    head = (
-        f"{plan.method} plan: {len(plan.released)} of {total} cells, {spent} per user, bounds "
-        f"[{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
-    )
-    if goal:
-        head += f", for the {goal.replace('_', '-')} error"
-    return PlanText(head, tuple(_rows(plan, rows)), tuple(_notes(plan)))
+    return PlanText(summary(plan), tuple(_rows(plan, rows)), tuple(_notes(plan)))
 
 
 def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:

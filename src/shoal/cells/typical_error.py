@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
-from shoal.cells.release import drawing_of
 from shoal.cells.statistics.mean import Mean
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.coarser import best_coarser
 from shoal.cells.typical_error import typical_errors
 from shoal.errors import printable
 
@@ -68,8 +69,14 @@ def _heavy_users(plan: PlanFacts) -> Iterator[str]:
 def _fine_cells(plan: PlanFacts) -> Iterator[str]:
     middle = float(np.median(typical_errors(plan)))
     if middle >= _COARSE:
+        other = best_coarser(plan)
+        better = "use fewer key columns, larger cells, or a larger epsilon"
+        if other is not None and other.error < middle:
+            better = (
+                f"{other.name} there are {other.cells:,} cells, half of which err by at most "
+                f"{other.error:.2g}"
+            )
         yield (
             f"cells are too fine: half of them err by {middle:.2g} of the users' spread or more, "
-            "about as much as one common number; use fewer key columns, larger cells, or a larger "
-            "epsilon"
+            f"about as much as one common number; {better}"
         )

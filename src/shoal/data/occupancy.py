@@ -15,13 +15,15 @@ import scipy.sparse as sp
 from shoal import checks, documents
 from shoal.checks.frozen import Frozen, cached_property, set_exactly
 from shoal.data import keys
+from shoal.data.occupancy_summary import Summary, summarise
 from shoal.errors import DataError, DocumentError, InputError, raise_alone
-from shoal.files import outputs
+from shoal.files import html, outputs, tables
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
@@ -29,29 +31,6 @@ SCHEMA = "shoal.occupancy/1"
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
 _PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Public facts of an occupancy at a glance.
-
-    Attributes:
-        users: L, how many users there are.
-        cells: G, how many cells there are.
-        records: How many records there are.
-        memberships: Pairs of a user and a cell with a record.
-        cells_per_user: G_1, the most cells of one user.
-        count_quantiles: Of the records of a membership: minimum, quartiles, maximum.
-        users_per_cell: Of the users of a cell: minimum, quartiles, maximum.
-    """
-
-    users: int
-    cells: int
-    records: int
-    memberships: int
-    cells_per_user: int
-    count_quantiles: tuple[int, int, int, int, int]
-    users_per_cell: tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,21 +177,37 @@ class Occupancy(Frozen):
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return state.hexdigest()
 
+    def table(self) -> pa.Table:
+        """One row a cell: its keys, users and records.
+
+        Returns:
+            The public counts by cell.
+        """
+        found = self.cells.append_column("users", pa.array(self.users_per_cell))
+        return found.append_column("records", pa.array(self.totals))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            One row a cell, as in `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks."""
+        return html.of_table(repr(self), self.table())
+
     def summary(self) -> Summary:
         """Users, cells, records, the most cells of one user and quantiles of the counts.
 
         Returns:
             The same facts in one line each.
         """
-        return Summary(
-            users=self.n_users,
-            cells=self.n_cells,
-            records=int(self.count.sum()),
-            memberships=len(self.count),
-            cells_per_user=int(self.cells_per_user.max()),
-            count_quantiles=_quartiles(self.count),
-            users_per_cell=_quartiles(self.users_per_cell),
-        )
+        return summarise(self)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the occupancy as a versioned JSON document.
@@ -381,12 +376,6 @@ def _add_up(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> N
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, index, amount)
     return total
-
-
-def _quartiles(values: NDArray[np.int64]) -> tuple[int, int, int, int, int]:
-    found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
-    low, first, middle, third, high = (int(value) for value in found)
-    return low, first, middle, third, high
 
 
 def _no_records() -> DataError:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _NORMALS, _ROUNDS, _PSEUDO = 8, 30, 0.3
-_HALVINGS = 60
+_HALVINGS = 44
 _WIDEST = 8.0  # root mean squares of what the predictions miss
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
-from shoal.cells.release import drawing_of
 from shoal.cells.request import make_request
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
-from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
-from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.simulate import made_up
 from shoal.data.value_lattice import Bounds, Lattice

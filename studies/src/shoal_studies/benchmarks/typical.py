@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.objective import choose
 from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
-from shoal.cells.release import drawing_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.typical_error import typical_errors

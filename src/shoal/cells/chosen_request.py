@@ -1,0 +1,48 @@
+"""The request that an objective leads to: its method is chosen from public counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.cells.objective import choose
+from shoal.cells.presets import parts_of
+from shoal.cells.request import make_request
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal.cells.request import Request
+    from shoal.data.occupancy import Occupancy
+    from shoal.privacy.budget import Amount
+
+
+def chosen_request(
+    occupancy: Occupancy,
+    asked: dict[str, Any],
+    objective: str | None,
+    settings: Mapping[str, str | int | float] | None,
+    delta: Amount,
+) -> Request:
+    """The request whose method serves an objective.
+
+    Args:
+        occupancy: The counts.
+        asked: What `make_request` takes besides.
+        objective: `typical` or `worst_case`; the first if there is none.
+        settings: None, as they belong to a method.
+        delta: The delta of (epsilon, delta)-DP.
+
+    Raises:
+        InputError: Any of them is not usable.
+    """
+    if settings:
+        raise InputError("settings without a method", "settings of a named method", "name it")
+    goal = "typical" if objective is None else objective
+    # Every plan can be asked for with noise alone, so that this refuses what no plan could meet.
+    any_plan = make_request(method="balanced", delta=delta, **asked)
+    found = choose(goal, occupancy, any_plan.statistics, any_plan.epsilon, any_plan.delta)
+    own: dict[str, Any] = {"method": found.method, "settings": found.settings, "objective": goal}
+    # Others draw Laplace noise, which needs none of the delta that was granted.
+    needed = delta if parts_of(found.method).shares else 0
+    return make_request(delta=needed, **own, **asked)

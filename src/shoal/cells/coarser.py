@@ -1,0 +1,99 @@
+"""Coarser grids of a plan's cells, and what they would typically err: for cells that are too fine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.cells.planner import decide
+from shoal.cells.typical_error import typical_errors
+from shoal.data.occupancy import Occupancy
+from shoal.errors import ShoalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shoal.cells.plan_facts import PlanFacts
+
+_PARENTS = 3
+# Planning for every column of a large table would keep people waiting.
+_MOST_MEMBERS = 500_000
+
+
+@dataclass(frozen=True)
+class Coarser:
+    """A coarser grid.
+
+    Attributes:
+        name: What it is, in words.
+        cells: How many cells it has.
+        error: Median typical error, in parts of the values' deviation.
+    """
+
+    name: str
+    cells: int
+    error: float
+
+
+def best_coarser(plan: PlanFacts) -> Coarser | None:
+    """The coarser grid with the smallest median typical error; None if none can be told.
+
+    Tried are the cells without one of their key columns, and parents of hexagons.
+
+    Args:
+        plan: Of means.
+    """
+    if len(plan.occupancy.user) > _MOST_MEMBERS:
+        return None
+    found = []
+    for name, keys in _grids(plan.occupancy.cells):
+        occupancy = _merged(plan.occupancy, keys)
+        request = replace(plan.request, weights={}, uninformative="keep")
+        try:
+            errors = typical_errors(decide(occupancy, plan.lattice, request))
+        except ShoalError:
+            continue
+        found.append(Coarser(name, occupancy.n_cells, float(np.median(errors))))
+    return min(found, key=lambda each: each.error, default=None)
+
+
+def _grids(cells: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    names = cells.column_names
+    if len(names) > 1:
+        for name in names:
+            yield f"without {name}", cells.drop_columns([name])
+    for name in names:
+        yield from _parents(cells, name)
+
+
+def _parents(cells: pa.Table, name: str) -> Iterator[tuple[str, pa.Table]]:
+    """Larger hexagons, if this column holds hexagons and their package is there."""
+    labels = cells.column(name).to_pylist()
+    try:
+        import h3
+
+        finest = min(h3.get_resolution(str(label)) for label in labels)
+        valid = all(h3.is_valid_cell(str(label)) for label in labels)
+    except (ImportError, ValueError):
+        return
+    for level in range(finest - 1, max(finest - 1 - _PARENTS, -1), -1):
+        if not valid:
+            return
+        parents = pa.array([h3.cell_to_parent(str(label), level) for label in labels])
+        at = cells.column_names.index(name)
+        yield f"with hexagons of resolution {level}", cells.set_column(at, name, parents)
+
+
+def _merged(occupancy: Occupancy, keys: pa.Table) -> Occupancy:
+    """The counts by other keys of the same cells."""
+    rows = keys.take(pa.array(occupancy.cell)).append_column("user", pa.array(occupancy.user))
+    added = rows.append_column("count", pa.array(occupancy.count)).group_by(rows.column_names)
+    table = added.aggregate([("count", "sum")])
+    return Occupancy.from_counts(
+        table.column("user").combine_chunks(),
+        table.select(keys.column_names),
+        table.column("count_sum").to_numpy(),
+    )

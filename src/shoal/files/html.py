@@ -1,0 +1,56 @@
+"""Tables for notebooks: what a person would look at, escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from shoal.errors import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+_SHOWN = 20
+
+
+def of_rows(
+    head: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """A table with a line above and notes below.
+
+    Args:
+        head: What it is, in a line.
+        columns: Their names.
+        rows: Texts, as many as columns in each.
+        notes: Sentences.
+
+    Example:
+        >>> of_rows("one & all", ["cell"], [["<a>"]])
+        '<p>one &amp; all</p><table><tr><th>cell</th></tr><tr><td>&lt;a&gt;</td></tr></table>'
+    """
+    titles = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    lines = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in [titles, *lines])
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f"<p>{escape(head)}</p><table>{body}</table>{below}"
+
+
+def of_table(head: str, table: pa.Table) -> str:
+    """The first rows of a table.
+
+    Args:
+        head: What it is, in a line.
+        table: Any.
+    """
+    shown = table.slice(0, _SHOWN).to_pylist()
+    rows = [[_text(row[name]) for name in table.column_names] for row in shown]
+    more = [f"... {table.num_rows - _SHOWN} more rows"] if table.num_rows > _SHOWN else []
+    return of_rows(head, [printable(name) for name in table.column_names], rows, more)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
