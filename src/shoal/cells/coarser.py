@@ -1,9 +1,10 @@
-"""Coarser grids of a plan's cells, and what they would typically err: for cells that are too fine."""
+"""Coarser grids of a plan's cells, and their typical errors: for cells that are too fine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -71,25 +72,27 @@ def _grids(cells: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 def _parents(cells: pa.Table, name: str) -> Iterator[tuple[str, pa.Table]]:
     """Larger hexagons, if this column holds hexagons and their package is there."""
-    labels = cells.column(name).to_pylist()
-    try:
-        import h3
-
-        finest = min(h3.get_resolution(str(label)) for label in labels)
-        valid = all(h3.is_valid_cell(str(label)) for label in labels)
-    except (ImportError, ValueError):
+    if cells.schema.field(name).type != pa.string() or find_spec("h3ronpy") is None:
         return
+    from h3ronpy import cells_parse, cells_resolution, cells_to_string, change_resolution
+
+    try:
+        hexagons = cells_parse(cells.column(name).combine_chunks())
+    except ValueError:
+        return
+    finest = min(pa.array(cells_resolution(hexagons)).to_pylist())
+    at = cells.column_names.index(name)
     for level in range(finest - 1, max(finest - 1 - _PARENTS, -1), -1):
-        if not valid:
-            return
-        parents = pa.array([h3.cell_to_parent(str(label), level) for label in labels])
-        at = cells.column_names.index(name)
-        yield f"with hexagons of resolution {level}", cells.set_column(at, name, parents)
+        parents: Any = pa.array(cells_to_string(change_resolution(hexagons, level)))  # type: ignore[call-overload]
+        yield (
+            f"with hexagons of resolution {level}",
+            cells.set_column(at, name, parents.cast(pa.string())),
+        )
 
 
 def _merged(occupancy: Occupancy, keys: pa.Table) -> Occupancy:
     """The counts by other keys of the same cells."""
-    rows = keys.take(pa.array(occupancy.cell)).append_column("user", pa.array(occupancy.user))
+    rows = keys.take(occupancy.cell).append_column("user", pa.array(occupancy.user))
     added = rows.append_column("count", pa.array(occupancy.count)).group_by(rows.column_names)
     table = added.aggregate([("count", "sum")])
     return Occupancy.from_counts(
