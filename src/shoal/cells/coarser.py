@@ -80,10 +80,12 @@ def _parents(cells: pa.Table, name: str) -> Iterator[tuple[str, pa.Table]]:
         hexagons = cells_parse(cells.column(name).combine_chunks())
     except ValueError:
         return
-    finest = min(pa.array(cells_resolution(hexagons)).to_pylist())
+    levels: Any = cells_resolution(hexagons)
+    finest = min(pa.array(levels).to_pylist())
     at = cells.column_names.index(name)
     for level in range(finest - 1, max(finest - 1 - _PARENTS, -1), -1):
-        parents: Any = pa.array(cells_to_string(change_resolution(hexagons, level)))  # type: ignore[call-overload]
+        texts: Any = cells_to_string(change_resolution(hexagons, level))
+        parents = pa.array(texts)
         yield (
             f"with hexagons of resolution {level}",
             cells.set_column(at, name, parents.cast(pa.string())),
