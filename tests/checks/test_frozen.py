@@ -132,7 +132,7 @@ def test_a_plans_description_makes_another_plan() -> None:
         made.occupancy, method="balanced", bounds=methods.BOUNDS, epsilon=4, source=made.source
     )
     assert again.to_document() == made.to_document()
-    assert made.compare(["balanced"], [4]).plan("balanced", 4).source == made.source
+    assert made.frontier(["balanced"], [4]).plan("balanced", 4).source == made.source
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301

@@ -69,7 +69,7 @@ class Kit:
     @cached_property
     def frontier(self) -> Any:  # noqa: ANN401
         """Two methods beside each other."""
-        return self.plan.compare(["balanced", "uniform"], [2, 4])
+        return self.plan.frontier(["balanced", "uniform"], [2, 4])
 
     @cached_property
     def comparison(self) -> Any:  # noqa: ANN401

@@ -97,7 +97,7 @@ def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
     makers: dict[str, Callable[[], Any]] = {
         "occupancy": lambda: counts,
         "plan": lambda: plan,
-        "frontier": lambda: plan.compare(["balanced"], [1]),
+        "frontier": lambda: plan.frontier(["balanced"], [1]),
         "comparison": lambda: shoal.compare(
             counts, bounds=flights.BOUNDS, epsilon=1, methods=["baseline"], repetitions=2
         ),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 PLAN = shoal.plan(occupancies.sparse(6), method="balanced", bounds=(0, 9), epsilon=2)
-FRONTIER = PLAN.compare(["balanced", "uniform", "user_clipped"], [1, 2, 4])
+FRONTIER = PLAN.frontier(["balanced", "uniform", "user_clipped"], [1, 2, 4])
 
 
 def test_a_frontier_is_drawn(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_lines_are_the_errors() -> None:
             drawn = np.asarray(line.get_ydata()).tolist()
             assert drawn == [getattr(each.figures, name) for each in points]
             assert line.get_linestyle() == "-"
-        assert lines["auto: only noise, not certified"].get_linestyle() == ":"
+        assert lines["user_clipped: only noise, not certified"].get_linestyle() == ":"
         [bound] = [line for line in axis.lines if line.get_linestyle() == "--"]
         assert np.asarray(bound.get_ydata()).tolist() == [
             getattr(each.figures, name) for each in FRONTIER.bounds
@@ -55,7 +55,7 @@ def test_lines_are_the_errors() -> None:
 
 def test_names_do_not_cover_each_other() -> None:
     """As drawn, with three methods at the same error."""
-    same = PLAN.compare(["baseline", "balanced", "equalised", "uniform"], [1, 2])
+    same = PLAN.frontier(["baseline", "balanced", "equalised", "uniform"], [1, 2])
     figure = draw(same)
     figure.draw_without_rendering()
     for axis in figure.axes:

@@ -9,30 +9,23 @@ from shoal import checks, documents
 from shoal.cells import document as plan_document
 from shoal.cells.chosen_request import chosen_request
 from shoal.cells.frontier.explore import compare_plans
-from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_views import PlanViews
 from shoal.cells.planner import decide
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
-from shoal.cells.table import plan_table
-from shoal.cells.text import describe, summary
-from shoal.cells.typical_error import typical_errors
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
 from shoal.errors import InputError, raise_alone
-from shoal.files import outputs, tables
+from shoal.files import outputs
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
-    from numpy.typing import NDArray
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
@@ -43,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(PlanFacts):
+class Plan(PlanViews):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
     Source: docs/theory/accounting.md; docs/theory/limits.md.
@@ -69,38 +62,6 @@ class Plan(PlanFacts):
                 "a plan whose numbers follow from its counts",
                 "leave built out",
             )
-
-    def __str__(self) -> str:
-        """The plan in words and columns."""
-        return str(describe(self))
-
-    def __repr__(self) -> str:
-        """One line."""
-        return f"<Plan {summary(self)}>"
-
-    def _repr_html_(self) -> str:
-        """The plan for notebooks."""
-        return describe(self).to_html()
-
-    def table(self) -> pa.Table:
-        """One row a cell and statistic: keys, status, counts, and both errors.
-
-        Returns:
-            `typical_error` in parts of the values' standard deviation, for means; `certified`, the
-            worst-case error, and `lower_bound` in the statistic's unit. Nulls for cells left out.
-        """
-        return plan_table(self)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            One row a cell and statistic, as in `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
 
     def release(
         self,
@@ -152,37 +113,7 @@ class Plan(PlanFacts):
             privacy_unit=privacy_unit,
         )
 
-    def typical_error(self, spread: float | None = None) -> NDArray[np.float64]:
-        """The mean absolute error that each released cell will typically have: no value is read.
-
-        Simulated releases on the plan's own counts with normal users about alike
-        (`shoal.cells.typical_error`). It is no certificate: users who are unlike all others, long
-        tails or values at both bounds have larger errors.
-
-        Args:
-            spread: Standard deviation of the values, in their unit, if somebody may say it without
-                a look at them; errors are then in that unit.
-
-        Returns:
-            Shape (released cells,): parts of the values' standard deviation, or errors.
-
-        Raises:
-            InputError: The plan releases other statistics than the mean, or an unusable spread.
-
-        Guarantees: G-SIMULATED.
-
-        Example:
-            >>> import shoal
-            >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
-            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=4)
-            >>> plan.typical_error().shape, bool((plan.typical_error() < 1).all())
-            ((3,), True)
-        """
-        wide = checks.optional(spread, checks.number, "spread", above=0, example=10)
-        found = typical_errors(self)
-        return found if wide is None else found * wide
-
-    def compare(
+    def frontier(
         self,
         methods: Sequence[str | Choice] | None = None,
         epsilons: Sequence[Amount] | None = None,
@@ -209,7 +140,7 @@ class Plan(PlanFacts):
             >>> import shoal
             >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
-            >>> found = plan.compare(["balanced", "optimal"], epsilons=[4, 8])
+            >>> found = plan.frontier(["balanced", "optimal"], epsilons=[4, 8])
             >>> found.plan("optimal", 4).epsilon <= 4
             True
         """

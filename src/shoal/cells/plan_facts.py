@@ -294,11 +294,8 @@ class PlanFacts(Frozen):
         """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
 
         Where a range is selected: mean absolute noise, and what own intervals leave out, over that
-        range's range; 0 where its length is a radius of users' vectors.
+        range's range.
         """
-        if self.mechanism.range.of_vectors:
-            # Noise is in proportion to a radius that follows from the users' own deviations.
-            return np.zeros(len(self.released))
         if not self.certified:
             longest = self.mechanism.range.widest_range(self.parameters)
             left_out = np.asarray(self.design.missing / 2)
@@ -307,7 +304,12 @@ class PlanFacts(Frozen):
 
     @property
     def cell_error(self) -> NDArray[np.float64]:
-        """The largest relative error of a cell: shape (released cells,), a part of the range."""
+        """The largest relative error of a cell: shape (released cells,), a part of the range.
+
+        0 where the range is a radius of users' vectors: noise over the width tells nothing of it.
+        """
+        if self.mechanism.range.of_vectors:
+            return np.zeros(len(self.released))
         return np.asarray(self.queries.per_statistic(self.relative_error).max(axis=0))
 
     @cached_property

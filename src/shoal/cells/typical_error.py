@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
 
 # Parts of the variance between cells, and between users.
-_CELLS, _USERS = 0.3, 0.4
+CELLS, USERS = 0.3, 0.4
 # The population's standard deviation and place, as parts of the width.
 SPREAD, _PLACE = 1 / 6, 0.4
 _MEMBERS, _FEWEST, _MOST = 100_000, 3, 12
@@ -79,9 +79,9 @@ def _one(plan: PlanFacts, turn: int) -> NDArray[np.float64]:
     """Absolute errors of one simulated release, over the population's deviation."""
     occupancy, lattice = plan.occupancy, plan.lattice
     rng = np.random.default_rng([turn, len(occupancy.user)])
-    between = rng.normal(0, _CELLS**0.5, occupancy.n_cells)[occupancy.cell]
-    users = rng.normal(0, _USERS**0.5, occupancy.n_users)[occupancy.user]
-    rest = 1 - _CELLS - _USERS
+    between = rng.normal(0, CELLS**0.5, occupancy.n_cells)[occupancy.cell]
+    users = rng.normal(0, USERS**0.5, occupancy.n_users)[occupancy.user]
+    rest = 1 - CELLS - USERS
     within = rng.normal(0, 1, len(occupancy.user)) * (rest / occupancy.count) ** 0.5
     mean = np.clip(_PLACE + SPREAD * (between + users + within), 0, 1)
     sums = np.rint(mean * occupancy.count * 2.0**lattice.bits).astype(np.int64)

@@ -30,11 +30,16 @@ def compare(
     epsilon: Annotated[str, typer.Option(help="Total privacy loss of any user.")] = "1",
     deviation: Annotated[
         float | None,
-        typer.Option(help="Assumed deviation of values; width/6 if not given."),
+        typer.Option(help="Assumed deviation of values in a cell; about width/7 if not given."),
     ] = None,
     between: Annotated[
-        float, typer.Option(help="Assumed part of the variance between users, 0 to 1.")
-    ] = 1 / 3,
+        float | None,
+        typer.Option(help="Assumed part of that variance between users, 0 to 1. [default: 4/7]"),
+    ] = None,
+    apart: Annotated[
+        float | None,
+        typer.Option(help="Assumed deviation of the cells' means; about width/11 if not given."),
+    ] = None,
     missing: Annotated[
         str, typer.Option(help="Rows without user, cell or value: refuse, or public (drop them).")
     ] = "refuse",
@@ -45,10 +50,11 @@ def compare(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Compare worst-case and expected errors of every mechanism for these counts; nothing is spent.
+    """Rank all methods by their typical errors for these counts; nothing is spent.
 
-    Records are counted, or an occupancy saved as JSON is read; no value decides anything. Expected
+    Records are counted, or an occupancy saved as JSON is read; no value decides anything. Typical
     errors are for normal values around 0.4 of the width, an assumption, never fitted to the data.
+    Guessing and what anybody writes by hand are among the methods.
 
     Example: shoal compare flights.parquet --user tailnum --value speed --bounds 0 700 --cell origin
     --missing public --epsilon 1
@@ -62,7 +68,7 @@ def compare(
             occupancy,
             bounds=bounds,
             epsilon=epsilon,
-            assumed=_assumed(bounds, deviation, between),
+            assumed=_assumed(bounds, deviation, between, apart),
             repetitions=repetitions,
         )
     if picture is not None:
@@ -73,14 +79,20 @@ def compare(
         show(str(found))
 
 
-def _assumed(bounds: tuple[float, float], deviation: float | None, between: float) -> Normal:
-    import shoal
+def _assumed(
+    bounds: tuple[float, float],
+    deviation: float | None,
+    between: float | None,
+    apart: float | None,
+) -> Normal:
+    from dataclasses import replace
 
-    limits = shoal.Bounds.of(bounds)
-    width = float(limits.width)
-    return shoal.Normal(
-        limits.lo + 0.4 * width, width / 6 if deviation is None else deviation, between
-    )
+    import shoal
+    from shoal.cells.simulation.compare import usual
+
+    said = {"deviation": deviation, "between": between, "cells": apart}
+    given = {name: each for name, each in said.items() if each is not None}
+    return replace(usual(shoal.Bounds.of(bounds)), **given)
 
 
 def _occupancy(

@@ -161,7 +161,7 @@ def _explore(
     """Compare the methods for the plan's cells; no value is read."""
     import shoal
 
-    found = plan.compare(versus or None, progress=bar("planning"))
+    found = plan.frontier(versus or None, progress=bar("planning"))
     shoal.picture(found, path, overwrite=force)
     if as_json:
         show_json(found.to_document())

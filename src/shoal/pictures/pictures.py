@@ -199,15 +199,15 @@ def _selecting(plan: PlanFacts) -> Figure:
 
 
 def _comparison(found: Comparison) -> Figure:
-    rows = sorted(found.table().to_pylist(), key=lambda row: -row["expected_error"])
-    figure, (axis,) = _new(f"error of every mechanism at epsilon {rows[0]['epsilon']:g}", 1)
+    rows = sorted(found.table().to_pylist(), key=lambda row: -row["typical_error"])
+    figure, (axis,) = _new(f"error of every method at epsilon {rows[0]['epsilon']:g}", 1)
     figure.set_size_inches(7.5, 0.5 * len(rows) + 1.6)
     place = np.arange(len(rows))
     sure = [at for at in place.tolist() if rows[at]["certified"]]
-    expected = np.array([row["expected_error"] for row in rows])
-    worst = np.array([row["worst_case_error"] for row in rows])
+    expected = np.array([row["typical_error"] for row in rows])
+    worst = np.array([row["worst_case_error"] or np.nan for row in rows])
     axis.hlines(sure, expected[sure], worst[sure], color=_GREY, linewidth=1)
-    axis.plot(expected, place, "o", color=_BLUE, label="expected")
+    axis.plot(expected, place, "o", color=_BLUE, label="typical")
     axis.plot(worst[sure], sure, "D", color=_ORANGE, label="worst case, certified")
     axis.set_yticks(place, [row["method"].replace("_", " ") for row in rows])
     axis.set(xscale="log", xlabel="absolute error in the value's unit")

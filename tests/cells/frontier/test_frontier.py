@@ -53,7 +53,7 @@ def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilo
     plan = shoal.plan(
         occupancy, method="balanced", bounds=(0, 9), epsilon=epsilon, uninformative="keep"
     )
-    frontier = plan.compare(FAST, [epsilon, 2 * epsilon])
+    frontier = plan.frontier(FAST, [epsilon, 2 * epsilon])
     for bound in frontier.bounds:
         for point in frontier.points:
             if point.epsilon == bound.epsilon:
@@ -66,7 +66,7 @@ def test_the_lower_bound_of_equal_users_is_known() -> None:
     """Forty users of one record: 1/(40 epsilon), which every method reaches up to rounding."""
     alone = shoal.Occupancy.from_counts(range(40), ["all"] * 40, [1] * 40)
     plan = shoal.plan(alone, method="balanced", bounds=(0, 9), epsilon=1)
-    frontier = plan.compare(FAST, [0.5, 2])
+    frontier = plan.frontier(FAST, [0.5, 2])
     for bound, epsilon in zip(rows(frontier, LOWER_BOUND), (0.5, 2), strict=True):
         for name in ("worst", "median", "geometric_mean"):
             assert bound[name] == pytest.approx(1 / (40 * epsilon), rel=1e-5)
@@ -79,7 +79,7 @@ def test_the_lower_bound_of_equal_users_is_known() -> None:
 
 def test_the_lower_bound_is_that_of_the_largest_loss_plan() -> None:
     """A plan that spends more may be below the bound of one that spends less."""
-    low, high = base().compare(["equalised"], [1, 4]).points
+    low, high = base().frontier(["equalised"], [1, 4]).points
     [bound] = Frontier((Point("low", high.epsilon, low.plan), high)).bounds
     assert bound.spent == high.plan.exact_epsilon
     assert (bound.error == high.plan.lower_bound / 9).all()
@@ -93,7 +93,7 @@ def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsi
     plan = shoal.plan(
         occupancy, method="balanced", bounds=(0, 9), epsilon=epsilon, uninformative="keep"
     )
-    frontier = plan.compare([*FAST, "clip_user", "optimal", "worst_case_optimal"], [epsilon])
+    frontier = plan.frontier([*FAST, "clip_user", "optimal", "worst_case_optimal"], [epsilon])
     for joint in frontier.joint_bounds:
         assert joint.worst <= 0.5 + 1e-9
         assert all(each.figures.worst >= joint.worst for each in frontier.points)
@@ -101,7 +101,7 @@ def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsi
 
 def test_an_optimal_plan_proves_a_bound_for_all_cells() -> None:
     """It is above the worst of the bounds of single cells, and stands in table and text."""
-    frontier = base().compare([*FAST, "optimal", ("optimal", {"targets": "balanced"})], [2, 4])
+    frontier = base().frontier([*FAST, "optimal", ("optimal", {"targets": "balanced"})], [2, 4])
     for joint, bound, point in zip(
         frontier.joint_bounds, frontier.bounds, frontier.of("optimal"), strict=True
     ):
@@ -111,14 +111,14 @@ def test_an_optimal_plan_proves_a_bound_for_all_cells() -> None:
     ]
     assert rows(frontier, JOINT_BOUND)[0]["median"] is None
     assert "certified by linear programming" in str(frontier)
-    assert not base().compare(FAST, [2]).joint_bounds
-    alone = base().compare([("optimal", {"targets": "balanced"})], [2])
+    assert not base().frontier(FAST, [2]).joint_bounds
+    alone = base().frontier([("optimal", {"targets": "balanced"})], [2])
     assert not alone.joint_bounds
 
 
 def test_methods_are_compared_at_equal_loss() -> None:
     """The uniform plan leaves most unspent, so it is asked for more: the same noise, less of it."""
-    frontier = base().compare(FAST, [1, 2, 4])
+    frontier = base().frontier(FAST, [1, 2, 4])
     for point in frontier.points:
         assert point.plan.exact_epsilon <= point.epsilon
         assert point.plan.exact_epsilon >= point.epsilon * Fraction(99, 100)
@@ -136,7 +136,7 @@ def test_all_methods_have_the_same_cells() -> None:
     small = base(epsilon=2, min_records=40, uninformative="drop")
     assert "uninformative" in small.status
     assert "too few records" in small.status
-    frontier = small.compare(FAST)
+    frontier = small.frontier(FAST)
     kept = [at for at, status in enumerate(small.status) if status != "too few records"]
     assert len(kept) > len(small.released)
     for point in frontier.points:
@@ -147,7 +147,7 @@ def test_all_methods_have_the_same_cells() -> None:
 
 def test_the_table_tells_the_errors_of_the_plans() -> None:
     """Two statistics: the worse of the two, each over its own range, counts for a cell."""
-    frontier = base(statistics=["mean", "variance"]).compare(["balanced"], [4])
+    frontier = base(statistics=["mean", "variance"]).frontier(["balanced"], [4])
     [row] = rows(frontier, "balanced")
     plan, cells = frontier.points[0].plan, OCCUPANCY.n_cells
     error = plan.worst_case_error
@@ -176,21 +176,21 @@ def test_figures_count_and_order(errors: list[float]) -> None:
 
 def test_a_private_range_has_no_certificate() -> None:
     """Its error is the whole range, its noise stands in columns of its own."""
-    frontier = base().compare(["user_clipped", "balanced"], [1, 2])
+    frontier = base().frontier(["user_clipped", "balanced"], [1, 2])
     for row, point in zip(rows(frontier, "user_clipped"), frontier.of("user_clipped"), strict=True):
         assert not row["certified"]
         assert (row["worst"], row["median"], row["better_than_guessing"]) == (1, 1, 0)
         assert row["noise_worst"] == point.plan.relative_error.max()
         assert row["noise_median"] == float(np.median(point.plan.relative_error))
     said = str(frontier)
-    assert "auto: selects a range in private and certifies nothing" in said
+    assert "user_clipped: selects a range in private and certifies nothing" in said
     assert said.index("only noise, worst cell") > said.index("cells better than guessing")
 
 
 def test_methods_without_a_plan_are_left_out_with_the_reason() -> None:
     """Weights go with balanced only; an epsilon may be too large."""
     plan = base(weights={"0": 3})
-    frontier = plan.compare([*FAST, "worst_case_optimal"], [1, 2])
+    frontier = plan.frontier([*FAST, "worst_case_optimal"], [1, 2])
     assert frontier.methods == ("balanced", "worst_case_optimal")
     assert {each.method for each in frontier.left_out} == {"equalised", "uniform"}
     assert len(frontier.left_out) == 4
@@ -199,8 +199,8 @@ def test_methods_without_a_plan_are_left_out_with_the_reason() -> None:
     document = frontier.to_document()
     assert len(document["left_out"]) == 4  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"no method with a plan \(uniform at epsilon 1: weights"):
-        plan.compare(["uniform"], [1])
-    many = base(statistics=["variance"]).compare(["balanced", "levy"], [1])
+        plan.frontier(["uniform"], [1])
+    many = base(statistics=["variance"]).frontier(["balanced", "levy"], [1])
     assert many.methods == ("balanced",)
     assert "statistics variance with the method levy" in many.left_out[0].reason
 
@@ -213,7 +213,7 @@ def test_gaussian_noise_has_no_lower_bound() -> None:
     plan = shoal.plan(
         everywhere, method="balanced", bounds=(0, 9), epsilon=1, delta=1e-6, uninformative="keep"
     )
-    frontier = plan.compare(["balanced", "clip_user"], [1, 500])
+    frontier = plan.frontier(["balanced", "clip_user"], [1, 500])
     gaussian = {each.epsilon for each in frontier.points if each.plan.gaussian}
     assert gaussian == {1}
     assert {each.epsilon for each in frontier.bounds} == {500}
@@ -234,7 +234,7 @@ def test_defaults_are_the_plans_own() -> None:
     assert label(default_methods(own)[0]) == "array_averaging (cap=minimax)"
     wanted = base(epsilon=None, error=2.0, method="equalised")
     assert float(default_epsilons(wanted)[3]) == pytest.approx(wanted.epsilon, rel=1e-2)
-    frontier = own.compare([("array_averaging", {"cap": "minimax"}), "array_averaging"], [1])
+    frontier = own.frontier([("array_averaging", {"cap": "minimax"}), "array_averaging"], [1])
     assert frontier.methods == ("array_averaging (cap=minimax)", "array_averaging")
     assert repr(frontier) == "<Frontier of 2 methods at 1 losses>"
 
@@ -250,13 +250,13 @@ def test_progress_sees_every_plan() -> None:
             seen.append((method, float(epsilon)))
             yield (method, chosen), epsilon
 
-    base().compare(["balanced", "uniform"], [2, 1, 1], shown)
+    base().frontier(["balanced", "uniform"], [2, 1, 1], shown)
     assert seen == [("balanced", 1), ("balanced", 2), ("uniform", 1), ("uniform", 2)]
 
 
 def test_plans_of_a_frontier_can_be_kept() -> None:
     """By method and loss; another one is refused with what there is."""
-    frontier = base().compare(FAST, [0.1, 1])
+    frontier = base().frontier(FAST, [0.1, 1])
     plan = frontier.plan("equalised", "0.1")
     assert (plan.method, plan.request.epsilon) == ("equalised", Fraction(1, 10))
     with pytest.raises(InputError, match=r"balanced, equalised, uniform at 0.1, 1; choose"):
@@ -278,5 +278,5 @@ def test_plans_of_a_frontier_can_be_kept() -> None:
 def test_bad_wishes_are_refused(methods: Any, epsilons: Any, said: str) -> None:  # noqa: ANN401
     """Before any work, in one line."""
     with pytest.raises(InputError, match=said) as caught:
-        base().compare(methods, epsilons)
+        base().frontier(methods, epsilons)
     assert "\n" not in str(caught.value)

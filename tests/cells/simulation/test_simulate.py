@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 import shoal
+from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.simulation.simulate import METHODS
 from shoal.errors import InputError
 from shoal.theory import exchangeable_users as typical
@@ -63,6 +64,8 @@ def test_simulated_errors_are_those_of_real_draws() -> None:
     users = np.repeat(np.arange(len(COUNTS)), COUNTS)
     names = np.repeat(counts.user, counts.count)
     for row in found.rows:
+        if row.method in {*NAIVE, "balanced"}:
+            continue
         errors = []
         for turn in range(3000 // len(METHODS)):
             values = normal(np.random.default_rng([9, turn]), names, np.zeros_like(names))
@@ -80,14 +83,16 @@ def test_comparisons_are_sorted_out() -> None:
     """One row a method; certificates where there are any; text, table and picture agree."""
     found = shoal.compare(occupancy(3), bounds=(0, 10), epsilon=2, repetitions=5)
     rows = found.table().to_pylist()
-    assert [row["method"] for row in rows] == list(METHODS)
+    assert sorted(row["method"] for row in rows) == sorted(METHODS)
+    typical = [row["typical_error"] for row in rows]
+    assert typical == sorted(typical)
     for row in rows:
         assert row["method"] in str(found)
-        assert 0 < row["expected_error"] <= 10
+        assert 0 < row["typical_error"] <= 10
         if row["certified"]:
-            assert row["expected_error"] <= row["worst_case_error"] * (1 + 1e-9)
+            assert row["plain_error"] <= row["worst_case_error"] * (1 + 1e-9)
         else:
-            assert row["worst_case_error"] == 10
+            assert row["method"] in NAIVE or row["worst_case_error"] == 10
     assert "normal values of mean 4" in str(found)
 
 
@@ -105,6 +110,7 @@ def test_epsilons_as_everywhere(epsilon: str | int) -> None:
     found = shoal.compare(
         occupancy(), bounds=(0, 1), epsilon=epsilon, methods=["baseline"], repetitions=2
     )
+    assert found.simulation.rows[0].plan is not None
     assert found.simulation.rows[0].plan.epsilon <= found.simulation.rows[0].epsilon * (1 + 1e-12)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +14,16 @@ from shoal import checks
 from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
+from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
+from shoal.cells.simulation.naive import NAIVE
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
+from shoal.privacy.budget import check_epsilon
 from shoal.privacy.noise import Simulated
+from shoal.release.manifest import CONFIDENCE
 from shoal.theory import laplace
 
 if TYPE_CHECKING:
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 METHODS = (
     "user_clipped",
     "adaptive",
+    "balanced",
     "array_averaging",
     "opt_array_averaging",
     "levy",
@@ -40,6 +46,7 @@ METHODS = (
     "akmv",
     "worst_case_optimal",
     "baseline",
+    *NAIVE,
 )
 Settings = dict[str, str | int | float]
 _STRIDE = 2**32
@@ -53,21 +60,33 @@ class Measured:
     Attributes:
         method: Its name.
         epsilon: Total privacy loss asked for.
-        plan: Every public fact of it.
-        error: Mean absolute error of each cell, in the value's unit.
-        standard_error: Of the mean over cells of these errors, from the repetitions.
+        plan: Every public fact of it; None of what anybody writes by hand.
+        error: Mean absolute error of each cell's released number, in the value's unit.
+        value_error: The same of each cell's value, the best estimate.
+        standard_error: Of the mean over cells of the errors of values, from the repetitions.
     """
 
     method: str
     epsilon: float
-    plan: PlanFacts
+    plan: PlanFacts | None
     error: NDArray[np.float64]
+    value_error: NDArray[np.float64]
     standard_error: float
 
     @property
     def mean_error(self) -> float:
-        """Mean over cells."""
+        """Mean over cells, of released numbers."""
         return float(self.error.mean())
+
+    @property
+    def typical_error(self) -> float:
+        """Mean over cells, of values."""
+        return float(self.value_error.mean())
+
+    @property
+    def worst_case_error(self) -> float | None:
+        """Median over cells of what is certified in every data set; None if nothing is."""
+        return None if self.plan is None else float(np.median(self.plan.worst_case_error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,28 +102,32 @@ class Simulation:
     repetitions: int
 
     def table(self) -> pa.Table:
-        """Method, epsilon, mean absolute error with its standard error, worst-case error.
+        """Method, epsilon, mean absolute errors with a standard error, worst-case error.
 
         Returns:
-            One row a method and loss, errors in the value's unit and means over cells.
+            One row a method and loss, errors in the value's unit and means over cells: of values
+            (`typical_error`, with `standard_error`) and of released numbers (`plain_error`).
         """
-        worst = [float(np.median(row.plan.worst_case_error)) for row in self.rows]
         return pa.table(
             {
                 "method": [row.method for row in self.rows],
                 "epsilon": [row.epsilon for row in self.rows],
-                "error": [row.mean_error for row in self.rows],
+                "typical_error": [row.typical_error for row in self.rows],
                 "standard_error": [row.standard_error for row in self.rows],
-                "worst_case_error": worst,
+                "plain_error": [row.mean_error for row in self.rows],
+                "worst_case_error": [row.worst_case_error for row in self.rows],
             }
         )
 
     def __str__(self) -> str:
         """The table as text."""
-        head = f"{'method':<22}{'epsilon':>9}{'error':>12}{'+-':>10}{'worst case':>12}"
+        head = (
+            f"{'method':<25}{'epsilon':>9}{'typical':>11}{'+-':>9}{'plain':>11}{'worst case':>12}"
+        )
         lines = [
-            f"{row['method']:<22}{row['epsilon']:>9g}{row['error']:>12.4g}"
-            f"{row['standard_error']:>10.2g}{row['worst_case_error']:>12.4g}"
+            f"{row['method']:<25}{row['epsilon']:>9g}{row['typical_error']:>11.4g}"
+            f"{row['standard_error']:>9.2g}{row['plain_error']:>11.4g}"
+            + ("-" if (worst := row["worst_case_error"]) is None else f"{worst:.4g}").rjust(12)
             for row in self.table().to_pylist()
         ]
         return "\n".join([head, *lines])
@@ -125,8 +148,9 @@ def simulate(
     """Mean absolute errors on made-up values, with every other step as in a real release.
 
     Each repetition draws values, aggregates them, and lets every method select its ranges with
-    simulated randomness; over the Laplace noise the expectation is taken in closed form, so that
-    few repetitions say much. No record is read and no budget is spent.
+    simulated randomness. For released numbers the expectation over the Laplace noise is taken in
+    closed form, so that few repetitions say much; values follow from one draw. No record is read
+    and no budget is spent.
 
     Source: docs/theory/lattice.md; docs/theory/selection.md#scores.
 
@@ -135,7 +159,8 @@ def simulate(
         distribution: Draws a value for every record from (rng, user, cell); see `Normal`.
         bounds: Public range of the values, in their unit; what is drawn is clipped to it.
         epsilon: Total privacy loss, or several.
-        methods: Names, or pairs of a name and its settings.
+        methods: Names, or pairs of a name and its settings; or what anybody writes by hand
+            (`shoal.cells.simulation.naive`), by name.
         repetitions: How many data sets are drawn.
         seed: Of the simulation.
         tick_bits: Values are rounded to the width over 2^tick_bits.
@@ -166,7 +191,7 @@ def simulate(
     checks.function(progress, "progress", "leave it out")
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     trials = [
-        _Trial(method, each, _plan(occupancy, lattice, method, each, settings))
+        _trial(occupancy, lattice, method, each, settings)
         for each in _several(epsilon)
         for method, settings in choices
     ]
@@ -210,29 +235,61 @@ def _choice(method: object) -> tuple[str, Settings]:
     )
 
 
+def _trial(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    method: str,
+    epsilon: Amount,
+    settings: Mapping[str, str | int | float],
+) -> _Trial:
+    asked = float(check_epsilon(epsilon))
+    if method in NAIVE and not settings:
+        return _Trial(method, asked, None)
+    return _Trial(method, asked, _plan(occupancy, lattice, method, epsilon, settings))
+
+
 @dataclass(eq=False)
 class _Trial:
     """One method at one loss, with running sums of what it erred."""
 
     method: str
-    epsilon: Amount
-    plan: PlanFacts
-    errors: list[NDArray[np.float64]] = field(default_factory=list)
+    epsilon: float
+    plan: PlanFacts | None
+    sums: list[NDArray[np.float64]] = field(default_factory=list)
     turns: list[float] = field(default_factory=list)
 
     def run(self, aggregate: Aggregate, noise: Simulated) -> None:
-        """Add the expected errors on one data set and its selection."""
-        error = expected_errors(self.plan, aggregate, noise)
-        self.errors = [self.errors[0] + error] if self.errors else [error]
-        self.turns.append(float(error.mean()))
+        """Add the errors on one data set: expected ones of numbers, and those of values."""
+        if self.plan is None:
+            error = value = self._by_hand(aggregate, noise)
+        else:
+            error = expected_errors(self.plan, aggregate, noise)
+            value = _of_values(self.plan, aggregate, noise)
+        self.sums = [self.sums[0] + error, self.sums[1] + value] if self.sums else [error, value]
+        self.turns.append(float(value.mean()))
 
     def measured(self) -> Measured:
         """Means over the turns."""
         size = len(self.turns)
-        spread = float(np.std(self.turns, ddof=1)) if size > 1 else float("nan")
-        error = self.errors[0] / size
-        asked = float(self.plan.request.epsilon or 0)
-        return Measured(self.method, asked, self.plan, error, spread / size**0.5)
+        spread = float(np.std(self.turns, ddof=1)) if size > 1 else nan
+        error, value = (each / size for each in self.sums)
+        return Measured(self.method, self.epsilon, self.plan, error, value, spread / size**0.5)
+
+    def _by_hand(self, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
+        occupancy, scale = aggregate.occupancy, 2.0**aggregate.lattice.bits
+        mean = aggregate.sums / occupancy.count / scale
+        rng = np.random.default_rng([noise.seed, len(self.method)])
+        found = NAIVE[self.method](occupancy, mean, self.epsilon, rng)
+        truth = np.array(aggregate.cell_sums(), dtype=np.float64) / occupancy.totals / scale
+        return np.asarray(np.abs(found - truth) * float(aggregate.lattice.bounds.width))
+
+
+def _of_values(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
+    """Absolute error of the value of each released cell, for one draw."""
+    drawn = drawing_of(plan).draw(aggregate, noise)
+    value = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE).value
+    truth = plan.bounds.lo + _truth(plan, aggregate) * plan.width
+    return np.asarray(np.abs(value - truth))
 
 
 def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
