@@ -42,11 +42,11 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
     )  # fmt: skip
     inside, off = 0, []
     for seed in range(_RUNS):
-        found = plan.release(records, noise=shoal.Simulated(seed)).table().to_pydict()
-        true = truth[np.array(found["cell"])]
-        low, high = (np.array(found[name]) for name in ("typical_low", "typical_high"))
+        release = plan.release(records, noise=shoal.Simulated(seed))
+        true = truth[np.array(release.table()["cell"])]
+        low, high = release.numbers.both_intervals(0.95)[1]
         inside += int(((low <= true) & (true <= high)).sum())
-        off.append(np.abs(np.array(found["value"]) - true).mean())
+        off.append(np.abs(np.array(release.table()["plain"]) - true).mean())
     # 95% of 48, less six standard deviations of as many draws.
     assert inside >= 36
     assert np.mean(off) < 12

@@ -240,7 +240,7 @@ def test_typical_intervals_know_about_rounding(name: str, tick_bits: int) -> Non
 def test_counts_beyond_64_bits_are_refused() -> None:
     """G-ACCOUNTING: sums of ticks that could wrap are never planned, with any mechanism."""
     occupancy = shoal.Occupancy.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
-    for name in [*NAMES, "balanced", "equalised"]:
+    for name in [*MECHANISMS, "balanced", "equalised"]:
         with pytest.raises(InputError, match="records of one user in one cell"):
             shoal.plan(occupancy, bounds=(0, 1), epsilon=1, method=name, uninformative="keep")
     few = shoal.plan(

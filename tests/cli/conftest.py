@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 PLAN = [
     *("--user", "aircraft", "--value", "speed"),
     *("--bounds", "0", "700", "--cell", "place", "--epsilon", "1"),
-    *("--method", "balanced"),
 ]
 
 
@@ -60,6 +59,6 @@ def shell(
     monkeypatch.chdir(tmp_path)
     pq.write_table(flights.table(), "flights.parquet")
     made = Shell(tmp_path, capsys)
-    made.good("plan", "flights.parquet", *PLAN, "--output", "plan.json")
+    made.good("plan", "flights.parquet", *PLAN, "--method", "balanced", "--output", "plan.json")
     made.good("ledger", "create", "flights.ledger", "--epsilon", "1.5")
     return made

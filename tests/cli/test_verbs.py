@@ -126,14 +126,16 @@ def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
     assert len(first.splitlines()) <= 30
     assert max(map(len, first.splitlines())) <= 100
     rows = [line for line in first.splitlines() if line[29:39].strip() in
-            ("balanced", "equalised", "uniform")]  # fmt: skip
+            ("default", "balanced", "uniform")]  # fmt: skip
     cells = [[part.replace(",", "") for part in row[39:].split()] for row in rows]
-    by_destination, by_hour = cells[:3], cells[3:]
-    assert abs(int(by_destination[0][0]) - 81) <= 1
-    assert int(by_destination[1][0]) == 0
-    assert int(by_destination[2][0]) == 7
-    assert abs(float(by_hour[1][2]) / 63.4 - 1) <= 0.005
-    assert abs(float(by_hour[2][2]) / 1060 - 1) <= 0.005
+    for default, balanced, uniform in (cells[:3], cells[3:]):
+        likely = [float(each[0]) for each in (default, balanced, uniform)]
+        assert likely[0] < 0.7 * likely[1] < likely[1] < likely[2]
+        assert [default[1], default[2]] == ["700.0", "-"]
+        assert float(balanced[1]) < float(uniform[1]) / 3
+        assert float(uniform[2]) == 1 < float(balanced[2])
+    assert abs(float(cells[1][1]) / 111.3 - 1) <= 0.005
+    assert abs(float(cells[4][1]) / 51.2 - 1) <= 0.005
 
 
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.privacy.noise import Simulated
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(PlanViews):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 

@@ -47,7 +47,7 @@ class PlanViews(PlanFacts):
 
         Returns:
             `typical_error` in parts of the values' standard deviation, for means; `certified`, the
-            worst-case error, and `lower_bound` in the statistic's unit. Nulls for cells left out.
+            worst-case error, and `lower_bound` in the statistic's unit. Nulls in the rows of cells left out.
         """
         return plan_table(self)
 
@@ -74,7 +74,7 @@ class PlanViews(PlanFacts):
                 a look at them; errors are then in that unit.
 
         Returns:
-            Shape (released cells,): parts of the values' standard deviation, or errors.
+            Parts of the values' deviation, or errors in their unit; shape (released cells,).
 
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable spread.

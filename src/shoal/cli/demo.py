@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -196,7 +197,7 @@ def _about(plan: Plan, job: _Job) -> None:
 
     show(f"  {plan.method}, {job.title}: chosen for the typical error")
     for sentence in warnings(plan):
-        show(f"    {sentence}")
+        show(fill(sentence, 88, initial_indent="    ", subsequent_indent="    "))
 
 
 def _release(plan: Plan, job: _Job, book: Ledger, folder: Path, *, force: bool) -> None:

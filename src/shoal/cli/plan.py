@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -95,15 +95,8 @@ def plan(
     _check(frontier, versus)
     pictures = {"--picture": picture, "--frontier": frontier}
     check_places({"DATA": data}, force=force, documents={"--output": output}, pictures=pictures)
-    records = shoal.Records(
-        data,
-        user=user,
-        value=value,
-        bounds=bounds,
-        cell=cell,
-        missing=missing,
-        tick_bits=tick_bits,
-    )
+    about: dict[str, Any] = {"user": user, "value": value, "cell": cell, "missing": missing}
+    records = shoal.Records(data, bounds=bounds, tick_bits=tick_bits, **about)
     with working("counting records"):
         occupancy = records.occupancy()
     with working("planning"):

@@ -181,7 +181,7 @@ class Occupancy(Frozen):
         """One row a cell: its keys, users and records.
 
         Returns:
-            The public counts by cell.
+            One row a cell, counts alone.
         """
         found = self.cells.append_column("users", pa.array(self.users_per_cell))
         return found.append_column("records", pa.array(self.totals))
@@ -207,7 +207,7 @@ class Occupancy(Frozen):
         Returns:
             The same facts in one line each.
         """
-        return summarise(self)
+        return summarise(self.count, self.cells_per_user, self.users_per_cell)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the occupancy as a versioned JSON document.

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -36,20 +34,24 @@ class Summary:
     users_per_cell: tuple[int, int, int, int, int]
 
 
-def summarise(occupancy: Occupancy) -> Summary:
+def summarise(
+    count: NDArray[np.int64], cells_per_user: NDArray[np.int64], users_per_cell: NDArray[np.int64]
+) -> Summary:
     """Users, cells, records, the most cells of one user and quantiles of the counts.
 
     Args:
-        occupancy: The counts.
+        count: Records of each membership, shape (memberships,).
+        cells_per_user: Shape (users,).
+        users_per_cell: Shape (cells,).
     """
     return Summary(
-        users=occupancy.n_users,
-        cells=occupancy.n_cells,
-        records=int(occupancy.count.sum()),
-        memberships=len(occupancy.count),
-        cells_per_user=int(occupancy.cells_per_user.max()),
-        count_quantiles=_quartiles(occupancy.count),
-        users_per_cell=_quartiles(occupancy.users_per_cell),
+        users=len(cells_per_user),
+        cells=len(users_per_cell),
+        records=int(count.sum()),
+        memberships=len(count),
+        cells_per_user=int(cells_per_user.max()),
+        count_quantiles=_quartiles(count),
+        users_per_cell=_quartiles(users_per_cell),
     )
 
 

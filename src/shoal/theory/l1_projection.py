@@ -68,7 +68,7 @@ def norms(size: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int64
         owner: Owner of each, from 0, same shape.
 
     Returns:
-        Shape (owners,).
+        Whole numbers, shape (owners,).
 
     Raises:
         OverflowError: One is above 2^61.

@@ -41,7 +41,7 @@ def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64
         labels: One column each, labels as codes from 0, shape (cells,).
 
     Returns:
-        The columns that effects are fitted for.
+        The columns that effects are fitted for, each of shape (cells,).
 
     Example:
         >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
@@ -70,7 +70,8 @@ def fitted_without(
     Args:
         estimate: y_g, shape (cells,), in the value's unit.
         variance: q_g of its noise, same shape, above 0.
-        labels: Columns of codes, as `useful_columns` gives them, at least one.
+        labels: Columns of codes, each of shape (cells,), as `useful_columns` gives them, at least
+            one.
 
     Returns:
         Predictions, same shape and unit.

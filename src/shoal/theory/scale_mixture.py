@@ -49,9 +49,9 @@ def fit_mixture(estimate: Floats, scale: Floats, prediction: Floats, width: floa
 
     Args:
         estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g of its Laplace noise, same shape.
-        prediction: Of each cell, same shape.
-        width: Of the value's range.
+        scale: b_g of its Laplace noise, same shape and unit.
+        prediction: Of each cell, same shape and unit.
+        width: Of the value's range, in its unit.
 
     Returns:
         The mixture.
@@ -80,12 +80,12 @@ def log_density(apart: Floats, scale: Floats, deviation: Floats) -> Floats:
     With s = t/b: e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)).
 
     Args:
-        apart: d, any shape.
-        scale: b, of a shape that broadcasts.
-        deviation: t, the same.
+        apart: d, any shape, in the value's unit.
+        scale: b, of a shape that broadcasts, in the same unit.
+        deviation: t, of such a shape too, in the same unit.
 
     Returns:
-        Of the shape of all together.
+        Of the shape of all together, a logarithm without a unit.
 
     Example:
         >>> float(log_density(np.array(0.0), np.array(1.0), np.array(1e-9)).round(6))
@@ -103,8 +103,8 @@ def posterior_quantile(
 
     Args:
         estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g, same shape.
-        prediction: Of each cell, same shape.
+        scale: b_g, same shape and unit.
+        prediction: Of each cell, same shape and unit.
         mixture: As fitted to them.
         level: The probability, above 0 and below 1.
 

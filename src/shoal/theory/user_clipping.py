@@ -129,7 +129,7 @@ def best_caps(
         count: Its records, same shape.
         n_cells: Number of cells, none of them empty.
         loss: Loss of each cell's noise for its heaviest user, shape (cells,).
-        penalty: Deviations by which heavy users may differ.
+        penalty: Deviations by which heavy users may differ, without a unit.
         width: Noise for a loss of 1, in deviations of a user.
 
     Returns:

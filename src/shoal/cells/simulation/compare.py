@@ -53,7 +53,7 @@ class Comparison:
         hand; `certified` says whether anything is.
 
         Returns:
-            Errors in the value's unit.
+            One row a method, errors in the value's unit.
         """
         rows = sorted(self.simulation.rows, key=lambda row: row.typical_error)
         return pa.table(

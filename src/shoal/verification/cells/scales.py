@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal import documents
+    from shoal.verification.cells.design import Design
     from shoal.verification.cells.errors import Errors
     from shoal.verification.cells.losses import Losses
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 # Scales are rounded upwards to 24 bits, a few times; and widened where whole steps cost a
 # millionth of epsilon more.
 _CLOSE, _LEVEL = 2.0**-19, 2.0**-16
+# A balanced plan stops where the user with the largest loss loses 1e-4 more than needed.
+_FILLED = 1e-3
 # The ratios of b2 to b1 that a joint release is chosen from.
 _RATIOS = (0.02, 2.0, 400)
 
@@ -52,6 +55,8 @@ def scales_hold(losses: Losses, errors: Errors, plan: documents.Document) -> tup
     request = plan["request"]
     method, noise = request["method"], request["settings"].get("noise", "uniform")
     scales = _Scales(losses, errors, MemberLosses(errors))
+    if method == "user_clipped":
+        return _fits_ball(errors.design)
     if method == "clip_user" and noise == "uniform":
         return scales.by_clip_user(rational(request["epsilon"]))
     if method not in ALLOCATIONS and method != "clip_user":
@@ -171,6 +176,20 @@ class _Scales:
             cells = int(np.bincount(facts.member_user).max())
             return bool((self.heaviest * cells >= float(asked) * (1 - _LEVEL)).all())
         return spent >= asked * (1 - Fraction(_LEVEL))
+
+
+def _fits_ball(design: Design) -> tuple[bool, str]:
+    """Whether noise is such that a user with all its means a radius away is just in the ball.
+
+    The largest sum over a user's cells of w/b is the ball's radius over 2^j: less noise would hide
+    less than it says, and more would be wasted.
+    """
+    facts, [ball] = design.facts, design.mechanism.parameters["ball"]
+    scale = np.array([float(each) for each in facts.scale])[facts.member_number]
+    total = np.array(design.total, dtype=np.float64)[facts.member_number]
+    reach = np.bincount(facts.member_user, design.weight / total / scale)
+    found = float(reach.max()) * 2.0**facts.bits / ball
+    return abs(found - 1) <= _FILLED, f"the largest vector of weights fills {found:.6f} of the ball"
 
 
 def together(*, gaussian: bool, least_sum: bool) -> tuple[float, float]:
