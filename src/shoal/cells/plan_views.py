@@ -47,7 +47,8 @@ class PlanViews(PlanFacts):
 
         Returns:
             `typical_error` in parts of the values' standard deviation, for means; `certified`, the
-            worst-case error, and `lower_bound` in the statistic's unit. Nulls in the rows of cells left out.
+            worst-case error, and `lower_bound` in the unit of the statistic. Nulls in the rows of
+            cells left out.
         """
         return plan_table(self)
 

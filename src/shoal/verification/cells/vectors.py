@@ -17,8 +17,15 @@ _RADII, _MOST_BINS, _LARGEST_BALL = 25, 2**16, 2**46
 
 
 def selections(parameters: dict[str, list[int]]) -> int:
-    """How many private selections there are: of a centre and a radius, or none."""
+    """How many private selections there are: of a centre and a radius, or none.
+
+    Raises:
+        ValueError: More radii than there are, or other numbers of parameters.
+    """
     [bins], (first, end) = parameters["centres"], parameters["radii"]
+    if not 0 <= first < end <= _RADII:
+        # Lies must not keep the verifier busy.
+        raise ValueError
     return 2 if bins > 1 or end - first > 1 else 0
 
 
