@@ -78,12 +78,12 @@ class Drawing:
             aggregate: Private sums.
             noise: The source of randomness.
         """
-        exact = self.select(aggregate, noise)
+        exact, chosen = self.select(aggregate, noise)
         add = noise.add_gaussian if self.gaussian else noise.add_laplace
-        return Drawn(add(exact.steps, self.bits), exact.chosen)
+        return Drawn(add(exact, self.bits), chosen)
 
-    def select(self, aggregate: Aggregate, noise: Noise) -> Drawn:
-        """The selections alone, and the exact lattice numbers that noise is yet to hide: private.
+    def select(self, aggregate: Aggregate, noise: Noise) -> tuple[list[int], Range | None]:
+        """The exact lattice numbers, which noise is yet to hide, and the selected ranges.
 
         Args:
             aggregate: Private sums.
@@ -93,14 +93,14 @@ class Drawing:
         if self.mechanism.range.of_vectors:
             vectors = UserVectors.of(means, self.relative_scale, self.bits)
             within, ball = vectors.select(self.parameters, self.selection_scale, noise)
-            return Drawn(vectors.steps(within, ball), within)
+            return vectors.steps(within, ball), within
         chosen = self.mechanism.range.select(means, self.parameters, self.selection_scale, noise)
         private = self._numbers(aggregate) if chosen is None else self._within(means, chosen)
         exact = [
             to_steps(part, whole, scale, self.bits)
             for (part, whole), scale in zip(private, self.relative_scale.tolist(), strict=True)
         ]
-        return Drawn(exact, chosen)
+        return exact, chosen
 
     def _numbers(self, aggregate: Aggregate) -> Fractions:
         moments = WeighedMoments(self.design, aggregate, linear=self.joint)

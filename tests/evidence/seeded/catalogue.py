@@ -19,6 +19,7 @@ from tests.evidence.seeded import (
     theory,
     trials,
     unbiased,
+    vectors,
 )
 
 LAYERS = (
@@ -27,6 +28,7 @@ LAYERS = (
     means,
     noise,
     planning,
+    vectors,
     accounting,
     books,
     group_commits,

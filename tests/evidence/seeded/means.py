@@ -241,8 +241,8 @@ FAULTS = (
         "estimates are moved into the heaviest user's range where lighter users have wider ones",
         "G-BIAS",
         "cells/estimates.py",
-        "return self.plan.limits if design.sums or design.widened else self._selected",
-        "return self.plan.limits if design.sums else self._selected",
+        "free = design.sums or design.widened or where.of_vectors",
+        "free = design.sums or where.of_vectors",
         _ESTIMATES,
     ),
     Fault(

@@ -142,10 +142,8 @@ FAULTS = (
         "parameters of a plan need not be the mechanism's",
         "G-REFUSE",
         "cells/plan_form.py",
-        "if facts.selection_scale.shape != (selections,) or not mechanism.check(\n"
-        "        facts.parameters, facts.occupancy, facts.released\n"
-        "    ):",
-        "if False:",
+        "sound = mechanism.check(facts.parameters, facts.occupancy, facts.released)",
+        "sound = True",
         _FROZEN,
     ),
     Fault(

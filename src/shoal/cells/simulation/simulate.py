@@ -300,8 +300,7 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
         aggregate: Made-up sums.
         noise: Of the selection.
     """
-    found = drawing_of(plan).select(aggregate, noise)
-    numbers = Numbers(plan, found.steps, found.chosen)
+    numbers = Numbers(plan, *drawing_of(plan).select(aggregate, noise))
     low, high = ((ends - plan.bounds.lo) / plan.width for ends in numbers.range)
     exact = (numbers.unclamped - plan.bounds.lo) / plan.width
     scale = numbers.noise_scale / plan.width
