@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Rounding to lattice steps costs a millionth of epsilon.
 _OVERHEAD_BITS = 20
 _SCALE_BITS = 24
+# Over U, where nobody counts: any noise is private.
+_LEAST_NOISE = 2.0**-20
 _SMALLEST = 1e-6
 
 
@@ -57,7 +59,9 @@ class BallMean:
     def plan(
         cls, counts: NDArray[np.int64], dimension: int, epsilon: Fraction, tick_bits: int
     ) -> BallMean:
-        """T is the ceil(2d/epsilon)-th largest count, at least 1; the noise uses all of epsilon.
+        """T is the ceil(2d/epsilon)-th largest count; the noise uses all of epsilon.
+
+        Below 2d/L no user keeps anything (T = 0): the zero vector is released, which costs nothing.
 
         Args:
             counts: Records of each user.
@@ -79,7 +83,9 @@ class BallMean:
                 "lower tick_bits",
             )
         total = int(counts.sum())
-        threshold = max(1, worst_case.threshold(counts, float(epsilon), dimension))
+        threshold = worst_case.threshold(counts, float(epsilon), dimension)
+        if threshold == 0:
+            return cls(dimension, total, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
         bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))
         allowed = math.floor(epsilon * 2**bits) - dimension
         # Of the scales with 24 bits, the least at which the ceiling fits what is allowed.
@@ -96,6 +102,8 @@ class BallMean:
 
     def loss(self, count: int) -> Fraction:
         """Exact privacy loss of a user with so many records."""
+        if self.threshold == 0:
+            return Fraction(0)
         moved = Fraction(2 * min(count, self.threshold), self.records)
         steps = math.ceil(moved * 2**self.bits / Fraction(self.relative_scale)) + self.dimension
         return Fraction(steps, 2**self.bits)

@@ -8,12 +8,12 @@ on epsilon_g, and epsilon_g on them: a few rounds settle that.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.allocation import balanced
+from shoal.cells.allocation_problem import Problem
 from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.plan_facts import PlanFacts, weights_of
 from shoal.cells.privacy_loss import Losses
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Lattice
 
 _ROUNDS = 3
+# Over the width: a tick of the lattice of values, unless another one was asked for.
+_LEAST_NOISE = 2.0**-20
 
 
 def solve(
@@ -46,7 +48,7 @@ def solve(
     assert limit is not None  # noqa: S101  an error goes with other allocations
     epsilon = float(limit)
     plain = EveryRecord().design(occupancy, cells, {})
-    of_cell = _balance(plain, request, 0.0, epsilon)
+    of_cell = _balance(plain, np.full(len(cells), fill_value=True), request, 0.0, epsilon)
     parameters: Parameters = {}
     for turn in range(_ROUNDS):
         before, parameters = parameters, mechanism.parameters(occupancy, cells, of_cell)
@@ -56,10 +58,12 @@ def solve(
         selecting = mechanism.range.selecting(design, epsilon)
         each = selecting if mechanism.range.selects == "per cell" else 0.0
         noise_only = 1.0 - selecting if mechanism.range.selects == "for all" else 1.0
-        of_cell = _balance(design, request, each, noise_only * epsilon)
-    relative = design.largest / ((1 - each) * of_cell)
-    most_numbers = int(np.bincount(design.user).max())
-    bits = lattice_bits(most_numbers, epsilon)
+        # Where nobody counts nobody pays for noise: the others share the loss.
+        costly = (design.largest > 0) | (each > 0)
+        of_cell[costly] = _balance(design, costly, request, each, noise_only * epsilon)
+    noise = design.largest / ((1 - each) * of_cell)
+    relative = np.where(design.largest > 0, noise, _LEAST_NOISE)
+    bits = lattice_bits(*_most(design, epsilon))
     sharp = _selection_scale(mechanism.range, design, selecting, of_cell, epsilon, bits)
     queries = Queries(design, request.statistics)
     relative = fit(relative, bits, limit, Losses(mechanism, queries, sharp, bits))
@@ -81,14 +85,29 @@ def _same(one: Parameters, other: Parameters) -> bool:
 
 
 def _balance(
-    design: Design, request: Request, selecting: float, epsilon: float
+    design: Design, costly: NDArray[np.bool_], request: Request, selecting: float, epsilon: float
 ) -> NDArray[np.float64]:
-    """Loss of each cell, balanced: each user pays for selections and for its part of the noise."""
+    """Loss of each costly cell: each user pays for selections and for its part of the noise."""
+    if not costly.any():
+        return np.zeros(0)
     weight = weights_of(design.occupancy, design.cells, request.weights)
-    problem = Queries(design, request.statistics).problem(weight, np.ones(len(weight)))
-    part = design.part / design.largest[design.number]
-    rate = selecting + (1 - selecting) * part
-    return np.asarray(epsilon / balanced.solve(replace(problem, sensitivity=rate)).noise_scale)
+    inside, place = costly[design.number], np.cumsum(costly) - 1
+    number = design.number[inside]
+    part = design.part[inside] / np.where(design.largest > 0, design.largest, 1.0)[number]
+    problem = Problem(
+        user=design.user[inside],
+        number=place[number],
+        sensitivity=selecting + (1 - selecting) * part,
+        n_users=design.occupancy.n_users,
+        weight=weight[costly],
+    )
+    return np.asarray(epsilon / balanced.solve(problem).noise_scale)
+
+
+def _most(design: Design, epsilon: float) -> tuple[int, float]:
+    """Most cells in which a user counts, and the loss; if nobody does, one cell and 1."""
+    users = design.user[design.contribution > 0]
+    return (int(np.bincount(users).max()), epsilon) if len(users) else (1, 1.0)
 
 
 def _selection_scale(

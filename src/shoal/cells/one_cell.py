@@ -205,7 +205,8 @@ def worst_case_optimal(
     """Means of users clipped to U/2 -+ T/(2 m_l): the least worst-case error of all.
 
     T is the ceil(2/epsilon)-th largest of the U m_l, and the Laplace noise has the scale
-    T/(n epsilon). For vectors see `vector`.
+    T/(n epsilon). With fewer than 2/epsilon users T is 0: the estimate is the middle of the bounds,
+    and costs nothing. For vectors see `vector`.
 
     Source: docs/theory/worst-case.md#numbers; paper 001, Theorem III.1.
 

@@ -92,9 +92,9 @@ def vector(
     Source: docs/theory/worst-case.md#vectors; errata 4, 5.
 
     In the `ball`, x >= 0 and |x|_1 <= U = hi with bounds (0, U); what lies outside is scaled to it.
-    A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count, and each number
-    gets Laplace noise of scale 2 U T/(n epsilon). In a `box` every number lies in [lo, hi] and is
-    released by `worst_case_optimal` with epsilon/d.
+    A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count (0 if there are
+    fewer users), and each number gets Laplace noise of scale 2 U T/(n epsilon). In a `box` every
+    number lies in [lo, hi] and is released by `worst_case_optimal` with epsilon/d.
 
     Args:
         values: Records, shape (n, d) with d at least 2, in the value's unit. Private.

@@ -174,6 +174,14 @@ FAULTS = (
         _REACH,
     ),
     Fault(
+        "the optimal threshold is never 0",
+        "G-LOWER",
+        "cells/contributions/truncated_users.py",
+        "worst_case.threshold(counts[inside], float(epsilon[at]))",
+        "max(1, worst_case.threshold(counts[inside], float(epsilon[at])))",
+        ("tests/cells/test_least_threshold.py",),
+    ),
+    Fault(
         "means of users are clipped from above only",
         "G-REACH",
         "cells/ranges/private_means.py",

@@ -24,12 +24,12 @@ class TruncatedUsers(ContributionRule):
     """Each user's mean is clipped to U/2 -+ T/(2 m_l); T is the ceil(2/epsilon)-th largest U m_l.
 
     No bounding of users with Laplace noise has a smaller worst-case error
-    (docs/theory/worst-case.md#numbers; paper 001, Theorem III.1). A T of 0 would release a
-    constant; the least T used is one record.
+    (docs/theory/worst-case.md#numbers; paper 001, Theorem III.1). At T = 0 everybody is in the
+    middle: the cell costs nobody anything, and its error is half the width.
     """
 
     title = "truncated at a threshold"
-    least: ClassVar[Mapping[str, int]] = {"threshold": 1}
+    least: ClassVar[Mapping[str, int]] = {"threshold": 0}
 
     def parameters(
         self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
@@ -38,7 +38,7 @@ class TruncatedUsers(ContributionRule):
         member, number = members(occupancy, cells)
         counts = occupancy.count[member]
         threshold = [
-            max(1, worst_case.threshold(counts[inside], float(epsilon[at])))
+            worst_case.threshold(counts[inside], float(epsilon[at]))
             for at, inside in enumerate(by_cell(number, len(cells)))
         ]
         return {"threshold": np.array(threshold, dtype=np.int64)}

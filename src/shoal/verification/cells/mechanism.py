@@ -223,7 +223,7 @@ def _cell(
         case "akmv":
             return _akmv(own, counts)
         case "worst_case_optimal":
-            return own["threshold"] in {1, *counts}
+            return own["threshold"] in {0, *counts}
         case "adaptive":
             return own["cap"] in counts
         case "clip_user":

@@ -1,0 +1,108 @@
+"""Truncated users against every threshold, where the best one is 0 as well."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal import mean
+from shoal.cells.contributions.truncated_users import TruncatedUsers
+from shoal.cells.planner import decide
+from shoal.cells.ranges.one_interval import OneInterval
+from shoal.cells.ranges.quantile_pair import QuantilePair
+from shoal.data.value_lattice import Bounds, Lattice
+from tests.support import plan_parts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shoal.cells.ranges.base import RangeRule
+
+pytestmark = pytest.mark.oracle
+
+# Ticks, lattice steps and scales of 24 bits, over the width.
+ROUNDINGS = 1e-5
+
+
+def least(counts: list[int], epsilon: float) -> float:
+    """Bias and noise over the width, by trying every threshold from 0 on."""
+    m = np.array(counts)
+    return min(
+        float(np.maximum(m - most, 0).sum() / 2 + most / epsilon) / sum(counts)
+        for most in range(max(counts) + 1)
+    )
+
+
+@given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=6), epsilon=st.floats(0.05, 4))
+def test_no_threshold_has_a_smaller_error(counts: list[int], epsilon: float) -> None:
+    """G-LOWER: of one cell; at most half the width, whatever epsilon is."""
+    users = np.repeat(np.arange(len(counts)), counts)
+    found = mean.worst_case_optimal(
+        np.full(len(users), 0.3), users, bounds=(0, 1), epsilon=epsilon, noise=shoal.Simulated(1)
+    )
+    error = found.bias_bound + found.noise_scale
+    assert error <= least(counts, epsilon) + ROUNDINGS
+    assert error <= 0.5 + ROUNDINGS
+    assert found.epsilon <= epsilon
+
+
+def test_below_two_over_the_users_everybody_is_in_the_middle() -> None:
+    """G-ACCOUNTING: the middle costs nobody anything, and is what is released."""
+    found = mean.worst_case_optimal([9.0, 8.0, 9.0], [1, 2, 3], bounds=(0, 10), epsilon=0.6)
+    assert (found.parameters["threshold"], found.epsilon) == ((0,), 0)
+    assert found.value == pytest.approx(5, abs=1e-3)
+    assert found.interval == (0, 10)
+
+
+def test_vectors_of_nobody_cost_nothing() -> None:
+    """Below 2d/L the zero vector has the least error, U: noise would only add to it."""
+    points = np.full((3, 2), 0.5)
+    found = mean.vector(points, [1, 2, 3], bounds=(0, 1), epsilon=1)
+    assert (found.threshold, found.epsilon) == (0, 0)
+    assert found.worst_case_error <= 1 + ROUNDINGS
+    assert found.value == pytest.approx((0, 0), abs=1e-3)
+    assert mean.vector(points, [1, 2, 3], bounds=(0, 1), epsilon=1.4).threshold == 1
+
+
+def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -> None:
+    """G-VERIFY: a cell of two users beside one of thirty; every claim of its release holds."""
+    users = [*range(30), 0, 1]
+    cells = ["large"] * 30 + ["small"] * 2
+    counts = shoal.Occupancy.from_counts(users, cells, [1] * 32)
+    table = {"user": users, "cell": cells, "value": [7.0] * 32}
+    both, alone = (
+        shoal.plan(
+            each, bounds=(0, 10), epsilon=0.5, method="worst_case_optimal", uninformative="keep"
+        )
+        for each in (counts, shoal.Occupancy.from_counts(users[:30], cells[:30], [1] * 30))
+    )
+    assert both.parameters["threshold"].tolist() == [1, 0]
+    assert both.worst_case_error[0] == pytest.approx(alone.worst_case_error[0], rel=1e-4)
+    assert both.worst_case_error[1] == pytest.approx(5, rel=ROUNDINGS)
+    assert both.epsilon <= 0.5
+    records = shoal.Records(
+        pa.table(table), user="user", cell="cell", value="value", bounds=(0, 10)
+    )
+    release = both.release(records, ledger=shoal.Ledger.create(tmp_path / "ledger", epsilon=1))
+    release.write_manifest(tmp_path / "manifest.json")
+    verdict = shoal.verify(tmp_path / "manifest.json")
+    assert verdict.holds, str(verdict)
+
+
+@pytest.mark.parametrize("where", [QuantilePair("fixed"), OneInterval()], ids=["pair", "interval"])
+def test_selections_are_paid_for_where_nobody_counts(where: RangeRule) -> None:
+    """G-ACCOUNTING: users of such cells pay for what is selected of them; epsilon is kept."""
+    parts = plan_parts.composed(TruncatedUsers(), where)
+    assert parts is not None
+    counts = shoal.Occupancy.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [2, 1, 1, 3, 1])
+    request = plan_parts.request(parts, Fraction(1, 2))
+    plan = decide(counts, Lattice(Bounds(0, 10), 20), request)
+    assert plan.parameters["threshold"].tolist() == [0, 0]
+    assert 0 < plan.exact_epsilon <= Fraction(1, 2)
