@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ def solve(
     """The plan of the request's method for the given cells.
 
     Mean and variance are released directly or jointly, and with a delta the noise is Laplace or
-    Gaussian: whichever has the smallest error, as the method judges.
+    Gaussian, both at the same true loss: whichever has the smallest error, as the method judges.
     """
     design = request.parts.contributions.design(occupancy, cells, {})
     found = [
@@ -73,6 +74,10 @@ def _plan(
     shape = queries.shape(least_sum=rule.levels)
     problem = queries.problem(weight, shape)
     allocation = rule.solve(problem)
+    if request.delta and request.parts.overcounts and not queries.gaussian:
+        # Gaussian noise is charged by the true loss, and kinds of noise are compared at one loss.
+        spent = float(problem.loss(allocation.noise_scale).max())
+        allocation = replace(allocation, noise_scale=allocation.noise_scale * spent)
     epsilon = request.epsilon or _least_epsilon(allocation, queries, lattice, request)
     scale = (queries.per_statistic(shape) * _unit(allocation, queries)).ravel()
     return finish(

@@ -80,6 +80,23 @@ def test_uniform_is_the_papers_plan(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("epsilon", [0.3, 4.0, 40.0])
+def test_kinds_of_noise_are_compared_at_one_loss(seed: int, epsilon: float) -> None:
+    """With a delta uniform Laplace noise is charged by the true loss, as Gaussian noise is.
+
+    The paper's plan at the loss that it truly has is the same plan: no delta may err more.
+    """
+    for delta in ("1e-6", "1e-2"):
+        found = make(seed, method="uniform", epsilon=epsilon, delta=delta)
+        papers = make(seed, method="uniform", epsilon=epsilon)
+        laplace = papers.mean_noise * papers.epsilon / epsilon
+        product = np.log(found.mean_noise / laplace).mean()
+        assert product <= 1e-5
+        assert found.gaussian == (product < -1e-5)
+        assert epsilon * (1 - 1e-4) <= found.exact_epsilon <= Fraction(epsilon)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
     """G-BALANCED: sum ln b is within the certified gap of SciPy's optimum."""
     plan = make(seed)

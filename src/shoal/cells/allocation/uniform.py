@@ -27,6 +27,7 @@ class Uniform(SharedNoise):
 def solve(problem: Problem) -> Allocation:
     """Loss 1/G_1 in every cell: b_g = G_1 max_l Delta_gl (paper 000, Corollary II.1).
 
-    The paper charges G_1 times the loss of a cell; the true loss, user by user, is lower.
+    The paper charges G_1 times the loss of a cell; the true loss, user by user, is lower. With a
+    delta, plans scale the noise to the true loss (`noise_allocation`).
     """
     return Allocation(noise_scale=problem.most_numbers * problem.largest)

@@ -48,9 +48,10 @@ def scales_hold(losses: Losses, errors: Errors, plan: documents.Document) -> tup
 
     With D the largest sensitivity of a number, G_1 the most released cells of a user and K the most
     in which one is kept: a uniform plan has the same loss epsilon/G_1 of the heaviest member in
-    every cell; an equalised one the same sum of scales; Clip-User's uniform noise is
-    D x statistics x K/epsilon. The scales of one cell keep the ratio that is best for its heaviest
-    member. Whatever is not said by a formula spends all that was asked for.
+    every cell (with a delta: as large a one as epsilon allows); an equalised one the same sum of
+    scales; Clip-User's uniform noise is D x statistics x K/epsilon. The scales of one cell keep the
+    ratio that is best for its heaviest member. Whatever is not said by a formula spends all that
+    was asked for.
     """
     request = plan["request"]
     method, noise = request["method"], request["settings"].get("noise", "uniform")
@@ -67,7 +68,9 @@ def scales_hold(losses: Losses, errors: Errors, plan: documents.Document) -> tup
         return False, "noise that is not the same in all cells"
     if method == "uniform" and not _alike(scales.heaviest):
         return False, "cells that do not cost their heaviest users the same"
-    if not scales.level(request, plan["claims"], formula=method == "uniform"):
+    # With a delta both kinds of noise are charged by the true loss, not by the paper's.
+    papers = method == "uniform" and request["delta"] == "0"
+    if not scales.level(request, plan["claims"], formula=papers):
         return False, "more noise than was asked for"
     return True, f"{len(errors.design.facts.scale)} scales, as {method} plans share them"
 
