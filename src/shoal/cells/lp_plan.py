@@ -44,6 +44,9 @@ _TOLERANCE, _SECONDS = 0.004, 60.0
 # A variance's bias and sensitivity depend on the weights they are planned with: rounds with
 # chords of the bias to start with, and with tangents as long as errors fall.
 _CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
+# Slopes see one valley of a variance's error, and it may have several: where that is cheap, in a
+# single cell, a grid of thresholds looks at all, from the lightest share over 8 on.
+_GRID, _BELOW = 64, 8
 # Room for lattice steps, and for scales rounded upwards.
 _CAPACITY = 1 + 2.0**-18
 # Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
@@ -178,6 +181,7 @@ class _Search:
         best, duals = self._chords(epsilon)
         if self.family.variance:
             best = self._tangents(epsilon, best, duals)
+            best = self._thresholds(epsilon, best)
         if epsilon:
             best = replace(best, targets=best.targets * best.least(epsilon))
         return best, duals
@@ -213,6 +217,15 @@ class _Search:
                 break
             best, value = tried, found
         return best
+
+    def _thresholds(self, epsilon: float, best: Weighed) -> Weighed:
+        """In a single cell: weights of at most a threshold, of a grid, if they do better."""
+        share = self.family.problem.share
+        if len(self.cells) > 1:
+            return best
+        grid = np.geomspace(share.min() / _BELOW, share.max(), _GRID)
+        tried = [self._best(self._weigh(np.minimum(share, each)), epsilon) for each in grid]
+        return self._best([best, *(plan for _, plan in tried)], epsilon)[1]
 
     def _best(self, plans: list[Weighed], epsilon: float) -> tuple[float, Weighed]:
         judged = [(self._judge(each, epsilon), each) for each in plans]

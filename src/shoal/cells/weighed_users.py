@@ -63,14 +63,15 @@ class Weighed:
 
     def noise(self, factor: float) -> Floats:
         """Sum of the scales of each cell that its target allows; not above 0 if none does."""
-        capacity = factor * self.targets - self.bias
+        capacity = room = factor * self.targets - self.bias
         if self.queries.joint:
             first = self.shape[self.queries.pair[0]]
             slope, square = 1 + 4 * first, 4 * joint.SQUARE_NOISE * first**2
             capacity = (
                 2 * capacity / (slope + np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0)))
             )
-        return np.where(self.counts, capacity, _CONSTANT)
+        # A constant needs no noise, but it has the error of its bias.
+        return np.where(self.counts, capacity, np.where(room >= 0, _CONSTANT, 0.0))
 
     def loss(self, factor: float) -> float:
         """Of the user with the largest loss at errors s e_g; infinite if they cannot be met."""

@@ -44,17 +44,18 @@ def _run(effort: Effort) -> Outcome:  # noqa: ARG001
 
 def _reading(epsilons: np.ndarray, cap: np.ndarray, error: np.ndarray) -> str:
     counts = collections.itms()
-    steps = np.flatnonzero(np.diff(cap))
     grows = bool((np.diff(cap) >= 0).all())
     least, most = int(counts.min()), int(counts.max())
-    top = epsilons[cap == most]
-    reached = f"from epsilon {top.min():.3g} on" if len(top) else "nowhere in this range"
+    caps_of, starts_at = every_cap(counts)
+    reached = "nowhere in this range"
+    if caps_of[-1] == most:
+        reached = f"from epsilon {starts_at[-1]:.3g} on"
     at_one = int(cap[np.searchsorted(epsilons, 1.0)])
     uninformative = float((error >= 1 / 2).mean())
     useful = epsilons[error < 1 / 2]
     starts = f"only from epsilon {useful.min():.3g} on" if len(useful) else "nowhere"
     return (
-        f"The cap is a staircase with {len(steps)} steps, "
+        f"The cap is a staircase with {len(caps_of) - 1} steps, "
         f"{'non-decreasing' if grows else 'not monotonic'} in epsilon: {verdict(grows)}. It is "
         f"{int(cap[0])} at epsilon {_LEAST:g} (the least count is {least}), {at_one} at 1, and "
         f"the largest count, {most}, is reached {reached}. The "
@@ -63,6 +64,28 @@ def _reading(epsilons: np.ndarray, cap: np.ndarray, error: np.ndarray) -> str:
         "of the losses shown (evenly spaced on the log axis) guessing the midpoint has a better "
         "one. No values are drawn."
     )
+
+
+def every_cap(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid.
+
+    The error at cap m is a line in 1/epsilon; between two crossings of lines the least one stays.
+
+    Args:
+        counts: Records of each user.
+    """
+    every = np.unique(counts)
+    kept = capping.kept(counts, every)
+    base, slope = 1 - kept / counts.sum(), every / kept
+    steeper = slope[:, None] - slope[None]
+    apart = base[None] - base[:, None]
+    crossing = (apart / np.where(steeper == 0, np.nan, steeper)).ravel()
+    ends = np.unique(crossing[(crossing > 1 / _MOST) & (crossing < 1 / _LEAST)])
+    ends = np.concatenate([[1 / _MOST], ends, [1 / _LEAST]])[::-1]
+    middle = (ends[:-1] + ends[1:]) / 2
+    cap = every[(base[:, None] + slope[:, None] * middle).argmin(axis=0)]
+    first = np.flatnonzero(np.diff(cap, prepend=0))
+    return cap[first], 1 / ends[first]
 
 
 FIGURE_5 = Study(
