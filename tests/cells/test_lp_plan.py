@@ -21,12 +21,13 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
-from shoal.theory import worst_case
 from tests.support import occupancies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.unit
 
@@ -74,7 +75,7 @@ def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
     counts = np.array([90, 20, 20, 7, 5, 1])
     one = Occupancy.from_counts(range(6), ["all"] * 6, counts)
     made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", uninformative="keep")
-    assert made.relative_error[0] == pytest.approx(worst_case.error(counts, 1.5), rel=1e-4)
+    assert made.relative_error[0] == pytest.approx(worst_case_errors.error(counts, 1.5), rel=1e-4)
 
 
 def test_an_error_is_kept_at_less_loss_than_equalised() -> None:

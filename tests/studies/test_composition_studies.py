@@ -34,10 +34,12 @@ from shoal_studies.values import WIDTH
 
 from shoal.cells.bounding.statistics import cell_errors
 from shoal.data.occupancy import Occupancy
-from shoal.theory import joint, variance, worst_case
+from shoal.theory import joint, variance
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.study
 
@@ -184,7 +186,7 @@ def test_one_cell_errs_as_the_closed_form(epsilon: float) -> None:
     users = np.arange(len(counts))
     cells = Cells(Occupancy.from_counts(users, np.zeros_like(users), counts), Units(1.0, 0.0))
     found = cells.optimal_error(epsilon)
-    exact = worst_case.error(counts, epsilon)
+    exact = worst_case_errors.error(counts, epsilon)
     assert exact * (1 - 1e-6) <= found.value <= exact * 1.012
     assert found.lower_bound <= exact * (1 + 1e-6)
     assert found.lower_bound >= exact * 0.985

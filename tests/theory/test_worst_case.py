@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from shoal.errors import InputError
-from shoal.theory import bias, worst_case
 from shoal.theory import minimax as limits
+from shoal.theory import worst_case
+from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.oracle
 
@@ -49,7 +50,7 @@ def by_linear_program(counts: list[int], epsilon: float, dimension: int = 1) -> 
 @given(counts=few_counts, epsilon=epsilons)
 def test_numbers_against_the_linear_program(counts: list[int], epsilon: float) -> None:
     """docs/theory/limits.md#means, d = 1; `limits` says the same of many cells at once."""
-    found = worst_case.error(np.array(counts), epsilon)
+    found = worst_case_errors.error(np.array(counts), epsilon)
     assert found == pytest.approx(by_linear_program(counts, epsilon), rel=1e-7)
     cells = limits.least_mean_error(np.zeros(len(counts), int), np.array(counts), 1, epsilon)
     assert found == pytest.approx(cells[0])
@@ -60,7 +61,7 @@ def test_erratum_5_vectors_against_the_linear_program(
     counts: list[int], epsilon: float, dimension: int
 ) -> None:
     """T is the ceil(2d/epsilon)-th largest, a = 0 and b = min(1, T/m)."""
-    found = worst_case.error(np.array(counts), epsilon, dimension)
+    found = worst_case_errors.error(np.array(counts), epsilon, dimension)
     assert found == pytest.approx(by_linear_program(counts, epsilon, dimension), rel=1e-7)
 
 
@@ -71,7 +72,7 @@ def test_erratum_5_as_printed_the_norms_lie_around_a_half_and_err_more() -> None
     low, high = np.maximum(0, (m - most) / (2 * m)), np.minimum(1, (m + most) / (2 * m))
     noise = 2 * dimension * (m * high).max() / epsilon
     printed = ((m * np.maximum(low, 1 - high)).sum() + noise) / m.sum()
-    assert printed > 1.2 * worst_case.error(m, epsilon, dimension)
+    assert printed > 1.2 * worst_case_errors.error(m, epsilon, dimension)
 
 
 CASES = list(itertools.product([(3, 1), (2, 2), (5, 1)], [0.5, 1.0, 3.0, 8.0]))
@@ -90,7 +91,7 @@ def test_no_intervals_on_a_grid_do_better(counts: tuple[int, int], epsilon: floa
         + max(m * (b - a) for m, (a, b) in zip(counts, chosen, strict=True)) / epsilon
         for chosen in itertools.product(pairs, repeat=2)
     ) / sum(counts)
-    assert worst_case.error(np.array(counts), epsilon) <= least + 1e-12
+    assert worst_case_errors.error(np.array(counts), epsilon) <= least + 1e-12
 
 
 @pytest.mark.parametrize(("counts", "epsilon"), CASES)
@@ -103,7 +104,7 @@ def test_erratum_5_no_annuli_on_a_grid_do_better(counts: tuple[int, int], epsilo
         + 2 * 2 * max(m * b for m, (_, b) in zip(counts, chosen, strict=True)) / epsilon
         for chosen in itertools.product(pairs, repeat=2)
     ) / sum(counts)
-    assert worst_case.error(np.array(counts), epsilon, 2) <= least + 1e-12
+    assert worst_case_errors.error(np.array(counts), epsilon, 2) <= least + 1e-12
 
 
 @given(
@@ -114,20 +115,19 @@ def test_erratum_5_no_annuli_on_a_grid_do_better(counts: tuple[int, int], epsilo
 def test_intervals_at_the_threshold_attain_the_least_error(
     several: list[int], epsilon: float, dimension: int
 ) -> None:
-    """Bias plus noise of numbers, of vectors in a ball and in a cube, from the intervals."""
+    """Bias plus noise of numbers and of vectors in a ball, from the intervals."""
     counts = np.array(several)
     most = worst_case.threshold(counts, epsilon, dimension)
-    cut = np.maximum(0, counts - most) / (2 * counts)
-    noise = (counts * (1 - 2 * cut)).max() * dimension / epsilon
-    error = dimension * ((counts * cut).sum() + noise) / counts.sum()
-    assert error == pytest.approx(worst_case.error_in_cube(counts, epsilon, dimension))
     if dimension == 1:
-        assert error == pytest.approx(worst_case.error(counts, epsilon))
+        cut = np.maximum(0, counts - most) / (2 * counts)
+        noise = (counts * (1 - 2 * cut)).max() / epsilon
+        error = ((counts * cut).sum() + noise) / counts.sum()
+        assert error == pytest.approx(worst_case_errors.error(counts, epsilon))
         return
     norm = np.minimum(1.0, most / counts)
     noise = dimension * 2 * (counts * norm).max() / epsilon
     error = ((counts * (1 - norm)).sum() + noise) / counts.sum()
-    assert error == pytest.approx(worst_case.error(counts, epsilon, dimension))
+    assert error == pytest.approx(worst_case_errors.error(counts, epsilon, dimension))
 
 
 def test_erratum_4_noise_as_printed_is_not_private() -> None:
@@ -178,8 +178,10 @@ def test_the_linear_estimator_has_the_same_error(counts: list[int], epsilon: flo
     m = np.array(counts)
     most = worst_case.threshold(m, epsilon)
     w, v = np.minimum(m, most) / m.sum(), m / m.sum()
-    error = bias.linear(w, v, (1 - w.sum()) / 2) + w.max() / epsilon
-    assert error == pytest.approx(worst_case.error(m, epsilon))
+    middle = (1 - w.sum()) / 2
+    off = max(np.maximum(v - w, 0).sum() - middle, np.maximum(w - v, 0).sum() + middle)
+    error = off + w.max() / epsilon
+    assert error == pytest.approx(worst_case_errors.error(m, epsilon))
 
 
 @given(counts=few_counts, epsilon=epsilons, more=st.floats(1, 10), dimension=st.integers(1, 3))
@@ -188,17 +190,9 @@ def test_more_budget_never_errs_more(
 ) -> None:
     """E_OPT does not increase, and a constant is never better than it."""
     m = np.array(counts)
-    error = worst_case.error(m, epsilon, dimension)
-    assert worst_case.error(m, epsilon * more, dimension) <= error + 1e-12
+    error = worst_case_errors.error(m, epsilon, dimension)
+    assert worst_case_errors.error(m, epsilon * more, dimension) <= error + 1e-12
     assert error <= (0.5 if dimension == 1 else 1) + 1e-12
-
-
-@given(counts=few_counts, epsilon=epsilons, dimension=st.integers(1, 4))
-def test_the_cube_is_that_many_numbers(counts: list[int], epsilon: float, dimension: int) -> None:
-    """Each coordinate at epsilon/d; the l1 error is the sum."""
-    m = np.array(counts)
-    alone = worst_case.error(m, epsilon / dimension)
-    assert worst_case.error_in_cube(m, epsilon, dimension) == pytest.approx(dimension * alone)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan")])
@@ -214,4 +208,4 @@ def test_extreme_budgets_and_dimensions() -> None:
     assert worst_case.threshold(counts, 1e-310) == 0
     assert worst_case.threshold(counts, math.inf) == 3
     with pytest.raises(InputError, match="dimension"):
-        worst_case.error(counts, 1.0, 0)
+        worst_case.threshold(counts, 1.0, 0)

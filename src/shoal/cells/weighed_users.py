@@ -58,7 +58,7 @@ class Weighed:
         found = self.bias + rows.sum(axis=0)
         if self.queries.joint:
             first = rows[self.queries.pair[0]]
-            found = found + 4 * first + 4 * joint.SQUARE_NOISE * first**2
+            found = found + 4 * joint.error_bound(first, np.zeros_like(first))
         return np.asarray(found)
 
     def noise(self, factor: float) -> Floats:

@@ -156,11 +156,6 @@ class Space(Frozen):
         """The distance from the lowest level to the highest, in the outcome's unit."""
         return self.levels[-1] - self.levels[0]
 
-    @property
-    def rounding_bias(self) -> float:
-        """Most that rounding moves a mean of outcomes, in their unit: 0 if random."""
-        return 0.0 if self.rounding == "random" else float(np.diff(self.levels).max()) / 2
-
     @cached_property
     def array(self) -> NDArray[np.float64]:
         """The levels, shape (K,), in the outcome's unit."""

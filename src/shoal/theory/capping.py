@@ -62,28 +62,6 @@ def minimax_objective(
     return np.asarray(bias.kept_mean(left, counts.sum()) + cap / (epsilon * left))
 
 
-def surrogate_objective(
-    counts: NDArray[np.int64], cap: NDArray[np.int64] | int
-) -> NDArray[np.float64]:
-    """1 - K(m)/n + max(m, mean count)/m*: convex, and free of epsilon.
-
-    docs/theory/grouping.md#caps; paper 002, equation (19).
-
-    Args:
-        counts: m_l, records of each user, shape (users,).
-        cap: m >= 1, any shape.
-
-    Returns:
-        One number a cap, the cap's shape, as a part of the width.
-
-    Example:
-        >>> surrogate_objective(np.array([1, 1, 10]), np.array([1, 4, 10])).round(6).tolist()
-        [1.15, 0.9, 1.0]
-    """
-    lost = bias.kept_mean(kept(counts, cap), counts.sum())
-    return np.asarray(lost + np.maximum(cap, counts.mean()) / counts.max())
-
-
 def levy_objective(counts: NDArray[np.int64], cap: NDArray[np.int64] | int) -> NDArray[np.float64]:
     """Sum min(m_l, m) / sqrt(m), to be made large: pseudo-users times the square root of m.
 

@@ -28,7 +28,6 @@ __all__ = [
     "joint_rate",
     "lattice_correction",
     "mean_absolute",
-    "mean_quadratic",
     "rho_of",
     "rho_of_lattice",
     "tail_quantile",
@@ -164,26 +163,6 @@ def mean_absolute(scale: float) -> float:
     """
     _check_scale(scale)
     return scale * math.sqrt(2 / math.pi) * (1 + _OUTWARD)
-
-
-def mean_quadratic(scale: float) -> float:
-    """E|Z^2 - t^2| <= 4 phi(1) t^2 of discrete Gaussian noise, in squared steps, upwards.
-
-    Args:
-        scale: t, a whole number of steps from 1.
-
-    Returns:
-        An upper bound, in squared steps.
-
-    Raises:
-        InputError: The scale is no whole number from 1.
-
-    Example:
-        >>> round(mean_quadratic(1.0), 4)
-        0.9679
-    """
-    _check_scale(scale)
-    return scale * scale * SQUARE_NOISE * (1 + _OUTWARD)
 
 
 def tail_quantile(scale: float, beta: float) -> int:

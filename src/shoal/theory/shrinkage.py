@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,86 +85,3 @@ def widened(prior: Prior, variance: NDArray[np.float64]) -> float:
     weight = 1 / (variance + prior.deviation**2)
     error = (2 / float((weight**2).sum())) ** 0.5
     return float((prior.deviation**2 + error + prior.mean_error**2) ** 0.5)
-
-
-def posterior_mean(
-    estimate: NDArray[np.float64], scale: NDArray[np.float64], prior: Prior
-) -> NDArray[np.float64]:
-    """E[theta | y] with Laplace noise: m + (t^2/b) (A - B)/(A + B).
-
-    Given y the density of theta is that of N(m + t^2/b, t^2) below y and of N(m - t^2/b, t^2)
-    above, with masses A and B; where the two meet their densities agree, so that truncation cancels
-    from the mean.
-
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g, same shape and unit.
-        prior: N(m, t^2).
-
-    Returns:
-        Means of the same shape and unit.
-
-    Example:
-        >>> prior = Prior(mean=0.0, deviation=1.0, mean_error=0.0)
-        >>> posterior_mean(np.array([0.0, 100.0]), np.array([1.0, 1.0]), prior).tolist()
-        [0.0, 1.0]
-    """
-    if prior.deviation == 0:
-        return np.full(len(estimate), prior.mean)
-    below, above = _masses(estimate, scale, prior)
-    return np.asarray(prior.mean + prior.deviation**2 / scale * np.tanh((below - above) / 2))
-
-
-def posterior_quantile(
-    estimate: NDArray[np.float64], scale: NDArray[np.float64], prior: Prior, level: float
-) -> NDArray[np.float64]:
-    """The value that theta stays below with the given posterior probability.
-
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g, same shape and unit.
-        prior: N(m, t^2).
-        level: The probability, above 0 and below 1.
-
-    Returns:
-        Quantiles of the same shape and unit.
-
-    Example:
-        >>> prior = Prior(mean=0.0, deviation=1.0, mean_error=0.0)
-        >>> far = posterior_quantile(np.array([0.0]), np.array([1e9]), prior, 0.975)
-        >>> float(far.round(3)[0])
-        1.96
-    """
-    if prior.deviation == 0:
-        return np.full(len(estimate), prior.mean)
-    return np.array(
-        [
-            _one_quantile(float(y), float(b), prior, level)
-            for y, b in zip(estimate, scale, strict=True)
-        ]
-    )
-
-
-def _masses(
-    estimate: NDArray[np.float64], scale: NDArray[np.float64], prior: Prior
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Logarithms of A and B without what they share."""
-    apart, t = (estimate - prior.mean) / prior.deviation, prior.deviation / scale
-    below = -apart * t + special.log_ndtr(apart - t)
-    above = apart * t + special.log_ndtr(-apart - t)
-    return below, above
-
-
-def _one_quantile(y: float, b: float, prior: Prior, level: float) -> float:
-    one = np.array([y]), np.array([b])
-    below, above = (float(part[0]) for part in _masses(*one, prior))
-    under = special.expit(below - above)
-    t, m = prior.deviation, prior.mean
-    # On each side the posterior is a truncated normal: invert it in the logarithm.
-    if level <= under:
-        centre = m + t * t / b
-        wanted = np.log(level / under) + special.log_ndtr((y - centre) / t)
-        return float(centre + t * special.ndtri_exp(wanted))
-    centre = m - t * t / b
-    wanted = np.log((1 - level) / (1 - under)) + special.log_ndtr((centre - y) / t)
-    return float(centre - t * special.ndtri_exp(wanted))

@@ -6,14 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cells.bounding.statistics import (
     MEAN,
     VARIANCE,
     Statistic,
-    best_shares,
     cell_errors,
     split,
 )
@@ -67,23 +65,6 @@ def test_a_third_statistic_needs_two_functions() -> None:
     assert cell_errors([squares], 1.0, *arrays, width=3.0)[0] == pytest.approx(9 * alone)
 
 
-@given(first=amounts, second=amounts, epsilon=st.floats(0.01, 10))
-def test_best_shares_beat_all_others(first: float, second: float, epsilon: float) -> None:
-    """The closed form of the least noise, and a grid of other shares."""
-    shares = best_shares(np.array([first, second]), epsilon)
-    least = (first / shares[0]) + (second / shares[1])
-    assert shares.sum() == pytest.approx(epsilon)
-    assert least == pytest.approx((np.sqrt(first) + np.sqrt(second)) ** 2 / epsilon)
-    part = np.linspace(0.001, 0.999, 999) * epsilon
-    assert (first / part + second / (epsilon - part)).min() >= least * (1 - 1e-9)
-
-
-def test_best_shares_of_many_cells() -> None:
-    """Each column on its own."""
-    sensitivities = np.array([[1.0, 4.0], [9.0, 4.0]])
-    assert best_shares(sensitivities, 4.0).tolist() == [[1.0, 2.0], [3.0, 2.0]]
-
-
 def test_one_number_is_split_evenly() -> None:
     """G-BUDGET: the statistics of a cell share its loss; nobody gets all of it."""
     assert split([MEAN, VARIANCE, MEAN], 0.75) == (0.25, 0.25, 0.25)
@@ -97,15 +78,6 @@ def test_shares_that_do_not_fit(shares: float | tuple[float, ...]) -> None:
     """One number above 0, or one a statistic."""
     with pytest.raises(InputError, match="epsilon_per_cell"):
         split([MEAN, VARIANCE], shares)
-
-
-@pytest.mark.parametrize(
-    ("sensitivities", "epsilon"), [([1.0, 0.0], 1.0), ([1.0], 0.0), ([], 1.0), ([np.inf], 1.0)]
-)
-def test_best_shares_need_positive_numbers(sensitivities: list[float], epsilon: float) -> None:
-    """A statistic that nobody moves needs no share."""
-    with pytest.raises(InputError):
-        best_shares(np.array(sensitivities), epsilon)
 
 
 def test_no_statistic() -> None:

@@ -21,11 +21,12 @@ from shoal.cells.lp.solve import Method, solve
 from shoal.cells.lp.target_scaling import least_factor
 from shoal.errors import InputError
 from shoal.theory import minimax as limits
-from shoal.theory import worst_case
 from tests.support import targets
 
 if TYPE_CHECKING:
     from shoal.cells.lp.problem import Floats
+
+from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.oracle
 
@@ -65,7 +66,7 @@ def test_one_cell_is_the_closed_form(seed: int) -> None:
     counts = np.ceil(rng.lognormal(2, 1.5, 30)).astype(np.int64)
     user, cell = np.arange(30), np.zeros(30, dtype=np.int64)
     for epsilon in np.geomspace(0.068, 30, 12).tolist():
-        error = worst_case.error(counts, epsilon)
+        error = worst_case_errors.error(counts, epsilon)
         assert limits.least_mean_error(cell, counts, 1, epsilon)[0] == pytest.approx(error)
         problem = targets.of_counts(user, cell, counts, np.array([error]))
         exact = linear.solve(problem)

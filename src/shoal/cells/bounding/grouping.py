@@ -48,11 +48,6 @@ class Grouping:
         np.add.at(inside, self.array, self.records)
         return inside
 
-    @cached_property
-    def most_arrays(self) -> int:
-        """The most arrays that one user touches: 1 with best_fit, at most 2 with wrap_around."""
-        return int(np.bincount(self.user).max())
-
     def weights(self, n_users: int) -> NDArray[np.float64]:
         """Weight of each user's mean in the estimate: w_l = (1/K) sum_i share_(l,i).
 
@@ -75,7 +70,7 @@ class Grouping:
         """Most that one user moves the mean of the array means: max_l w_l of the width.
 
         At most 1/K with either grouping (docs/theory/grouping.md#arrays; erratum 7). Array means
-        that are clipped or counted need `most_arrays` besides.
+        that are clipped or counted move once for each array that a user is in.
 
         Returns:
             max w, rounded upwards; multiply by U.

@@ -123,36 +123,3 @@ def cell_errors(
         biased = statistic.bias(totals - kept, totals)
         error += width**statistic.power * (biased + statistic.sensitivity(heaviest, kept) / share)
     return error
-
-
-def best_shares(sensitivities: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """Shares of a cell's loss with the least noise: epsilon_i proportional to sqrt(D_i).
-
-    For a fixed sum of epsilon_i, the sum of D_i / epsilon_i is least there, and then equals
-    (sum_i sqrt(D_i))^2 / epsilon: Cauchy-Schwarz
-    (docs/theory/balanced.md#several-statistics-and-gaussian-noise).
-
-    Args:
-        sensitivities: D, in one common unit (so times U or U^2), above 0; the first axis runs
-            over the statistics, others over cells.
-        epsilon: Privacy loss of a cell.
-
-    Returns:
-        One loss a statistic (and cell), same shape; over the first axis they add up to epsilon.
-
-    Raises:
-        InputError: epsilon or a sensitivity is not a number above 0.
-
-    Example:
-        >>> best_shares(np.array([1.0, 9.0]), 2.0).tolist()
-        [0.5, 1.5]
-    """
-    known = sensitivities.size > 0 and np.isfinite(sensitivities).all()
-    if not (0 < epsilon < math.inf and known and (sensitivities > 0).all()):
-        raise InputError(
-            f"epsilon {epsilon!r}, or a sensitivity that is not above 0",
-            "numbers above 0",
-            "leave statistics without sensitivity out",
-        )
-    root = np.sqrt(sensitivities)
-    return np.asarray(epsilon * (root / root.sum(axis=0)))

@@ -1,0 +1,30 @@
+"""The worst-case error of truncated users at the threshold that the library takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.theory import worst_case
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def error(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> float:
+    """Bias plus noise over the width, of numbers or of vectors in the l1 ball.
+
+    docs/theory/worst-case.md: half of what is cut for numbers, all of it for vectors, whose noise
+    is for twice the norm.
+
+    Args:
+        counts: Records of each user.
+        epsilon: Privacy loss of the cell.
+        dimension: Numbers in one record.
+    """
+    most = worst_case.threshold(counts, epsilon, dimension)
+    cut = float(np.maximum(0, counts - most).sum())
+    if dimension == 1:
+        return (cut / 2 + most / epsilon) / int(counts.sum())
+    return (cut + 2 * dimension * most / epsilon) / int(counts.sum())
