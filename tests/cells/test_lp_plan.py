@@ -21,13 +21,11 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import occupancies, worst_case_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.unit
 

@@ -19,15 +19,13 @@ from shoal.cells.estimates import Numbers
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory import worst_case
-from tests.support import flights, occupancies
+from tests.support import flights, occupancies, worst_case_errors
 from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shoal.data.aggregate import Aggregate
-
-from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.unit
 

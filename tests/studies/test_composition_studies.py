@@ -20,6 +20,7 @@ from shoal_studies.composition import (
     OPTIMAL,
     PAPER,
     PRINTED,
+    SPARING,
     TRUE,
     UNITS,
     USERS,
@@ -35,11 +36,10 @@ from shoal_studies.values import WIDTH
 from shoal.cells.bounding.statistics import cell_errors
 from shoal.data.occupancy import Occupancy
 from shoal.theory import joint, variance
+from tests.support import worst_case_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.study
 
@@ -279,3 +279,25 @@ def test_variances_of_the_flights() -> None:
     # Wide noise is cut by the range, narrow noise is not.
     assert np.median(ratio[len(ratio) // 2 :]) > 0.3
     assert np.mean([float(row["covered"]) for row in outcome.rows]) > 0.9
+
+
+def test_sparing_the_best_cell_gains_more_the_larger_gamma_is() -> None:
+    """Paper 000, figures 6 to 8, as its runs are: at all four losses, means and variances."""
+    gains = []
+    for gamma in (3, 6, 9):
+        found = composition.suppressions(
+            Case(gamma, BOTH, (0.1, 0.3, 1.0, 3.0), 3, 0), Effort(QUICK)
+        )
+        gains.append(found.mean(PAPER) - found.mean(SPARING))
+        assert (found.of[SPARING] <= found.of[PAPER] * (1 + 1e-9)).all()
+    assert (np.diff(gains, axis=0) >= -1e-9).all()
+    assert (gains[2] > gains[0]).any()
+
+
+@pytest.mark.parametrize("number", [1, 3, 6])
+def test_quick_figures_show_the_ends_of_the_papers_axis(number: int) -> None:
+    """Losses of a cell from 0.1 to 1, or to 2 of the ITMS-like occupancy."""
+    [study] = find(f"000-figure-{number}")
+    rows = study.run(QUICKLY).rows
+    shown = {row["epsilon_per_cell"] for row in rows}
+    assert {0.1, 2.0 if number == 1 else 1.0} <= shown

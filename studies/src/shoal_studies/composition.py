@@ -226,6 +226,7 @@ def errors_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
     """Errors of the worst cell by method, and the loss they have in common."""
     clipped = suppress(occupancy, case, epsilon, CLIP)
     printed = suppress(occupancy, case, epsilon, PRINTED)
+    sparing = suppress(occupancy, case, epsilon, SPARING)
     cells = Cells(occupancy, UNITS[case.statistics])
     best = cells.optimal_error(clipped.loss)
     claimed, true = _capped_as_printed(occupancy, case, epsilon, printed.kept)
@@ -234,6 +235,8 @@ def errors_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
         PRINTED: claimed,
         TRUE: true,
         CLIP: _capped(occupancy, case, epsilon, clipped),
+        # At the same loss of a cell: what it loses in all is more, as users are left in more cells.
+        SPARING: _capped(occupancy, case, epsilon, sparing),
         BALANCED: cells.balanced(1.0) / clipped.loss,
         EQUALISED: cells.equalised(1.0) / clipped.loss,
         OPTIMAL: best.value,
@@ -245,7 +248,13 @@ def errors_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
 def suppressed_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
     """Errors of the worst cell after Clip-User and capping; the loss that the paper charges."""
     clipped = suppress(occupancy, case, epsilon, CLIP)
-    return {PAPER: clipped.limit, CLIP: _capped(occupancy, case, epsilon, clipped)}, clipped.loss
+    sparing = suppress(occupancy, case, epsilon, SPARING)
+    found = {
+        PAPER: clipped.limit,
+        CLIP: _capped(occupancy, case, epsilon, clipped),
+        SPARING: _capped(occupancy, case, epsilon, sparing),
+    }
+    return found, clipped.loss
 
 
 def _capped(occupancy: Occupancy, case: Case, epsilon: float, clipped: Suppression) -> float:

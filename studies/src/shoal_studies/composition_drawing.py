@@ -24,6 +24,7 @@ _LOOKS = {
     composition.PRINTED: ("#b08968", "--", "s"),
     composition.TRUE: ("#b08968", ":", "x"),
     composition.CLIP: ("#7f4f24", "-", "s"),
+    composition.SPARING: ("#7f4f24", "-.", "P"),
     composition.USERS: ("#8d99ae", ":", "o"),
     composition.CLIP_USERS: ("#7f4f24", ":", "s"),
     composition.BALANCED: ("#1f6f8b", "--", "v"),

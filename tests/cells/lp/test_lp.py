@@ -21,12 +21,10 @@ from shoal.cells.lp.solve import Method, solve
 from shoal.cells.lp.target_scaling import least_factor
 from shoal.errors import InputError
 from shoal.theory import minimax as limits
-from tests.support import targets
+from tests.support import targets, worst_case_errors
 
 if TYPE_CHECKING:
     from shoal.cells.lp.problem import Floats
-
-from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.oracle
 

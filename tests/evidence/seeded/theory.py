@@ -120,22 +120,6 @@ FAULTS = (
         _BIAS,
     ),
     Fault(
-        "the bias of weights looks at one end only",
-        "G-BIAS",
-        "cells/contributions/design.py",
-        "return np.asarray(np.maximum(short, over))",
-        "return np.asarray(short)",
-        _BIAS,
-    ),
-    Fault(
-        "what own intervals leave out counts for half of its bias",
-        "G-BIAS",
-        "cells/contributions/design.py",
-        "return self.missing / 2",
-        "return self.missing / 4",
-        _BIAS,
-    ),
-    Fault(
         "a second moment of more noise than the mean counts for less than the mean",
         "G-JOINT",
         "theory/joint.py",
