@@ -70,7 +70,8 @@ def test_every_study_writes_its_three_files(folder: Path, name: str) -> None:
     rows = table(folder, name)
     if name.startswith(("001", "002")) and name != "002-figure-5":
         assert {row["repetitions"] for row in rows} == {str(QUICK)}
-        assert all(0 < float(row["error"]) < WIDTH / 2 for row in rows)
+        inside = [row for row in rows if "not clamped" not in row["collection"]]
+        assert all(0 < float(row["error"]) < WIDTH / 2 for row in inside)
 
 
 def test_closed_forms_on_the_itms_cell(folder: Path) -> None:
@@ -138,7 +139,7 @@ def test_worst_case_optimal_bounding_beats_akmv_and_the_baseline(
 ) -> None:
     """Paper 001, below epsilon 2; there T is the largest count, and the baseline the same."""
     rows = table(folder, name)
-    found, below = errors(rows, ""), losses(rows) < 2
+    found, below = errors(rows, "values"), losses(rows) < 2
     baseline, optimal = found["baseline"], found["worst-case optimal"]
     assert (baseline > gain * optimal)[below].all()
     assert (found["AKMV"] > gain * optimal)[below].all()
@@ -312,3 +313,14 @@ def test_baseline_is_the_same_line_everywhere() -> None:
     """Labels tell lines apart."""
     assert len({line.label for line in (*PAPERS, ADAPTIVE)}) == len(PAPERS) + 1
     assert BASELINE in PAPERS
+
+
+def test_akmv_errs_a_little_more_than_the_baseline_if_nothing_is_clamped(folder: Path) -> None:
+    """Paper 001, figure 3, at every loss; within the bounds it is so from about 1 on."""
+    found = errors(table(folder, "001-figure-3"), "not clamped")
+    ratio = found["AKMV"] / found["baseline"]
+    assert (ratio > 1).all()
+    assert (ratio < 1.25).all()
+    # Without clamping the baseline's error is its noise, U m*/(n epsilon).
+    epsilon = losses(table(folder, "001-figure-3"))
+    assert found["baseline"] == pytest.approx(WIDTH * 10 / 110 / epsilon, rel=1e-3)

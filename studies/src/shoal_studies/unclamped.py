@@ -1,0 +1,84 @@
+"""Errors of estimates that are not moved into the bounds, as papers state them.
+
+Releases of the library stay within the public bounds, at no cost: where the noise is as wide as
+they are, that cuts the errors of all mechanisms to much the same. No release is made like this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.draw import drawing_of
+from shoal.cells.estimates import Numbers
+from shoal.cells.planner import decide
+from shoal.cells.request import mean_request
+from shoal.cells.simulation.simulate import made_up
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.privacy.noise import Simulated
+from shoal_studies.measure import Curve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.data.aggregate import Aggregate
+    from shoal_studies.lines import Line
+    from shoal_studies.measure import Effort, Setting
+
+_SEEDS = 2**16
+# Expectations over the noise are in closed form: more repetitions say little more.
+_MOST = 1000
+
+
+def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Curve]:
+    """Mean absolute error of every line at every loss, with nothing moved into the bounds.
+
+    Of Laplace noise of scale b about an estimate that is off by d: |d| + b exp(-|d|/b).
+
+    Args:
+        setting: Counts, values, bounds and losses.
+        lines: Mechanisms.
+        effort: Repetitions and seed.
+    """
+    occupancy, lattice = setting.occupancy, Lattice(Bounds.of(setting.bounds), 20)
+    plans = [
+        [
+            decide(occupancy, lattice, mean_request(line.method, each, line.settings))
+            for each in setting.epsilons
+        ]
+        for line in lines
+    ]
+    user, cell = (np.repeat(each, occupancy.count) for each in (occupancy.user, occupancy.cell))
+    turns = min(effort.repetitions, _MOST)
+    found = np.empty((turns, len(lines), len(setting.epsilons)))
+    for turn in effort.progress(range(turns), turns):
+        values = setting.values(np.random.default_rng([effort.seed, turn]), user, cell)
+        aggregate = made_up(occupancy, lattice, values)
+        noise = Simulated(effort.seed * _SEEDS + turn)
+        found[turn] = [[_error(plan, aggregate, noise) for plan in row] for row in plans]
+    spread = found.std(axis=0, ddof=1) / turns**0.5
+    return [
+        Curve(
+            line,
+            np.array(setting.epsilons),
+            found[:, at].mean(axis=0),
+            spread[at],
+            turns,
+        )
+        for at, line in enumerate(lines)
+    ]
+
+
+def _error(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> float:
+    drawn = drawing_of(plan).select(aggregate, noise)
+    numbers = Numbers(plan, drawn.steps, drawn.chosen)
+    occupancy, lattice = aggregate.occupancy, plan.lattice
+    part = np.array(aggregate.cell_sums(), dtype=np.float64) / occupancy.totals / 2.0**lattice.bits
+    truth = plan.bounds.lo + part[plan.released] * plan.width
+    off: NDArray[np.float64] = np.abs(numbers.unclamped - truth)
+    scale = numbers.noise_scale
+    return float((off + scale * np.exp(-off / scale)).mean())
