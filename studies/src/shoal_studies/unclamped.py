@@ -74,8 +74,7 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
 
 
 def _error(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> float:
-    drawn = drawing_of(plan).select(aggregate, noise)
-    numbers = Numbers(plan, drawn.steps, drawn.chosen)
+    numbers = Numbers(plan, *drawing_of(plan).select(aggregate, noise))
     occupancy, lattice = aggregate.occupancy, plan.lattice
     part = np.array(aggregate.cell_sums(), dtype=np.float64) / occupancy.totals / 2.0**lattice.bits
     truth = plan.bounds.lo + part[plan.released] * plan.width
