@@ -324,3 +324,14 @@ def test_akmv_errs_a_little_more_than_the_baseline_if_nothing_is_clamped(folder:
     # Without clamping the baseline's error is its noise, U m*/(n epsilon).
     epsilon = losses(table(folder, "001-figure-3"))
     assert found["baseline"] == pytest.approx(WIDTH * 10 / 110 / epsilon, rel=1e-3)
+
+
+def test_the_benchmark_of_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a population and loss, with what it is compared with, and the mean of the ratios."""
+    arguments = ["bench", "typical", "--repetitions", "2", "--population", "one cell of 12"]
+    assert main([*arguments, "--epsilon", "1", "--epsilon", "4"]) == 0
+    _, head, *lines, last = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["population", "eps", "plain", "value"]
+    assert [line[:20] for line in lines] == ["one cell of 12 users"] * 2
+    assert last.startswith("geometric mean of the ratios")
+    assert main(["bench", "typical", "--population", "nobody"]) != 0

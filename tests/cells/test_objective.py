@@ -1,0 +1,91 @@
+"""What an objective chooses, from public counts alone, and that a plan keeps to it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal import documents
+from shoal.cells.objective import OBJECTIVES, choose
+from shoal.cells.statistics.catalogue import statistics
+from shoal.errors import DocumentError, InputError
+from tests.support import flights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.unit
+
+
+def _counts(users: int, cells: int) -> shoal.Occupancy:
+    who = np.repeat(np.arange(users), cells)
+    return shoal.Occupancy.from_counts(who, np.tile(np.arange(cells), users), np.ones_like(who) * 3)
+
+
+@pytest.mark.parametrize(
+    ("objective", "users", "cells", "wanted", "method"),
+    [
+        ("typical", 100, 3, {"epsilon": 1}, "user_clipped"),
+        ("typical", 10, 3, {"epsilon": 1}, "user_clipped"),
+        ("typical", 20, 1, {"epsilon": 1}, "user_clipped"),
+        ("typical", 100, 1, {"epsilon": 1}, "adaptive"),
+        ("typical", 300, 1, {"epsilon": 1}, "user_clipped"),
+        ("typical", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "user_clipped"),
+        ("typical", 100, 3, {"epsilon": 1, "statistics": ["share_above(3)"]}, "optimal"),
+        ("typical", 100, 3, {"error": 2}, "optimal"),
+        ("worst_case", 100, 3, {"epsilon": 1}, "optimal"),
+        ("worst_case", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "balanced"),
+    ],
+)
+def test_the_method_serves_the_objective(
+    objective: str, users: int, cells: int, wanted: dict[str, Any], method: str
+) -> None:
+    """With what is asked for and the counts; typical is the default."""
+    occupancy = _counts(users, cells)
+    plan = shoal.plan(occupancy, bounds=(0, 10), objective=objective, **wanted)
+    assert (plan.method, plan.request.objective) == (method, objective)
+    if objective == "typical":
+        assert shoal.plan(occupancy, bounds=(0, 10), **wanted).method == method
+    kinds = statistics(wanted.get("statistics", ["mean"]))
+    epsilon = Fraction(wanted["epsilon"]) if "epsilon" in wanted else None
+    found = choose(objective, occupancy, kinds, epsilon, Fraction(wanted.get("delta", 0)))
+    assert found.method == method
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"objective": "best"},
+        {"objective": "typical", "method": "balanced"},
+        {"objective": "typical", "settings": {"cap": 3}},
+        {"settings": {"cap": 3}},
+        {"objective": 3},
+    ],
+)
+def test_what_does_not_go_together_is_refused(wrong: dict[str, Any]) -> None:
+    """With what is allowed, before any work."""
+    with pytest.raises(InputError, match="allowed"):
+        shoal.plan(_counts(50, 2), bounds=(0, 10), epsilon=1, **wrong)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_loaded_plan_has_the_method_of_its_objective(objective: str, tmp_path: Path) -> None:
+    """G-TAMPER: another objective written into a plan is found."""
+    plan = shoal.plan(
+        flights.records().occupancy(), bounds=flights.BOUNDS, epsilon=4, objective=objective
+    )
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    assert shoal.Plan.load(path).request.objective == objective
+    document = json.loads(path.read_text(encoding="utf-8"))
+    [other] = {*OBJECTIVES} - {objective}
+    document["request"]["objective"] = other
+    path.write_bytes(documents.canonical_bytes(document))
+    with pytest.raises(DocumentError, match="damaged or was changed"):
+        shoal.Plan.load(path)
