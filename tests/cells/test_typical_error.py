@@ -54,6 +54,8 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
     assert one.shape == (12,)
     assert more.mean() < 0.7 * one.mean()
     assert np.array_equal(plans[0].typical_error(3), 3 * one)
+    with pytest.raises(ValueError, match="read-only"):
+        plans[0].typical_error()[:] = 0
 
 
 def test_other_statistics_and_spreads_are_refused() -> None:

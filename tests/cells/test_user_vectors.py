@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,16 @@ from hypothesis import strategies as st
 import shoal
 from shoal.cells.contributions.design import FINE
 from shoal.cells.draw import drawing_of
-from shoal.cells.ranges.centre_and_radius import bin_scores, radius_of, rank_scores
+from shoal.cells.ranges.centre_and_radius import (
+    bin_scores,
+    can_be,
+    centre_of,
+    radius_of,
+    rank_scores,
+)
 from shoal.cells.ranges.one_interval import USER
 from shoal.data.aggregate import Aggregate
+from shoal.errors import InputError
 from shoal.theory.user_clipping import RADII
 
 if TYPE_CHECKING:
@@ -190,3 +197,48 @@ def test_radii_halve_every_two_steps() -> None:
     for step in range(RADII):
         assert math.isclose(radius_of(step, top), top / 2 ** (step / 2), rel_tol=1e-5)
     assert radius_of(24, 2) == 1
+
+
+def test_ranks_that_nobody_has_are_refused() -> None:
+    """G-SELECTION: a wanted rank beyond all users could make scores wrap around."""
+    plan = _plan(CASES["three cells"], 60)
+    for clipped in (2**40 + 1, 2**47 + 1, 2**61):
+        wanted = {**plan.parameters, "clipped": np.array([clipped])}
+        with pytest.raises(InputError, match="parameters"):
+            replace(plan, parameters=wanted)
+    beyond = np.array([0, 1, 5])
+    for wanted_rank in (2**40, 2**50):
+        scores = rank_scores(beyond, wanted_rank, 9)
+        assert (np.abs(scores - rank_scores(beyond + 1, wanted_rank, 9)) <= USER).all()
+
+
+def test_noise_that_no_vector_fits_is_refused() -> None:
+    """G-BUDGET: sums of a user's steps could overflow, and the error would tell of its values."""
+    plan = _plan(CASES["three cells"], 60)
+    for scale in (0.99, 2.0**-30):
+        with pytest.raises(InputError, match="noise that no vector of weights fits"):
+            replace(plan, relative_scale=plan.relative_scale * scale)
+
+
+def test_users_of_large_cells_are_planned() -> None:
+    """The lattice is as fine as vectors need, not as many cells as one user has."""
+    rng = np.random.default_rng(1)
+    user = np.r_[np.arange(60_000), np.repeat(np.arange(20), 3000)]
+    cell = np.r_[np.zeros(60_000, int), np.tile(1 + np.arange(3000), 20)]
+    counts = shoal.Occupancy.from_counts(user, cell, 1 + rng.integers(0, 3, len(user)))
+    for epsilon in ("0.1", 1, 10):
+        plan = shoal.plan(counts, bounds=(0, 1), epsilon=epsilon)
+        assert plan.method == "user_clipped"
+        assert plan.exact_epsilon <= Fraction(str(epsilon))
+
+
+@pytest.mark.parametrize("place", [-1, 128, 10**6])
+def test_a_centre_outside_the_bounds_is_no_outcome(place: int) -> None:
+    """G-READABLE: only middles of bins of the range, with a radius above them."""
+    top = 1 << (BITS + FINE)
+    told = {"centres": np.array([128]), "radii": np.array([0, RADII])}
+    low = centre_of(place, 128, top)
+    assert not can_be(low, low + radius_of(3, top), told, top)
+    low = centre_of(77, 128, top)
+    assert can_be(low, low + radius_of(3, top), told, top)
+    assert not can_be(low, low + radius_of(3, top) + 1, told, top)

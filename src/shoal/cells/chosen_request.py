@@ -42,7 +42,9 @@ def chosen_request(
     # Every plan can be asked for with noise alone, so that this refuses what no plan could meet.
     any_plan = make_request(method="balanced", delta=delta, **asked)
     found = choose(goal, occupancy, any_plan.statistics, any_plan.epsilon, any_plan.delta)
-    own: dict[str, Any] = {"method": found.method, "settings": found.settings, "objective": goal}
+    # What nothing is known to serve better is certified: it is for the worst case, and says so.
+    aim = goal if parts_of(found.method).selects else "worst_case"
+    own: dict[str, Any] = {"method": found.method, "settings": found.settings, "objective": aim}
     # Others draw Laplace noise, which needs none of the delta that was granted.
     needed = delta if parts_of(found.method).shares else 0
     return make_request(delta=needed, **own, **asked)

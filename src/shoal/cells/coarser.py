@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PARENTS = 3
 # Planning for every column of a large table would keep people waiting.
-_MOST_MEMBERS = 500_000
+_MOST_MEMBERS, _MOST_CELLS = 200_000, 2_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def best_coarser(plan: PlanFacts) -> Coarser | None:
     Args:
         plan: Of means.
     """
-    if len(plan.occupancy.user) > _MOST_MEMBERS:
+    if len(plan.occupancy.user) > _MOST_MEMBERS or plan.occupancy.n_cells > _MOST_CELLS:
         return None
     found = []
     for name, keys in _grids(plan.occupancy.cells):

@@ -13,7 +13,6 @@ import numpy as np
 
 from shoal.cells import lp_plan as optimum
 from shoal.cells.allocation.base import LinearProgram
-from shoal.cells.objective import choose
 from shoal.cells.planner import decide, order_of_leaving
 from shoal.cells.request_rules import keeps, public_status
 
@@ -45,7 +44,7 @@ def follows(facts: PlanFacts) -> bool:
         >>> follows(shoal.plan(counts, bounds=(0, 10), epsilon=8, method="akmv"))
         True
     """
-    if not keeps(facts) or not _serves(facts):
+    if not keeps(facts):
         return False
     if isinstance(facts.parts.allocation, LinearProgram):
         return _optimal_follows(facts)
@@ -58,17 +57,6 @@ def follows(facts: PlanFacts) -> bool:
         )
         and _same_noise(own, facts, _CLOSE)
     )
-
-
-def _serves(facts: PlanFacts) -> bool:
-    """Whether the method is the one that the objective chooses, if there is an objective."""
-    request = facts.request
-    if not request.objective:
-        return True
-    own = choose(
-        request.objective, facts.occupancy, request.statistics, request.epsilon, request.delta
-    )
-    return own.method == request.method and dict(own.settings) == dict(request.settings)
 
 
 def _optimal_follows(facts: PlanFacts) -> bool:

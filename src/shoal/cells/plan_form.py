@@ -31,6 +31,8 @@ STATUS = ("released", "uninformative", "too few users", "too few records")
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
 MOST_SCALE = 2.0**100
 _MOST_PARAMETER, _MOST_DUAL = 2**62, 2.0**400
+# Sums of weights are of floating-point numbers.
+_FULL = 1 + 2.0**-20
 
 
 class Facts(Protocol):
@@ -150,6 +152,8 @@ def check_capacity(facts: Facts) -> None:
         mechanism.range.selections(facts.parameters, cells),
     ):
         raise _unlike("parameters or selection_scale")
+    if mechanism.range.of_vectors and not _in_the_ball(facts):
+        raise _unlike("noise that no vector of weights fits")
     finest = float(facts.relative_scale.min()) / mechanism.most_narrowing(facts.parameters)
     if facts.lattice_bits >= MOST_BITS or 2.0**facts.lattice_bits > LARGEST_STEPS * finest:
         raise InputError(
@@ -157,6 +161,14 @@ def check_capacity(facts: Facts) -> None:
             "numbers and noise below 2^61 steps",
             "ask for a smaller epsilon",
         )
+
+
+def _in_the_ball(facts: Facts) -> bool:
+    """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
+    design = facts.mechanism.design(facts.occupancy, facts.released, facts.parameters)
+    step = facts.relative_scale[design.number] * 2.0**-facts.lattice_bits
+    reach = np.bincount(design.user, design.weight / design.total[design.number] / step)
+    return float(reach.max()) <= facts.mechanism.range.ball(facts.parameters) * _FULL
 
 
 def _check_kinds(facts: Facts) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.noise_allocation import GUESS
+from shoal.cells.objective import choose
 from shoal.cells.plan_facts import weights_of
 from shoal.errors import InputError
 from shoal.privacy.budget import MOST_EPSILON
@@ -68,6 +69,7 @@ def keeps(facts: PlanFacts) -> bool:
     check_labels(facts.occupancy, request)
     return (
         len(facts.released) > 0
+        and _serves(facts)
         and _rules_hold(facts)
         and (request.epsilon is None or facts.exact_epsilon <= request.epsilon)
         and facts.exact_epsilon <= MOST_EPSILON
@@ -75,6 +77,17 @@ def keeps(facts: PlanFacts) -> bool:
         and (request.uninformative == "keep" or bool((facts.cell_error < GUESS + _CLOSE).all()))
         and _targets_hold(facts)
     )
+
+
+def _serves(facts: PlanFacts) -> bool:
+    """Whether the method is the one that the objective chooses, if there is an objective."""
+    request = facts.request
+    if not request.objective:
+        return True
+    own = choose(
+        request.objective, facts.occupancy, request.statistics, request.epsilon, request.delta
+    )
+    return own.method == request.method and dict(own.settings) == dict(request.settings)
 
 
 def _rules_hold(facts: PlanFacts) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
+from shoal.cells.ranges.centre_and_radius import can_be
 from shoal.cells.ranges.selected import Range
 from shoal.data import keys
 from shoal.release.manifest import CONFIDENCE
@@ -76,5 +77,9 @@ def _chosen(plan: PlanFacts, results: list[documents.Document]) -> Range | None:
     where = plan.mechanism.range
     inside = where.of_sums or where.of_vectors or int(high.max()) <= 1 << (plan.lattice.bits + FINE)
     if not (inside and ((low >= 0) & (low < high)).all()):
+        raise damaged()
+    top = 1 << (plan.lattice.bits + FINE)
+    pairs = {*zip(low.tolist(), high.tolist(), strict=True)} if where.of_vectors else set()
+    if len(pairs) > 1 or not all(can_be(*pair, plan.parameters, top) for pair in pairs):
         raise damaged()
     return Range(low, high)

@@ -58,7 +58,9 @@ def typical_errors(plan: PlanFacts) -> NDArray[np.float64]:
             "typical errors of other statistics", "the mean alone", "plan means by themselves"
         )
     if plan not in _KNOWN:
-        _KNOWN[plan] = _simulated(plan)
+        found = _simulated(plan)
+        found.setflags(write=False)
+        _KNOWN[plan] = found
     return _KNOWN[plan]
 
 

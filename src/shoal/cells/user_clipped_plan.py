@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Lattice
     from shoal.theory.user_clipping import Split
 
-_ROUNDS = 4
+_ROUNDS, _FINER = 4, 8
 # Of epsilon, what the noise is planned with until the parts are known.
 _NOISE = 0.8
 
@@ -51,7 +51,7 @@ def solve(
     epsilon = float(limit)
     design, parameters, shape = _weigh(occupancy, lattice, request, cells, epsilon)
     users = len(np.unique(design.user))
-    bits = lattice_bits(int(np.bincount(design.user).max()), epsilon)
+    bits = _bits(design, epsilon)
     chosen = split(epsilon, users, len(cells))
     sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, epsilon)
     parameters |= _candidates(chosen)
@@ -73,6 +73,15 @@ def solve(
         selection_scale=sharp,
         built=queries,
     )
+
+
+def _bits(design: Design, epsilon: float) -> int:
+    """Lattice bits: vectors are moved after rounding, so that rounding costs no privacy.
+
+    All users of a cell together are rounded by less than 2^-9 of the noise scale.
+    """
+    users = int(np.bincount(design.number).max())
+    return max(lattice_bits(1, epsilon), _FINER + math.ceil(math.log2(users)))
 
 
 def _weigh(

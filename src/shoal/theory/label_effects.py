@@ -27,13 +27,16 @@ _ROUNDS = 40
 _FEWEST = 2
 _CELLS_A_LEVEL = 1.5
 _MOST_LEVERAGE = 0.95
-# Each round inverts a matrix of as many rows.
-_MOST_LEVELS = 400
+# Each round inverts a matrix of as many rows, and multiplies it by one of as many as cells.
+_MOST_LEVELS, _MOST_WORK = 400, 4e7
 _LEAST = 1e-30  # of the variance of the estimates: where an effect has none
 
 
 def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     """Columns of labels with two to 400 levels, and fewer than two thirds as many as cells.
+
+    With more than 250 cells there are at most sqrt(4e7/cells) levels in all: columns are taken in
+    their order as long as there is room.
 
     A single column says as much as the cells themselves: then there are none.
 
@@ -50,7 +53,7 @@ def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64
     """
     if len(labels) < _FEWEST:
         return []
-    found, left = [], _MOST_LEVELS
+    found, left = [], min(_MOST_LEVELS, int((_MOST_WORK / len(labels[0])) ** 0.5))
     for each in labels:
         levels = int(each.max()) + 1
         if _FEWEST <= levels < len(each) / _CELLS_A_LEVEL and levels <= left:

@@ -154,6 +154,23 @@ def test_every_parameter_is_checked(manifests: dict[str, dict[str, Any]], plan: 
             assert "mechanism" in found
 
 
+@pytest.mark.parametrize("place", [128, 10**6, 2**39])
+def test_a_centre_beyond_the_bounds_is_no_outcome(
+    manifests: dict[str, dict[str, Any]], place: int
+) -> None:
+    """G-VERIFY: the centre is the middle of one of the bins, however well the radius fits."""
+
+    def change(lie: dict[str, Any]) -> None:
+        plan = lie["plan"]
+        [bins], top = plan["mechanism"]["parameters"]["centres"], 1 << (plan["tick_bits"] + 10)
+        for result in lie["results"]:
+            low, high = result["range"]
+            centre = (2 * place + 1) * top // (2 * bins)
+            result["range"] = [centre, centre + high - low]
+
+    assert "selected ranges" in failures_after(manifests["user_clipped"], change)
+
+
 def _counts(at: int) -> set[int]:
     """The counts of the users in a cell."""
     occupancy = flights.records().occupancy()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.design import Design
 
 _LARGEST_BALL = 1 << 46
+# Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
+_MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
 MIDDLE: Mapping[str, list[int]] = {"centres": [1], "radii": [2, 3], "clipped": [0]}
 
@@ -53,7 +55,7 @@ class CentreAndRadius(RangeRule):
             shapes == [(1,), (2,), (1,), (1,)]
             and 1 <= bins[0] <= USER
             and 0 <= radii[0] < radii[1] <= RADII
-            and clipped[0] >= 0
+            and 0 <= clipped[0] <= _MOST_USERS
             and 1 <= ball[0] <= _LARGEST_BALL
         )
 
@@ -95,6 +97,23 @@ def radius_of(step: int, top: int) -> int:
     return max(1, math.isqrt(top * top >> step))
 
 
+def can_be(low: int, high: int, parameters: Parameters, top: int) -> bool:
+    """Whether a centre and what lies a radius above it are candidates.
+
+    Args:
+        low: The centre, in ticks over 2^FINE.
+        high: A radius above it.
+        parameters: Of the rule.
+        top: The width in the same unit.
+    """
+    bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
+    near = low * bins // top
+    places = [place for place in (near - 1, near) if 0 <= place < bins]
+    return low in [centre_of(place, bins, top) for place in places] and high - low in [
+        radius_of(step, top) for step in range(first, end)
+    ]
+
+
 def bin_scores(place: NDArray[np.int64], vote: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
     """-max(B - W/2, W/2 - A, 0) of each bin, rounded to whole numbers.
 
@@ -124,5 +143,5 @@ def rank_scores(beyond: NDArray[np.int64], wanted: int, everyone: int) -> NDArra
         [-1, 0, -3]
     """
     after = np.append(beyond[1:], everyone + wanted)
-    away = np.maximum(np.maximum(beyond - wanted, wanted - after), 0)
+    away = np.clip(np.maximum(beyond - wanted, wanted - after), 0, _MOST_USERS)
     return np.asarray(-USER * away)

@@ -48,5 +48,7 @@ def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:
     [bins], (first, end) = told["centres"], told["radii"]
     radii = {max(1, math.isqrt(top * top // 2**step)) for step in range(first, end)}
     near = low * bins // top
-    middles = {(2 * place + 1) * top // (2 * bins) for place in (near - 1, near) if place >= 0}
+    middles = {
+        (2 * place + 1) * top // (2 * bins) for place in (near - 1, near) if 0 <= place < bins
+    }
     return high - low in radii and low in middles
