@@ -12,15 +12,16 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager
+from decimal import Inexact
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shoal.documents.fork_gate import GATE
-from shoal.errors import BudgetError, InputError, ShoalError
+from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.privacy.budget import Budget
-from shoal.privacy.ledger import group_commit
+from shoal.privacy.ledger import group_commit, recording
 from shoal.privacy.ledger.entry import Draft, digest_of
 from shoal.privacy.ledger.hash_chain import Chain
 from shoal.privacy.ledger.ledger import Ledger
@@ -62,7 +63,7 @@ class Asker:
     def _run(self) -> None:
         try:
             self.got = self._book.record(self._question, **self._asked).document
-        except ShoalError as error:
+        except (ShoalError, TimeoutError) as error:
             self.got = error
 
     def end(self) -> object:
@@ -338,19 +339,24 @@ def test_long_documents_are_charged_by_themselves(book: Ledger) -> None:
     assert asker.end() == bytes(2**16 + 1)
 
 
-@pytest.mark.parametrize("failing", ["socket", "bind", "listen", "accept", "connect", "send"])
+@pytest.mark.parametrize(
+    "error", [OSError(1, "not permitted"), RuntimeError("A test tried to use socket.socket.")]
+)
+@pytest.mark.parametrize(
+    "failing", ["__new__", "__init__", "bind", "listen", "accept", "connect", "getsockopt", "send"]
+)
 def test_without_such_sockets_each_charges_by_itself(
-    failing: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+    failing: str, error: Exception, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: as leader and as follower."""
+    """G-QUEUE: as leader and as follower; also where tests, proxies or auditors guard sockets."""
 
     def refuse(*_: object) -> None:
-        raise OSError(1, "not permitted")
+        raise error
 
     class Broken(socket.socket):
         pass
 
-    setattr(Broken, "__init__" if failing == "socket" else failing, refuse)
+    setattr(Broken, failing, refuse)
     with Turn(book.path, PATIENCE), monkeypatch.context() as patch:
         patch.setattr(socket, "socket", Broken)
         leader = Asker(book, "a")
@@ -361,6 +367,64 @@ def test_without_such_sockets_each_charges_by_itself(
         follower = Asker(book, "b")
         time.sleep(0.1)
     assert follower.end() == b"of b"
+
+
+@pytest.mark.parametrize("guarded", ["setblocking", "getsockopt", "recv", "send"])
+def test_guards_that_come_later_break_no_leader(
+    guarded: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: with its follower's socket in hand, it makes its own charge all the same."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("guarded")
+
+    with Turn(book.path, PATIENCE):
+        leader = Asker(book, "own")
+        _await(lambda: _named(book))
+        opened = _peer(book)
+        peer = opened.__enter__()
+        peer.send(_draft(book, "other"))
+        monkeypatch.setattr(socket.socket, guarded, refuse, raising=False)
+    assert leader.end() == b"of own"
+    monkeypatch.undo()
+    opened.__exit__(None, None, None)
+    assert _questions(book) == (["own", "other"] if guarded == "send" else ["own"])
+
+
+def test_what_a_handler_raises_among_drafts_of_others_is_the_callers(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: a time limit is no socket's failure, and ends the charge."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError("mine")
+
+    for module, name in ((group_commit, "decoded"), (socket.socket, "accept")):
+        monkeypatch.setattr(module, name, late)
+        delivered, _ = _answers(book, _draft(book, "other"))
+        monkeypatch.undo()
+        assert str(delivered) == "mine"
+    assert _questions(book) == []
+
+
+def test_a_ledger_that_was_replaced_delivers_nothing_to_anybody(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: the same error as alone, and no charge of an older copy instead."""
+    older, gone = book.path.read_bytes(), book.path.with_name("gone")
+
+    def replace(point: str) -> None:
+        if point == "before commit" and not gone.exists():
+            book.path.rename(gone)
+            book.path.write_bytes(older)
+
+    monkeypatch.setattr(recording, "_at", replace)
+    delivered, [answer] = _answers(book, _draft(book, "other"))
+    assert isinstance(delivered, LedgerError)
+    assert "was replaced while it was used: nothing is delivered" in str(delivered)
+    assert answer == b""
+    assert _questions(book) == []
+    gone.unlink()
 
 
 def test_where_the_kernel_has_no_such_names_nothing_is_asked(
@@ -380,7 +444,7 @@ def test_where_the_kernel_has_no_such_names_nothing_is_asked(
         assert asker.end() == b"of a"
 
 
-@pytest.mark.parametrize("trouble", ["damage", "SQLite"])
+@pytest.mark.parametrize("trouble", ["damage", "SQLite", "decimals"])
 def test_trouble_with_a_draft_of_another_is_not_ones_own(
     trouble: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,13 +458,13 @@ def test_trouble_with_a_draft_of_another_is_not_ones_own(
 
     def no_find(chain: Chain, question: str, name: str) -> Entry | None:
         if question == "bad":
-            raise damaged(book.path, "an index that does not fit its entries")
+            raise Inexact if trouble == "decimals" else damaged(book.path, "a stray index")
         return find(chain, question, name)
 
-    if trouble == "damage":
-        monkeypatch.setattr(Chain, "find", no_find)
-    else:
+    if trouble == "SQLite":
         monkeypatch.setattr(Chain, "append", no_append)
+    else:
+        monkeypatch.setattr(Chain, "find", no_find)
     delivered, answers = _answers(book, _draft(book, "good"), _draft(book, "bad"))
     assert (delivered, answers) == (b"of own", [b"", b""])
     assert _questions(book) == ["own"]

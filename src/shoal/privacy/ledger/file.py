@@ -229,15 +229,21 @@ class Session(NamedTuple):
     group: Group
 
     def commit(self) -> None:
-        """End the transaction: all of it is on the disk, in the file that has the ledger's name.
+        """End the transaction: all of it is on the disk.
 
         Raises:
             TooLateError: Somebody kept on reading.
-            LedgerError: The file was replaced meanwhile.
         """
         # Whoever looks at a ledger delays a commit; SQLite's own waiting makes milliseconds of it.
         self.connection.execute("PRAGMA busy_timeout = 0")
         _insist(self.connection, "COMMIT", crowd=1)
+
+    def confirm(self) -> None:
+        """See, after the commit, that it is in the file that has the ledger's name.
+
+        Raises:
+            LedgerError: The file was replaced meanwhile.
+        """
         look_again(self.path, self.file)
 
 

@@ -14,15 +14,14 @@ import select
 import socket
 import struct
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakSet
 
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
 from shoal.privacy.ledger.message import FORMAT, decoded, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from shoal.privacy.ledger.entry import Draft, Founding
     from shoal.privacy.ledger.place import FileOf
@@ -100,19 +99,20 @@ class Group:
         if self._listener is None:
             return
         until, size = time.monotonic() + _LONGEST_LOOK, 0
-        with suppress(OSError):  # nobody is left
-            while size < _MOST_BYTES and len(self._followers) < _MOST_DRAFTS:
-                follower, _ = self._listener.accept()
-                self._followers.append(follower)
-                _OPEN.add(follower)
-                follower.setblocking(False)  # noqa: FBT003
-                message = _received(follower)
-                size += len(message)
-                draft = decoded(self._ledger, message)
-                if draft is not None:
-                    yield Request(follower, draft)
-                if time.monotonic() > until:
-                    break
+        while size < _MOST_BYTES and len(self._followers) < _MOST_DRAFTS:
+            came = _tried(self._listener.accept)
+            if not came:
+                break  # nobody is left
+            follower = came[0][0]
+            self._followers.append(follower)
+            _OPEN.add(follower)
+            message = _received(follower)
+            size += len(message)
+            draft = decoded(self._ledger, message)
+            if draft is not None:
+                yield Request(follower, draft)
+            if time.monotonic() > until:
+                break
         # One handle is free again, which SQLite needs to make the commit durable.
         self._stop_listening()
 
@@ -133,11 +133,9 @@ class Group:
         reading, look = set[int](), select.poll() if self._followers else None
         for follower in self._followers:
             done = follower in self._entered
-            with suppress(OSError):
-                follower.send(_DONE if done else _NO)
-                if done and look is not None:
-                    look.register(follower, 0)
-                    reading.add(follower.fileno())
+            if _tried(follower.send, _DONE if done else _NO) and done and look is not None:
+                look.register(follower, 0)
+                reading.add(follower.fileno())
         until = time.monotonic() + _LONGEST_READ
         while look is not None and reading and (left := until - time.monotonic()) > 0:
             for gone, _ in look.poll(1000 * left):
@@ -153,11 +151,11 @@ class Group:
 
     def _listen(self) -> bool:
         """Become the leader; there is one at a time, as a name is taken once."""
-        try:
-            self._listener = _socket()
-            self._listener.bind(self._name)
-            self._listener.listen(_MOST_DRAFTS)
-        except OSError:
+        self._listener = _socket()
+        if self._listener is None:
+            return False
+        bound = _tried(self._listener.bind, self._name)
+        if not bound or not _tried(self._listener.listen, _MOST_DRAFTS):
             self._stop_listening()
         return self._listener is not None
 
@@ -173,22 +171,18 @@ class Group:
 
     def _ask(self, message: bytes) -> bytes:
         """Hand the draft to the leader; its answer, or nothing if it has gone."""
-        try:
-            self._leader = _socket()
-            self._leader.connect(self._name)
-            if not _is_ours(self._leader):
-                return _NO
-            self._leader.send(message)
-        except OSError:
+        self._leader = _socket()
+        if self._leader is None or not _tried(self._leader.connect, self._name):
             return b""
-        # Not within: what a signal's handler raises meanwhile is the caller's.
+        if not _is_ours(self._leader):
+            return _NO
+        if not _tried(self._leader.send, message):
+            return b""
         look = select.poll()
         look.register(self._leader, select.POLLIN)
         if not look.poll(1000 * _PATIENCE):
             return _NO
-        with suppress(OSError):
-            return self._leader.recv(len(_DONE) + 1)
-        return b""
+        return b"".join(_tried(self._leader.recv, len(_DONE) + 1))
 
 
 def _name(file: FileOf) -> bytes:
@@ -199,31 +193,45 @@ def _name(file: FileOf) -> bytes:
     return b"\0shoal-ledger-%d-%d-%d-%x-%x" % facts
 
 
-def _socket() -> socket.socket:
-    """A socket that keeps messages apart, so that each comes whole or not at all."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
-    _OPEN.add(made)
-    return made
+def _tried(call: Callable[..., Any], *given: object) -> tuple[Any, ...]:
+    """What one call of a socket returns, alone in a tuple; an empty one if it fails.
+
+    Whatever it raises: tests, proxies and auditors guard sockets with errors of their own. What a
+    signal's handler raises is the caller's, and no socket here waits until it is too late.
+    """
+    try:
+        return (call(*given),)
+    except TimeoutError:
+        raise
+    except Exception:  # noqa: BLE001
+        return ()
+
+
+def _socket() -> socket.socket | None:
+    """A socket that keeps messages apart, so that each comes whole or not at all, if there are."""
+    kind = socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK
+    for made in _tried(socket.socket, socket.AF_UNIX, kind):
+        _OPEN.add(made)
+        return cast("socket.socket", made)
+    return None
 
 
 def _is_ours(peer: socket.socket) -> bool:
     """Whether a process of the same user is at the other end."""
-    found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return bool(_CREDENTIALS.unpack(found)[1] == os.geteuid())
+    asked = socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+    found = _tried(peer.getsockopt, *asked)
+    return bool(found and _CREDENTIALS.unpack(found[0])[1] == os.geteuid())
 
 
 def _received(follower: socket.socket) -> bytes:
     """The message of a process of the same user that still waits; else nothing."""
-    message = b""
-    try:
-        if _is_ours(follower):
-            message = follower.recv(_LONGEST + 1)
-            follower.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return message if len(message) <= _LONGEST else b""
-    except OSError:
-        pass
-    return b""  # it has gone, or says more
+    if not _tried(follower.setblocking, False) or not _is_ours(follower):  # noqa: FBT003
+        return b""
+    message = b"".join(_tried(follower.recv, _LONGEST + 1))
+    look = select.poll()
+    look.register(follower, select.POLLIN)
+    # Who has gone, or says more, does not wait.
+    return b"" if len(message) > _LONGEST or look.poll(0) else message
 
 
 def _close_all() -> None:
