@@ -19,6 +19,7 @@ from shoal.privacy.ledger.hash_chain import (
     Chain,
     insert_founding,
 )
+from shoal.privacy.ledger.head import PAGE_SIZE
 from shoal.privacy.ledger.journal import check_journal, check_nothing_left, is_alone
 from shoal.privacy.ledger.place import (
     DRAFTS,
@@ -334,6 +335,9 @@ def _note_place(connection: sqlite3.Connection, chain: Chain, here: bytes) -> No
 def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
     # A draft needs no journal: if it is interrupted nobody has seen it.
     connection.execute("PRAGMA journal_mode = OFF")
+    # So that the head has the page where it is looked for without SQLite.
+    connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+    connection.execute("PRAGMA auto_vacuum = NONE")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     for table in TABLES:
