@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from contextlib import closing, contextmanager
 from decimal import Inexact
 from pathlib import Path
@@ -21,7 +22,7 @@ import pytest
 from shoal.documents.fork_gate import GATE
 from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.privacy.budget import Budget
-from shoal.privacy.ledger import group_commit, recording
+from shoal.privacy.ledger import group_commit, mask, recording
 from shoal.privacy.ledger.entry import Draft, digest_of
 from shoal.privacy.ledger.hash_chain import Chain
 from shoal.privacy.ledger.ledger import Ledger
@@ -119,7 +120,19 @@ def _liar(book: Ledger) -> Iterator[socket.socket]:
 def _draft(book: Ledger, question: str, epsilon: str = "1/10", unit: str = "person") -> bytes:
     document = b"of " + question.encode()
     facts = PrivacyUnit(unit), Budget.of(epsilon), document, digest_of(document)
-    return encoded(book._founding.hash, Draft(question, "", "", *facts))
+    return _masked(book, encoded(book._founding.hash, Draft(question, "", "", *facts)))
+
+
+def _masked(book: Ledger, message: bytes) -> bytes:
+    return mask.masked(book._founding.identity, message)
+
+
+def _plain(book: Ledger, message: bytes) -> bytes:
+    return mask.unmasked(book._founding.identity, message) or b""
+
+
+def _receipt(book: Ledger, message: bytes) -> bytes:
+    return mask.receipt(book._founding.identity, message)
 
 
 def _answers(book: Ledger, *messages: bytes) -> tuple[object, list[bytes]]:
@@ -133,9 +146,10 @@ def _answers(book: Ledger, *messages: bytes) -> tuple[object, list[bytes]]:
             if message:
                 peer.send(message)
     answers = []
-    for peer, closing_peer in zip(opened, peers, strict=True):
+    for peer, closing_peer, message in zip(opened, peers, messages, strict=True):
         try:
-            answers.append(peer.recv(100))
+            answer = peer.recv(100)
+            answers.append(b"done" if answer == _receipt(book, message) else answer)
         except ConnectionError:
             answers.append(b"")
         closing_peer.__exit__(None, None, None)
@@ -184,15 +198,21 @@ def test_no_capacity_is_passed_by_charges_of_others(book: Ledger) -> None:
 
 def test_bad_drafts_of_others_harm_nobody(book: Ledger) -> None:
     """G-LEDGER: garbage, lies about lengths and digests, another ledger or unit, nothing at all."""
-    good, other = _draft(book, "good"), Ledger.create(book.path.with_name("b.ledger"), epsilon=1)
+    other = Ledger.create(book.path.with_name("b.ledger"), epsilon=1)
+    good = _draft(book, "good")
+    plain = _plain(book, good)
     bad = [
         b"garbage",
         b"\xff" * 2**16,
         b"\0\0\xff\xff" + b"[" * 60000,
-        good.replace(b"of good", b"of food"),
-        good.replace(b'"1/10"', b'"-1/10"'),
-        good.replace(b'"1/10"', b'"nan"'),
+        plain,
+        good[:-1] + bytes([good[-1] ^ 1]),
+        bytes([good[0] ^ 1]) + good[1:],
+        _masked(book, plain.replace(b"of good", b"of food")),
+        _masked(book, plain.replace(b'"1/10"', b'"-1/10"')),
+        _masked(book, plain.replace(b'"1/10"', b'"nan"')),
         _draft(other, "of another ledger"),
+        _masked(book, _plain(other, _draft(other, "of another ledger"))),
         _draft(book, "of rows", unit="each row"),
         good + bytes(2**17),
         b"",
@@ -226,11 +246,11 @@ def test_who_keeps_its_answer_open_delays_others_for_a_moment(book: Ledger) -> N
         peer.send(_draft(book, "slow"))
     assert leader.end() == b"of own"
     assert time.monotonic() - began < PATIENCE / 3
-    assert peer.recv(10) == b"done"
+    assert peer.recv(100) == _receipt(book, _draft(book, "slow"))
     opened.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("answer", [b"done", b"no", b"", b"garbage" * 99, b"done!", None])
+@pytest.mark.parametrize("answer", [b"receipt", b"done", b"no", b"", b"garbage" * 99, None])
 def test_a_leader_that_lies_is_not_believed(
     answer: bytes | None, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,7 +262,8 @@ def test_a_leader_that_lies_is_not_believed(
         with peer:
             assert peer.recv(2**17) == _draft(book, "mine")
             if answer:
-                peer.send(answer)
+                said = _receipt(book, _draft(book, "mine")) if answer == b"receipt" else answer
+                peer.send(said)
             if answer is None:
                 peer.settimeout(PATIENCE)
                 assert peer.recv(1) == b"", "the draft is taken back"
@@ -261,7 +282,7 @@ def test_what_another_recorded_first_is_delivered(book: Ledger) -> None:
             code = "import sys; from shoal.privacy.ledger.ledger import Ledger\n"
             code += f"Ledger.open(sys.argv[1]).record('mine', **{asked!r})"
             subprocess.run([sys.executable, "-c", code, str(book.path)], check=True)
-            peer.send(b"done")
+            peer.send(_receipt(book, peer.recv(2**17)))
             assert asker.end() == b"another's"
     assert _questions(book) == ["mine"]
 
@@ -280,12 +301,13 @@ def test_who_is_refused_hears_it_from_its_own_turn(
     """G-REFUSE: the same errors as alone, whatever a leader says of the draft."""
     book.record("first", unit="person", epsilon="1/10", document=b"x")
     alone = Asker(book, "alone", **more).end()
-    for answer in (b"no", b"done"):
+    for done in (False, True):
         with Turn(book.path, PATIENCE), _liar(book) as listener:
             asker = Asker(book, "refused", **more)
             peer, _ = listener.accept()
             with peer:
-                peer.send(answer)
+                message = peer.recv(2**17)
+                peer.send(_receipt(book, message) if done else b"no")
         got = asker.end()
         assert isinstance(got, error)
         assert str(got) == str(alone)
@@ -298,10 +320,28 @@ def test_no_document_lies_on_a_disk_before_it_is_charged(book: Ledger) -> None:
         asker = Asker(book, "mine", document=b"PRIVATE" * 99)
         peer, _ = listener.accept()
         with peer:
-            assert b"PRIVATE" in peer.recv(2**17)
+            message = peer.recv(2**17)
+            assert b"PRIVATE" not in message
+            assert b"PRIVATE" in _plain(book, message)
             assert [path.name for path in book.path.parent.iterdir()] == ["a.ledger"]
             assert b"PRIVATE" not in book.path.read_bytes()
     assert asker.end() == b"PRIVATE" * 99
+
+
+def test_who_cannot_read_the_ledger_learns_and_says_nothing(book: Ledger) -> None:
+    """G-LEDGER: who listens at the name of its group, jailed, has noise, and is not believed."""
+    with Turn(book.path, PATIENCE), _liar(book) as listener:
+        asker = Asker(book, "mine", document=b"PRIVATE" * 99, name="May", kind="cells")
+        peer, _ = listener.accept()
+        with peer:
+            message = peer.recv(2**17)
+            for secret in (b"PRIVATE", b"mine", b"May", b"cells", b"person", b"1/10"):
+                assert secret not in message
+            assert len(zlib.compress(message)) >= len(message)
+            peer.send(mask.receipt("0a1b2c3d-0000-4000-8000-123456789abc", message))
+    assert asker.end() == b"PRIVATE" * 99
+    assert mask.unmasked("0a1b2c3d-0000-4000-8000-123456789abc", message) is None
+    assert mask.masked(book._founding.identity, _plain(book, message)) == message
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakSet
 
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
+from shoal.privacy.ledger.mask import masked, receipt, unmasked
 from shoal.privacy.ledger.message import FORMAT, decoded, encoded
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.entry import Draft, Founding
     from shoal.privacy.ledger.place import FileOf
 
-_DONE, _NO = b"done", b"no"
+_NO = b"no"
+_LONGEST_ANSWER = 100
 _MOST_DRAFTS = 128
 # Of one draft, which the kernel keeps whole; and of all that one transaction takes in.
 _LONGEST, _MOST_BYTES = 2**16, 2**20
@@ -45,10 +47,12 @@ class Request(NamedTuple):
     Attributes:
         follower: Where it waits for the answer.
         draft: Checked as `Ledger.record` checks its arguments.
+        receipt: The answer, once it is recorded.
     """
 
     follower: socket.socket
     draft: Draft
+    receipt: bytes
 
 
 class Group:
@@ -69,11 +73,12 @@ class Group:
         self.told = False
         self._name = b""
         if draft is not None and founding is not None:
-            self._name, self._ledger, self._draft = _name(file), founding.hash, draft
+            self._name, self._draft = _name(file), draft
+            self._ledger, self._key = founding.hash, founding.identity
         self._listener: socket.socket | None = None
         self._leader: socket.socket | None = None
         self._followers: list[socket.socket] = []
-        self._entered = set[socket.socket]()
+        self._receipts = dict[socket.socket, bytes]()
 
     def join(self) -> bool:
         """Follow the process that is next in the queue; if there is none, become it.
@@ -84,8 +89,9 @@ class Group:
         for _ in range(_TRIES if self._name else 0):
             if self._listen() or len(self._draft.document) > _LONGEST:
                 return False
-            answer = self._ask(encoded(self._ledger, self._draft))
-            self.told = answer == _DONE
+            message = masked(self._key, encoded(self._ledger, self._draft))
+            answer = self._ask(message)
+            self.told = answer == receipt(self._key, message)
             if self.told:
                 return True
             # Whose draft was not taken yet takes it back.
@@ -108,9 +114,9 @@ class Group:
             _OPEN.add(follower)
             message = _received(follower)
             size += len(message)
-            draft = decoded(self._ledger, message)
+            draft = decoded(self._ledger, unmasked(self._key, message) or b"")
             if draft is not None:
-                yield Request(follower, draft)
+                yield Request(follower, draft, receipt(self._key, message))
             if time.monotonic() > until:
                 break
         # One handle is free again, which SQLite needs to make the commit durable.
@@ -118,7 +124,7 @@ class Group:
 
     def enter(self, request: Request) -> None:
         """Note that a draft will be in the ledger."""
-        self._entered.add(request.follower)
+        self._receipts[request.follower] = request.receipt
 
     @property
     def is_shared(self) -> bool:
@@ -132,8 +138,8 @@ class Group:
         """
         reading, look = set[int](), select.poll() if self._followers else None
         for follower in self._followers:
-            done = follower in self._entered
-            if _tried(follower.send, _DONE if done else _NO) and done and look is not None:
+            answer = self._receipts.get(follower)
+            if _tried(follower.send, answer or _NO) and answer and look is not None:
                 look.register(follower, 0)
                 reading.add(follower.fileno())
         until = time.monotonic() + _LONGEST_READ
@@ -182,7 +188,7 @@ class Group:
         look.register(self._leader, select.POLLIN)
         if not look.poll(1000 * _PATIENCE):
             return _NO
-        return b"".join(_tried(self._leader.recv, len(_DONE) + 1))
+        return b"".join(_tried(self._leader.recv, _LONGEST_ANSWER))
 
 
 def _name(file: FileOf) -> bytes:
