@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, Inexact, Rounded, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -128,3 +128,12 @@ def test_totals_beyond_reason_and_odd_digits_are_refused(value: object) -> None:
     """G-REFUSE: a slip of the keyboard makes no ledger."""
     with pytest.raises(InputError, match="epsilon is"):
         Budget.total(value)  # type: ignore[arg-type]
+
+
+def test_what_is_shown_does_not_hang_on_the_callers_decimals() -> None:
+    """G-REFUSE: a caller that traps rounded decimals has the same words as others."""
+    budget = Budget.of("1000001/7", "1/3000001")
+    shown = str(budget), budget.show(up=True), budget.show(up=False)
+    with localcontext() as context:
+        context.traps[Inexact] = context.traps[Rounded] = True
+        assert (str(budget), budget.show(up=True), budget.show(up=False)) == shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 from shoal import checks
@@ -170,9 +170,9 @@ def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
 
 
 def _show(value: Fraction, *, up: bool) -> str:
-    with localcontext() as context:
-        context.prec, context.Emax, context.Emin = 6, MAX_EMAX, MIN_EMIN
-        context.rounding = ROUND_CEILING if up else ROUND_FLOOR
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    # Not the caller's context, which may trap what is rounded.
+    with localcontext(Context(6, rounding, MIN_EMIN, MAX_EMAX, traps=[])):
         written = str(Decimal(value.numerator) / Decimal(value.denominator))
     mantissa, exponent, power = written.partition("E")
     if "." in mantissa:

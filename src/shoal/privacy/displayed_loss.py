@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, Inexact, localcontext
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 
 # Of a number that is shown exactly.
@@ -50,8 +50,8 @@ def plain(value: Fraction) -> str:
         >>> plain(Fraction(10**40 + 1, 3 * 10**40))
         'about 0.333333'
     """
-    with localcontext() as context:
-        context.prec, context.traps[Inexact] = _LONGEST, False
+    # Not the caller's context, which may trap what is rounded.
+    with localcontext(Context(_LONGEST, traps=[])) as context:
         decimal = Decimal(value.numerator) / Decimal(value.denominator)
         exact = not context.flags[Inexact]
         decimal = decimal.normalize()

@@ -24,6 +24,7 @@ from shoal.privacy.ledger import group_commit, recording
 from shoal.privacy.ledger.entry import Draft, digest_of
 from shoal.privacy.ledger.file import operate
 from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.ledger.mask import masked, receipt
 from shoal.privacy.ledger.message import encoded
 from shoal.privacy.ledger.place import look
 from shoal.privacy.ledger.queue import Turn
@@ -156,7 +157,9 @@ def strangers(folder: Path) -> Facts:
     """Another user listens at the name of a group, then hands a whole draft over."""
     book = Ledger.create(folder / "strangers", epsilon=1, delta="0.5")
     draft = Draft("s", "", "", PrivacyUnit("person"), Budget.of("1/1000"), b"s", digest_of(b"s"))
-    message = encoded(operate(book.path, None, lambda now: now.founding.hash), draft)
+    founding = operate(book.path, None, lambda now: now.founding)
+    message = masked(founding.identity, encoded(founding.hash, draft))
+    done = receipt(founding.identity, message)
     name = group_commit._name(look(book.path))
 
     def listen(writing: int) -> None:
@@ -174,7 +177,7 @@ def strangers(folder: Path) -> Facts:
             peer.connect(name)
             peer.send(message)
             with suppress(ConnectionError):
-                tell(writing, *([] if peer.recv(10) == b"done" else ["not done"]))
+                tell(writing, *([] if peer.recv(100) == done else ["not done"]))
 
     with Turn(book.path, 60):
         stranger, heard = fork(listen)

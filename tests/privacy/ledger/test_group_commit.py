@@ -11,16 +11,18 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from contextlib import closing, contextmanager
+from decimal import Inexact
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shoal.documents.fork_gate import GATE
-from shoal.errors import BudgetError, InputError, ShoalError
+from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.privacy.budget import Budget
-from shoal.privacy.ledger import group_commit
+from shoal.privacy.ledger import group_commit, mask, recording
 from shoal.privacy.ledger.entry import Draft, digest_of
 from shoal.privacy.ledger.hash_chain import Chain
 from shoal.privacy.ledger.ledger import Ledger
@@ -62,7 +64,7 @@ class Asker:
     def _run(self) -> None:
         try:
             self.got = self._book.record(self._question, **self._asked).document
-        except ShoalError as error:
+        except (ShoalError, TimeoutError) as error:
             self.got = error
 
     def end(self) -> object:
@@ -118,7 +120,19 @@ def _liar(book: Ledger) -> Iterator[socket.socket]:
 def _draft(book: Ledger, question: str, epsilon: str = "1/10", unit: str = "person") -> bytes:
     document = b"of " + question.encode()
     facts = PrivacyUnit(unit), Budget.of(epsilon), document, digest_of(document)
-    return encoded(book._founding.hash, Draft(question, "", "", *facts))
+    return _masked(book, encoded(book._founding.hash, Draft(question, "", "", *facts)))
+
+
+def _masked(book: Ledger, message: bytes) -> bytes:
+    return mask.masked(book._founding.identity, message)
+
+
+def _plain(book: Ledger, message: bytes) -> bytes:
+    return mask.unmasked(book._founding.identity, message) or b""
+
+
+def _receipt(book: Ledger, message: bytes) -> bytes:
+    return mask.receipt(book._founding.identity, message)
 
 
 def _answers(book: Ledger, *messages: bytes) -> tuple[object, list[bytes]]:
@@ -132,9 +146,10 @@ def _answers(book: Ledger, *messages: bytes) -> tuple[object, list[bytes]]:
             if message:
                 peer.send(message)
     answers = []
-    for peer, closing_peer in zip(opened, peers, strict=True):
+    for peer, closing_peer, message in zip(opened, peers, messages, strict=True):
         try:
-            answers.append(peer.recv(100))
+            answer = peer.recv(100)
+            answers.append(b"done" if answer == _receipt(book, message) else answer)
         except ConnectionError:
             answers.append(b"")
         closing_peer.__exit__(None, None, None)
@@ -183,15 +198,21 @@ def test_no_capacity_is_passed_by_charges_of_others(book: Ledger) -> None:
 
 def test_bad_drafts_of_others_harm_nobody(book: Ledger) -> None:
     """G-LEDGER: garbage, lies about lengths and digests, another ledger or unit, nothing at all."""
-    good, other = _draft(book, "good"), Ledger.create(book.path.with_name("b.ledger"), epsilon=1)
+    other = Ledger.create(book.path.with_name("b.ledger"), epsilon=1)
+    good = _draft(book, "good")
+    plain = _plain(book, good)
     bad = [
         b"garbage",
         b"\xff" * 2**16,
         b"\0\0\xff\xff" + b"[" * 60000,
-        good.replace(b"of good", b"of food"),
-        good.replace(b'"1/10"', b'"-1/10"'),
-        good.replace(b'"1/10"', b'"nan"'),
+        plain,
+        good[:-1] + bytes([good[-1] ^ 1]),
+        bytes([good[0] ^ 1]) + good[1:],
+        _masked(book, plain.replace(b"of good", b"of food")),
+        _masked(book, plain.replace(b'"1/10"', b'"-1/10"')),
+        _masked(book, plain.replace(b'"1/10"', b'"nan"')),
         _draft(other, "of another ledger"),
+        _masked(book, _plain(other, _draft(other, "of another ledger"))),
         _draft(book, "of rows", unit="each row"),
         good + bytes(2**17),
         b"",
@@ -225,11 +246,11 @@ def test_who_keeps_its_answer_open_delays_others_for_a_moment(book: Ledger) -> N
         peer.send(_draft(book, "slow"))
     assert leader.end() == b"of own"
     assert time.monotonic() - began < PATIENCE / 3
-    assert peer.recv(10) == b"done"
+    assert peer.recv(100) == _receipt(book, _draft(book, "slow"))
     opened.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("answer", [b"done", b"no", b"", b"garbage" * 99, b"done!", None])
+@pytest.mark.parametrize("answer", [b"receipt", b"done", b"no", b"", b"garbage" * 99, None])
 def test_a_leader_that_lies_is_not_believed(
     answer: bytes | None, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +262,8 @@ def test_a_leader_that_lies_is_not_believed(
         with peer:
             assert peer.recv(2**17) == _draft(book, "mine")
             if answer:
-                peer.send(answer)
+                said = _receipt(book, _draft(book, "mine")) if answer == b"receipt" else answer
+                peer.send(said)
             if answer is None:
                 peer.settimeout(PATIENCE)
                 assert peer.recv(1) == b"", "the draft is taken back"
@@ -260,7 +282,7 @@ def test_what_another_recorded_first_is_delivered(book: Ledger) -> None:
             code = "import sys; from shoal.privacy.ledger.ledger import Ledger\n"
             code += f"Ledger.open(sys.argv[1]).record('mine', **{asked!r})"
             subprocess.run([sys.executable, "-c", code, str(book.path)], check=True)
-            peer.send(b"done")
+            peer.send(_receipt(book, peer.recv(2**17)))
             assert asker.end() == b"another's"
     assert _questions(book) == ["mine"]
 
@@ -279,12 +301,13 @@ def test_who_is_refused_hears_it_from_its_own_turn(
     """G-REFUSE: the same errors as alone, whatever a leader says of the draft."""
     book.record("first", unit="person", epsilon="1/10", document=b"x")
     alone = Asker(book, "alone", **more).end()
-    for answer in (b"no", b"done"):
+    for done in (False, True):
         with Turn(book.path, PATIENCE), _liar(book) as listener:
             asker = Asker(book, "refused", **more)
             peer, _ = listener.accept()
             with peer:
-                peer.send(answer)
+                message = peer.recv(2**17)
+                peer.send(_receipt(book, message) if done else b"no")
         got = asker.end()
         assert isinstance(got, error)
         assert str(got) == str(alone)
@@ -297,10 +320,28 @@ def test_no_document_lies_on_a_disk_before_it_is_charged(book: Ledger) -> None:
         asker = Asker(book, "mine", document=b"PRIVATE" * 99)
         peer, _ = listener.accept()
         with peer:
-            assert b"PRIVATE" in peer.recv(2**17)
+            message = peer.recv(2**17)
+            assert b"PRIVATE" not in message
+            assert b"PRIVATE" in _plain(book, message)
             assert [path.name for path in book.path.parent.iterdir()] == ["a.ledger"]
             assert b"PRIVATE" not in book.path.read_bytes()
     assert asker.end() == b"PRIVATE" * 99
+
+
+def test_who_cannot_read_the_ledger_learns_and_says_nothing(book: Ledger) -> None:
+    """G-LEDGER: who listens at the name of its group, jailed, has noise, and is not believed."""
+    with Turn(book.path, PATIENCE), _liar(book) as listener:
+        asker = Asker(book, "mine", document=b"PRIVATE" * 99, name="May", kind="cells")
+        peer, _ = listener.accept()
+        with peer:
+            message = peer.recv(2**17)
+            for secret in (b"PRIVATE", b"mine", b"May", b"cells", b"person", b"1/10"):
+                assert secret not in message
+            assert len(zlib.compress(message)) >= len(message)
+            peer.send(mask.receipt("0a1b2c3d-0000-4000-8000-123456789abc", message))
+    assert asker.end() == b"PRIVATE" * 99
+    assert mask.unmasked("0a1b2c3d-0000-4000-8000-123456789abc", message) is None
+    assert mask.masked(book._founding.identity, _plain(book, message)) == message
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])
@@ -338,19 +379,24 @@ def test_long_documents_are_charged_by_themselves(book: Ledger) -> None:
     assert asker.end() == bytes(2**16 + 1)
 
 
-@pytest.mark.parametrize("failing", ["socket", "bind", "listen", "accept", "connect", "send"])
+@pytest.mark.parametrize(
+    "error", [OSError(1, "not permitted"), RuntimeError("A test tried to use socket.socket.")]
+)
+@pytest.mark.parametrize(
+    "failing", ["__new__", "__init__", "bind", "listen", "accept", "connect", "getsockopt", "send"]
+)
 def test_without_such_sockets_each_charges_by_itself(
-    failing: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+    failing: str, error: Exception, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: as leader and as follower."""
+    """G-QUEUE: as leader and as follower; also where tests, proxies or auditors guard sockets."""
 
     def refuse(*_: object) -> None:
-        raise OSError(1, "not permitted")
+        raise error
 
     class Broken(socket.socket):
         pass
 
-    setattr(Broken, "__init__" if failing == "socket" else failing, refuse)
+    setattr(Broken, failing, refuse)
     with Turn(book.path, PATIENCE), monkeypatch.context() as patch:
         patch.setattr(socket, "socket", Broken)
         leader = Asker(book, "a")
@@ -361,6 +407,64 @@ def test_without_such_sockets_each_charges_by_itself(
         follower = Asker(book, "b")
         time.sleep(0.1)
     assert follower.end() == b"of b"
+
+
+@pytest.mark.parametrize("guarded", ["setblocking", "getsockopt", "recv", "send"])
+def test_guards_that_come_later_break_no_leader(
+    guarded: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: with its follower's socket in hand, it makes its own charge all the same."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("guarded")
+
+    with Turn(book.path, PATIENCE):
+        leader = Asker(book, "own")
+        _await(lambda: _named(book))
+        opened = _peer(book)
+        peer = opened.__enter__()
+        peer.send(_draft(book, "other"))
+        monkeypatch.setattr(socket.socket, guarded, refuse, raising=False)
+    assert leader.end() == b"of own"
+    monkeypatch.undo()
+    opened.__exit__(None, None, None)
+    assert _questions(book) == (["own", "other"] if guarded == "send" else ["own"])
+
+
+def test_what_a_handler_raises_among_drafts_of_others_is_the_callers(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: a time limit is no socket's failure, and ends the charge."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError("mine")
+
+    for module, name in ((group_commit, "decoded"), (socket.socket, "accept")):
+        monkeypatch.setattr(module, name, late)
+        delivered, _ = _answers(book, _draft(book, "other"))
+        monkeypatch.undo()
+        assert str(delivered) == "mine"
+    assert _questions(book) == []
+
+
+def test_a_ledger_that_was_replaced_delivers_nothing_to_anybody(
+    book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-LEDGER: the same error as alone, and no charge of an older copy instead."""
+    older, gone = book.path.read_bytes(), book.path.with_name("gone")
+
+    def replace(point: str) -> None:
+        if point == "before commit" and not gone.exists():
+            book.path.rename(gone)
+            book.path.write_bytes(older)
+
+    monkeypatch.setattr(recording, "_at", replace)
+    delivered, [answer] = _answers(book, _draft(book, "other"))
+    assert isinstance(delivered, LedgerError)
+    assert "was replaced while it was used: nothing is delivered" in str(delivered)
+    assert answer == b""
+    assert _questions(book) == []
+    gone.unlink()
 
 
 def test_where_the_kernel_has_no_such_names_nothing_is_asked(
@@ -380,7 +484,7 @@ def test_where_the_kernel_has_no_such_names_nothing_is_asked(
         assert asker.end() == b"of a"
 
 
-@pytest.mark.parametrize("trouble", ["damage", "SQLite"])
+@pytest.mark.parametrize("trouble", ["damage", "SQLite", "decimals"])
 def test_trouble_with_a_draft_of_another_is_not_ones_own(
     trouble: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,13 +498,13 @@ def test_trouble_with_a_draft_of_another_is_not_ones_own(
 
     def no_find(chain: Chain, question: str, name: str) -> Entry | None:
         if question == "bad":
-            raise damaged(book.path, "an index that does not fit its entries")
+            raise Inexact if trouble == "decimals" else damaged(book.path, "a stray index")
         return find(chain, question, name)
 
-    if trouble == "damage":
-        monkeypatch.setattr(Chain, "find", no_find)
-    else:
+    if trouble == "SQLite":
         monkeypatch.setattr(Chain, "append", no_append)
+    else:
+        monkeypatch.setattr(Chain, "find", no_find)
     delivered, answers = _answers(book, _draft(book, "good"), _draft(book, "bad"))
     assert (delivered, answers) == (b"of own", [b"", b""])
     assert _questions(book) == ["own"]

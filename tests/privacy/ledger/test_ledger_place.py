@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +16,7 @@ from shoal.errors import LedgerError, ShoalError
 from shoal.files import outputs
 from shoal.privacy.ledger import journal as journals
 from shoal.privacy.ledger import recording
-from shoal.privacy.ledger.head import newest_mark
+from shoal.privacy.ledger.head import HEAD_PAGE, PAGE_SIZE, mark_of_journal
 from shoal.privacy.ledger.ledger import Ledger
 from shoal.privacy.ledger.place import place_of
 from tests.support import flights
@@ -439,7 +439,7 @@ def test_an_old_place_where_nobody_may_look_stops_the_ledger(
         return refuse
 
     monkeypatch.setattr(os, "lstat", guarded(os.lstat))
-    monkeypatch.setattr(journals, "newest_mark", guarded(newest_mark))
+    monkeypatch.setattr(journals, "mark_of_journal", guarded(mark_of_journal))
     with pytest.raises(LedgerError, match="an old place where one may look"):
         Ledger.open(moved)
 
@@ -548,3 +548,62 @@ def test_a_ledger_has_a_name_with_room_for_its_journal(tmp_path: Path, letter: s
             act(Ledger(named, book._founding))
     named.rename(longest)
     book.verify()
+
+
+_TEXTS = ["question", "name", "kind", "unit", "document"]
+
+
+def _spelled(part: str) -> dict[str, Any]:
+    """A charge of nothing, one part of which looks like a ledger's head of many writes."""
+    identity = "0a1b2c3d-0000-4000-8000-123456789abc"
+    text = identity + "0" * 64 + identity + ":" + "9" * 20
+    asked: dict[str, Any] = {"question": "q", "unit": "u", "epsilon": 0, "document": b"d"}
+    return asked | {part: text.encode() if part == "document" else text}
+
+
+@pytest.mark.parametrize("part", _TEXTS)
+def test_no_text_is_taken_for_the_mark_of_a_head(tmp_path: Path, part: str) -> None:
+    """G-LEDGER: with one in it, an old journal is refused, and what a crash left is taken back."""
+    asked = _spelled(part)
+    book = Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=asked["unit"])
+    book.record(**asked)
+    kept = book.path.read_bytes()
+    die = DIE.replace('"u"', repr(asked["unit"]))
+    subprocess.run([sys.executable, "-c", die, str(book.path)], check=False)
+    journal = book.path.with_name("a.ledger-journal")
+    aside = journal.rename(tmp_path / "aside")
+    book.path.write_bytes(kept)
+    for number in range(3):
+        book.record(**(asked | {"question": f"later {number}", "epsilon": "0.1"}))
+    aside.rename(journal)
+    with pytest.raises(LedgerError, match="left by a crash before the ledger"):
+        Ledger.open(book.path)
+    journal.unlink()
+    subprocess.run([sys.executable, "-c", die, str(book.path)], check=False)
+    assert journal.exists()
+    assert len(Ledger.open(book.path).links()) == 4
+    book.verify()
+
+
+def test_a_folder_called_like_a_mark_hides_no_old_journal(tmp_path: Path) -> None:
+    """G-LEDGER: a ledger's place stands on the page of its head."""
+    home = tmp_path / _spelled("name")["name"]
+    home.mkdir()
+    book = Ledger.create(home / "a.ledger", epsilon=1, unit="u")
+    book.record("q", unit="u", epsilon="0.1", document=b"x")
+    kept, journal = book.path.read_bytes(), _crash(book)
+    aside = journal.rename(home / "aside")
+    book.path.write_bytes(kept)
+    for number in range(3):
+        book.record(f"later {number}", unit="u", epsilon="0.1", document=b"x")
+    aside.rename(journal)
+    with pytest.raises(LedgerError, match="left by a crash before the ledger"):
+        Ledger.open(book.path)
+
+
+def test_the_head_lies_alone_on_its_page(book: Ledger) -> None:
+    """G-LEDGER: where it is looked for without SQLite."""
+    with closing(sqlite3.connect(book.path)) as connection:
+        row = "SELECT rootpage FROM sqlite_master WHERE name = 'head'"
+        assert connection.execute(row).fetchall() == [(HEAD_PAGE,)]
+        assert connection.execute("PRAGMA page_size").fetchall() == [(PAGE_SIZE,)]

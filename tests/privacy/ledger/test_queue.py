@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sqlite3
 import threading
@@ -34,6 +35,20 @@ def book(tmp_path: Path) -> Iterator[Ledger]:
     """A ledger of which another process, here a handle, holds the turn."""
     yield Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="person")
     assert [path.name for path in tmp_path.iterdir()] == ["a.ledger"]
+
+
+def test_a_time_limit_while_the_folder_is_looked_for_is_the_callers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-QUEUE: a TimeoutError of a signal's handler is not taken for a folder without a lock."""
+
+    def late(_: object) -> str:
+        raise TimeoutError("mine")
+
+    turn = Turn(tmp_path / "a.ledger", 60)
+    monkeypatch.setattr(os.path, "realpath", late)
+    with pytest.raises(TimeoutError, match="mine"):
+        turn.is_taken()
 
 
 def test_one_at_a_time_and_all_of_them(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from shoal.privacy.ledger.hash_chain import (
     Chain,
     insert_founding,
 )
+from shoal.privacy.ledger.head import PAGE_SIZE
 from shoal.privacy.ledger.journal import check_journal, check_nothing_left, is_alone
 from shoal.privacy.ledger.place import (
     DRAFTS,
@@ -229,15 +230,21 @@ class Session(NamedTuple):
     group: Group
 
     def commit(self) -> None:
-        """End the transaction: all of it is on the disk, in the file that has the ledger's name.
+        """End the transaction: all of it is on the disk.
 
         Raises:
             TooLateError: Somebody kept on reading.
-            LedgerError: The file was replaced meanwhile.
         """
         # Whoever looks at a ledger delays a commit; SQLite's own waiting makes milliseconds of it.
         self.connection.execute("PRAGMA busy_timeout = 0")
         _insist(self.connection, "COMMIT", crowd=1)
+
+    def confirm(self) -> None:
+        """See, after the commit, that it is in the file that has the ledger's name.
+
+        Raises:
+            LedgerError: The file was replaced meanwhile.
+        """
         look_again(self.path, self.file)
 
 
@@ -328,6 +335,9 @@ def _note_place(connection: sqlite3.Connection, chain: Chain, here: bytes) -> No
 def _lay_out(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:
     # A draft needs no journal: if it is interrupted nobody has seen it.
     connection.execute("PRAGMA journal_mode = OFF")
+    # So that the head has the page where it is looked for without SQLite.
+    connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+    connection.execute("PRAGMA auto_vacuum = NONE")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     for table in TABLES:

@@ -14,20 +14,21 @@ import select
 import socket
 import struct
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakSet
 
 from shoal.privacy.ledger.entry import SCHEMA_VERSION
+from shoal.privacy.ledger.mask import masked, receipt, unmasked
 from shoal.privacy.ledger.message import FORMAT, decoded, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from shoal.privacy.ledger.entry import Draft, Founding
     from shoal.privacy.ledger.place import FileOf
 
-_DONE, _NO = b"done", b"no"
+_NO = b"no"
+_LONGEST_ANSWER = 100
 _MOST_DRAFTS = 128
 # Of one draft, which the kernel keeps whole; and of all that one transaction takes in.
 _LONGEST, _MOST_BYTES = 2**16, 2**20
@@ -46,10 +47,12 @@ class Request(NamedTuple):
     Attributes:
         follower: Where it waits for the answer.
         draft: Checked as `Ledger.record` checks its arguments.
+        receipt: The answer, once it is recorded.
     """
 
     follower: socket.socket
     draft: Draft
+    receipt: bytes
 
 
 class Group:
@@ -70,11 +73,12 @@ class Group:
         self.told = False
         self._name = b""
         if draft is not None and founding is not None:
-            self._name, self._ledger, self._draft = _name(file), founding.hash, draft
+            self._name, self._draft = _name(file), draft
+            self._ledger, self._key = founding.hash, founding.identity
         self._listener: socket.socket | None = None
         self._leader: socket.socket | None = None
         self._followers: list[socket.socket] = []
-        self._entered = set[socket.socket]()
+        self._receipts = dict[socket.socket, bytes]()
 
     def join(self) -> bool:
         """Follow the process that is next in the queue; if there is none, become it.
@@ -85,8 +89,9 @@ class Group:
         for _ in range(_TRIES if self._name else 0):
             if self._listen() or len(self._draft.document) > _LONGEST:
                 return False
-            answer = self._ask(encoded(self._ledger, self._draft))
-            self.told = answer == _DONE
+            message = masked(self._key, encoded(self._ledger, self._draft))
+            answer = self._ask(message)
+            self.told = answer == receipt(self._key, message)
             if self.told:
                 return True
             # Whose draft was not taken yet takes it back.
@@ -100,25 +105,26 @@ class Group:
         if self._listener is None:
             return
         until, size = time.monotonic() + _LONGEST_LOOK, 0
-        with suppress(OSError):  # nobody is left
-            while size < _MOST_BYTES and len(self._followers) < _MOST_DRAFTS:
-                follower, _ = self._listener.accept()
-                self._followers.append(follower)
-                _OPEN.add(follower)
-                follower.setblocking(False)  # noqa: FBT003
-                message = _received(follower)
-                size += len(message)
-                draft = decoded(self._ledger, message)
-                if draft is not None:
-                    yield Request(follower, draft)
-                if time.monotonic() > until:
-                    break
+        while size < _MOST_BYTES and len(self._followers) < _MOST_DRAFTS:
+            came = _tried(self._listener.accept)
+            if not came:
+                break  # nobody is left
+            follower = came[0][0]
+            self._followers.append(follower)
+            _OPEN.add(follower)
+            message = _received(follower)
+            size += len(message)
+            draft = decoded(self._ledger, unmasked(self._key, message) or b"")
+            if draft is not None:
+                yield Request(follower, draft, receipt(self._key, message))
+            if time.monotonic() > until:
+                break
         # One handle is free again, which SQLite needs to make the commit durable.
         self._stop_listening()
 
     def enter(self, request: Request) -> None:
         """Note that a draft will be in the ledger."""
-        self._entered.add(request.follower)
+        self._receipts[request.follower] = request.receipt
 
     @property
     def is_shared(self) -> bool:
@@ -132,12 +138,10 @@ class Group:
         """
         reading, look = set[int](), select.poll() if self._followers else None
         for follower in self._followers:
-            done = follower in self._entered
-            with suppress(OSError):
-                follower.send(_DONE if done else _NO)
-                if done and look is not None:
-                    look.register(follower, 0)
-                    reading.add(follower.fileno())
+            answer = self._receipts.get(follower)
+            if _tried(follower.send, answer or _NO) and answer and look is not None:
+                look.register(follower, 0)
+                reading.add(follower.fileno())
         until = time.monotonic() + _LONGEST_READ
         while look is not None and reading and (left := until - time.monotonic()) > 0:
             for gone, _ in look.poll(1000 * left):
@@ -153,11 +157,11 @@ class Group:
 
     def _listen(self) -> bool:
         """Become the leader; there is one at a time, as a name is taken once."""
-        try:
-            self._listener = _socket()
-            self._listener.bind(self._name)
-            self._listener.listen(_MOST_DRAFTS)
-        except OSError:
+        self._listener = _socket()
+        if self._listener is None:
+            return False
+        bound = _tried(self._listener.bind, self._name)
+        if not bound or not _tried(self._listener.listen, _MOST_DRAFTS):
             self._stop_listening()
         return self._listener is not None
 
@@ -173,22 +177,18 @@ class Group:
 
     def _ask(self, message: bytes) -> bytes:
         """Hand the draft to the leader; its answer, or nothing if it has gone."""
-        try:
-            self._leader = _socket()
-            self._leader.connect(self._name)
-            if not _is_ours(self._leader):
-                return _NO
-            self._leader.send(message)
-        except OSError:
+        self._leader = _socket()
+        if self._leader is None or not _tried(self._leader.connect, self._name):
             return b""
-        # Not within: what a signal's handler raises meanwhile is the caller's.
+        if not _is_ours(self._leader):
+            return _NO
+        if not _tried(self._leader.send, message):
+            return b""
         look = select.poll()
         look.register(self._leader, select.POLLIN)
         if not look.poll(1000 * _PATIENCE):
             return _NO
-        with suppress(OSError):
-            return self._leader.recv(len(_DONE) + 1)
-        return b""
+        return b"".join(_tried(self._leader.recv, _LONGEST_ANSWER))
 
 
 def _name(file: FileOf) -> bytes:
@@ -199,31 +199,45 @@ def _name(file: FileOf) -> bytes:
     return b"\0shoal-ledger-%d-%d-%d-%x-%x" % facts
 
 
-def _socket() -> socket.socket:
-    """A socket that keeps messages apart, so that each comes whole or not at all."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
-    _OPEN.add(made)
-    return made
+def _tried(call: Callable[..., Any], *given: object) -> tuple[Any, ...]:
+    """What one call of a socket returns, alone in a tuple; an empty one if it fails.
+
+    Whatever it raises: tests, proxies and auditors guard sockets with errors of their own. What a
+    signal's handler raises is the caller's, and no socket here waits until it is too late.
+    """
+    try:
+        return (call(*given),)
+    except TimeoutError:
+        raise
+    except Exception:  # noqa: BLE001
+        return ()
+
+
+def _socket() -> socket.socket | None:
+    """A socket that keeps messages apart, so that each comes whole or not at all, if there are."""
+    kind = socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK
+    for made in _tried(socket.socket, socket.AF_UNIX, kind):
+        _OPEN.add(made)
+        return cast("socket.socket", made)
+    return None
 
 
 def _is_ours(peer: socket.socket) -> bool:
     """Whether a process of the same user is at the other end."""
-    found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return bool(_CREDENTIALS.unpack(found)[1] == os.geteuid())
+    asked = socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+    found = _tried(peer.getsockopt, *asked)
+    return bool(found and _CREDENTIALS.unpack(found[0])[1] == os.geteuid())
 
 
 def _received(follower: socket.socket) -> bytes:
     """The message of a process of the same user that still waits; else nothing."""
-    message = b""
-    try:
-        if _is_ours(follower):
-            message = follower.recv(_LONGEST + 1)
-            follower.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return message if len(message) <= _LONGEST else b""
-    except OSError:
-        pass
-    return b""  # it has gone, or says more
+    if not _tried(follower.setblocking, False) or not _is_ours(follower):  # noqa: FBT003
+        return b""
+    message = b"".join(_tried(follower.recv, _LONGEST + 1))
+    look = select.poll()
+    look.register(follower, select.POLLIN)
+    # Who has gone, or says more, does not wait.
+    return b"" if len(message) > _LONGEST or look.poll(0) else message
 
 
 def _close_all() -> None:

@@ -2,12 +2,14 @@
 
 Every transaction writes the head first, so that what SQLite keeps to take it back starts with the
 page of the head as it was. Its mark is found there without SQLite, which would play it at once.
+Nothing but the head lies on that page, so that no name or document is taken for a mark.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.privacy.ledger.place import damaged
@@ -25,7 +27,11 @@ _RAW = re.compile(rb"([0-9a-f-]{36})[\x00-\xff]{0,8}[0-9a-f]{64}\1:([0-9]{20})\Z
 _RAW_LENGTH = 36 + 8 + 64 + 36 + 21
 # Hashes are everywhere, colons before digits are not.
 _RAW_END = re.compile(rb":[0-9]{20}")
-_SEAM = 200
+# A new ledger is laid out so. https://www.sqlite.org/fileformat.html#b_tree_pages
+HEAD_PAGE, PAGE_SIZE = 4, 4096
+_LEAF, _POINTER = b"\x0d", slice(8, 10)
+# Of a journal's header: sizes of a sector, which the first page follows, and of a page.
+_JOURNAL = struct.Struct(">20xII")
 
 
 class Mark(NamedTuple):
@@ -54,26 +60,42 @@ class Mark(NamedTuple):
         return f"{self.identity}:{self.writes:020d}"
 
 
-def newest_mark(path: bytes | Path, most: int) -> Mark | None:
-    """The mark of the most writes among the first bytes of a file; None if there is none.
+def mark_of_ledger(path: bytes | Path) -> Mark | None:
+    """The mark of a ledger as it lies there, read without SQLite; None if there is none.
 
-    A page may keep bytes of what it held before: those are of fewer writes.
-
-    Args:
-        path: Of a ledger or of what SQLite keeps beside it.
-        most: How many bytes are looked at.
+    Of the most writes on the page of the head: a page may keep bytes of what it held before.
 
     Raises:
         OSError: It cannot be read.
     """
-    found: list[Mark] = []
     with open(path, "rb") as stream:  # noqa: PTH123
-        end = b""
-        while most > 0 and (part := stream.read(min(most, 2**20))):
-            most -= len(part)
-            found += _marks(end + part)
-            end = part[-_SEAM:]
-    return max(found, key=lambda mark: mark.writes, default=None)
+        stream.seek((HEAD_PAGE - 1) * PAGE_SIZE)
+        page = stream.read(PAGE_SIZE)
+    return max(_marks(page), key=lambda mark: mark.writes, default=None)
+
+
+def mark_of_journal(path: bytes | Path) -> Mark | None:
+    """The mark of the state that a journal takes its ledger back to; None if there is none.
+
+    That of the only row on the page of the head, which is the first that a journal keeps: names,
+    documents and places may be spelled like a mark.
+
+    Args:
+        path: Of what SQLite keeps beside a ledger.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as stream:  # noqa: PTH123
+        header = stream.read(_JOURNAL.size)
+        if len(header) < _JOURNAL.size:
+            return None
+        sector, size = _JOURNAL.unpack(header)
+        stream.seek(sector)
+        number, page = stream.read(4), stream.read(PAGE_SIZE)
+    if size != PAGE_SIZE or number != HEAD_PAGE.to_bytes(4) or page[:1] != _LEAF:
+        return None
+    return next(_marks(page[int.from_bytes(page[_POINTER]) :]), None)
 
 
 def _marks(data: bytes) -> Iterator[Mark]:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from shoal.errors import LedgerError, raise_alone
-from shoal.privacy.ledger.head import newest_mark
+from shoal.privacy.ledger.head import mark_of_journal, mark_of_ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.head import Mark
 
 _ENDING, _WAL = b"-journal", b"-wal"
-# The head lies on one of the first pages of a ledger.
-_FIRST_PAGES = 2**16
 # While somebody writes, journal and ledger change between two looks: what was left stays.
 _LOOKS, _MOST_LOOKS, _PAUSE = 4, 1000, 0.002
-_MOST = 2**40
 # https://www.sqlite.org/fileformat.html#the_rollback_journal
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 
@@ -53,7 +50,7 @@ def check_journal(path: Path, here: bytes) -> None:
         if same == _LOOKS or not _is_there(journal):
             break
         try:
-            marks = newest_mark(journal, _MOST), newest_mark(here, _FIRST_PAGES)
+            marks = mark_of_journal(journal), mark_of_ledger(here)
             empty = marks[0] is None and not _is_whole(journal)
         except FileNotFoundError:
             # Its transaction has ended meanwhile.
@@ -114,7 +111,7 @@ def check_nothing_left(path: Path, here: bytes, place: bytes, identity: str) -> 
         if there == here or not _is_there(journal):
             continue
         try:
-            left = newest_mark(journal, _MOST)
+            left = mark_of_journal(journal)
         except FileNotFoundError:
             # Its ledger has taken its charge back, or finished it.
             continue

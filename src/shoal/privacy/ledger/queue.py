@@ -122,7 +122,9 @@ def _open(path: Path) -> int | None:
     """
     if fcntl is None:
         return None
+    folder = Path(os.path.realpath(path)).parent
+    # Around one call alone: what a signal's handler raises meanwhile is the caller's.
     try:
-        return os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from shoal.errors import BudgetError, InputError, LedgerError
+from shoal.errors import BudgetError, InputError, ShoalError
 from shoal.privacy.budget import NOTHING
 from shoal.privacy.ledger.file import operate
 from shoal.privacy.ledger.place import damaged
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
     from shoal.privacy.ledger.entry import Draft, Entry, Founding, Link
     from shoal.privacy.ledger.file import Session
+
+# What a draft, its pages or its commit can raise here: reading and computing in any way, also with
+# decimals that trap. Not every Exception, as one of a signal's handler is the caller's.
+_TROUBLE = (
+    *(ShoalError, sqlite3.Error),
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    *(MemoryError, RecursionError),
+)
 
 
 def recorded(path: Path, founding: Founding, draft: Draft) -> Entry:
@@ -46,10 +54,12 @@ def recorded(path: Path, founding: Founding, draft: Draft) -> Entry:
             _enter_others(now, entry)
             _at("before commit")
             now.commit()
-        except (LedgerError, sqlite3.Error):
+        except _TROUBLE:
             if now.group.is_shared:
                 return None
             raise
+        # Outside: that the file was replaced is not the fault of others, and is never tried again.
+        now.confirm()
         _at("after commit")
         now.group.tell()
         return entry
