@@ -226,12 +226,13 @@ class CellDraw:
         return Numbers(plan, drawn.steps, drawn.chosen)
 
     def blank(self) -> Numbers:
-        """Every number 0, and the whole range selected."""
+        """Every number 0, and a range that could be selected."""
         plan, chosen = self.plan, None
         cells = len(plan.released)
         if plan.mechanism.range.selects != "nothing":
-            whole = np.full(cells, 1 << (plan.lattice.bits + FINE))
-            chosen = Range(np.zeros_like(whole), whole)
+            top = 1 << (plan.lattice.bits + FINE)
+            low, high = plan.mechanism.range.some_range(plan.parameters, top)
+            chosen = Range(np.full(cells, low), np.full(cells, high))
         return Numbers(plan, [0] * (cells * len(plan.request.statistics)), chosen)
 
     def results(self, drawn: Numbers) -> list[documents.Document]:

@@ -64,6 +64,11 @@ class CentreAndRadius(RangeRule):
         first, end = parameters["radii"]
         return 2 if parameters["centres"][0] > 1 or end - first > 1 else 0
 
+    def some_range(self, parameters: Parameters, top: int) -> tuple[int, int]:
+        """The first centre, and the longest radius."""
+        centre = centre_of(0, int(parameters["centres"][0]), top)
+        return centre, centre + radius_of(int(parameters["radii"][0]), top)
+
     def ball(self, parameters: Parameters) -> int:
         """Radius of the l1 ball of users' vectors, in lattice steps."""
         return int(parameters["ball"][0])
