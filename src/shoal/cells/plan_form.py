@@ -153,7 +153,7 @@ def check_capacity(facts: Facts) -> None:
     ):
         raise _unlike("parameters or selection_scale")
     if mechanism.range.of_vectors and not _in_the_ball(facts):
-        raise _unlike("noise that no vector of weights fits")
+        raise _unlike("noise")
     finest = float(facts.relative_scale.min()) / mechanism.most_narrowing(facts.parameters)
     if facts.lattice_bits >= MOST_BITS or 2.0**facts.lattice_bits > LARGEST_STEPS * finest:
         raise InputError(

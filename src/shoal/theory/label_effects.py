@@ -36,7 +36,7 @@ def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64
     """Columns of labels with two to 400 levels, and fewer than two thirds as many as cells.
 
     With more than 250 cells there are at most sqrt(4e7/cells) levels in all: columns are taken in
-    their order as long as there is room.
+    their order as long as that holds.
 
     A single column says as much as the cells themselves: then there are none.
 
