@@ -117,7 +117,7 @@ def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None
         else:
             parquet(part, folder / f"{name}.parquet")
     data = {"pattern": "trips/*.parquet", "folder": "trips", "csv.gz": "trips/*.csv.gz"}[kind]
-    shell.good("plan", data, *PLAN, "--output", "of parts.json")
+    shell.good("plan", data, *PLAN, "--method", "balanced", "--output", "of parts.json")
     assert Path("of parts.json").read_bytes() == Path("plan.json").read_bytes()
     inside = "trips/c.csv" if kind == "folder" else f"trips/c.{kind.replace('pattern', 'parquet')}"
     release = ["release", data, "plan.json", "--ledger", "flights.ledger"]
