@@ -609,6 +609,18 @@ def _methods() -> Iterator[Target]:
     yield Target(
         "Plan.compare",
         lambda kit: kit.plan.compare,
+        lambda _: {"repetitions": 2},
+        lambda _: {"methods": ["balanced"], "assumed": shoal.Normal(5, 1), "repetitions": 2},
+    )
+    yield Target(
+        "Plan.typical_error",
+        lambda kit: kit.plan.typical_error,
+        lambda _: {},
+        lambda _: {"spread": 2.0},
+    )
+    yield Target(
+        "Plan.frontier",
+        lambda kit: kit.plan.frontier,
         lambda _: {},
         lambda _: {
             "methods": ["balanced", ("optimal", {"targets": "balanced"})],

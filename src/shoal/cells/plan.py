@@ -49,7 +49,7 @@ class Plan(PlanViews):
     Example:
         >>> import shoal
         >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
-        >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, uninformative="keep")
+        >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, objective="worst_case")
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
         (True, [0.6, 2.5])
     """
