@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Cells that say something of each other, at least.
-FEWEST = 3
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -67,7 +64,8 @@ def values_of(numbers: Numbers, confidence: float) -> Posterior:
 def applies(numbers: Numbers) -> bool:
     """Whether there are means of several cells with Laplace noise."""
     plan = numbers.plan
-    return Mean() in plan.statistics and not plan.gaussian and len(plan.released) >= FEWEST
+    enough = len(plan.released) >= plan.parts.shrinkage.fewest
+    return Mean() in plan.statistics and not plan.gaussian and enough
 
 
 def posterior(numbers: Numbers, confidence: float) -> Posterior:

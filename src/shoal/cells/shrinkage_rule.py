@@ -8,9 +8,10 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class ShrinkageRule:
-    """Means of released cells are shrunk towards their common mean, beside the plain estimates.
+    """Values of released cells are posterior medians given all cells, beside the plain numbers.
 
-    Post-processing: it costs nothing and changes no number of a release (docs/theory/shrinkage.md).
+    Post-processing: it costs nothing and changes no number of a release
+    (docs/theory/user-clipped.md#the-value).
 
     Attributes:
         weighed: Whether users are weighed, so that exchangeable users leave a deviation that widens
@@ -19,7 +20,7 @@ class ShrinkageRule:
 
     weighed: bool = True
 
-    # Cells that a common mean is fitted to, at least.
+    # Cells that say something of each other, at least.
     fewest: ClassVar[int] = 3
 
     @property

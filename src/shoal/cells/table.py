@@ -11,7 +11,7 @@ from shoal.cells.posterior import values_of
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
 from shoal.cells.typical_error import typical_errors
-from shoal.errors import printable
+from shoal.files import html
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,14 +117,8 @@ def to_text(table: pa.Table, rows: int = 12) -> str:
         left_out |= {"plain", "plain_low", "plain_high"}
     names = [name for name in table.column_names if name not in left_out]
     shown = table.select(names).slice(0, rows).to_pylist()
-    cells = [names, *([_cell(row[name]) for name in names] for row in shown)]
+    cells = [names, *([html.text_of(row[name]) for name in names] for row in shown)]
     widths = [max(len(line[at]) for line in cells) for at in range(len(names))]
     lines = ["  ".join(t.rjust(w) for t, w in zip(line, widths, strict=True)) for line in cells]
     more = [f"... {table.num_rows - rows} more rows"] if table.num_rows > rows else []
     return "\n".join([*lines, *more])
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))

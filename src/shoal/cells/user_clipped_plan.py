@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.allocation import balanced
+from shoal.cells.contributions.base import largest_counts
+from shoal.cells.contributions.design import members
 from shoal.cells.plan_facts import PlanFacts, weights_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
@@ -16,6 +18,7 @@ from shoal.cells.ranges.centre_and_radius import MIDDLE
 from shoal.cells.ranges.one_interval import USER
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
+from shoal.theory import user_clipping
 from shoal.theory.user_clipping import RADII, split
 
 if TYPE_CHECKING:
@@ -49,10 +52,10 @@ def solve(
     limit = request.epsilon
     assert limit is not None  # noqa: S101  an error goes with other parts
     epsilon = float(limit)
-    design, parameters, shape = _weigh(occupancy, lattice, request, cells, epsilon)
-    users = len(np.unique(design.user))
+    member, _ = members(occupancy, cells)
+    chosen = split(epsilon, len(np.unique(occupancy.user[member])), len(cells))
+    design, parameters, shape = _weigh(occupancy, request, cells, epsilon, chosen)
     bits = _bits(design, epsilon)
-    chosen = split(epsilon, users, len(cells))
     sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, epsilon)
     parameters |= _candidates(chosen)
     mechanism, queries = request.parts.mechanism(lattice), Queries(design, request.statistics)
@@ -86,28 +89,29 @@ def _bits(design: Design, epsilon: float) -> int:
 
 def _weigh(
     occupancy: Occupancy,
-    lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
     epsilon: float,
+    chosen: Split | None,
 ) -> tuple[Design, Parameters, NDArray[np.float64]]:
     """Caps and the shape of the noise, each for the other, in turn: design, caps and shape."""
-    mechanism = request.parts.mechanism(lattice)
-    who = mechanism.contributions
-    largest = np.zeros(occupancy.n_cells, dtype=np.int64)
-    np.maximum.at(largest, occupancy.cell, occupancy.count)
-    parameters: Parameters = {"cap": largest[cells]}
+    who, cap = request.parts.contributions, largest_counts(occupancy, cells)
+    penalty = user_clipping.ALONE if len(cells) == 1 else user_clipping.TOGETHER
+    width = user_clipping.WHOLE_WIDTH if chosen is None else user_clipping.PRIVATE_RADIUS
     for _ in range(_ROUNDS):
-        design = who.design(occupancy, cells, parameters)
+        design = who.design(occupancy, cells, {"cap": cap})
         shape = _balance(design, request)
-        before, parameters = (
-            parameters,
-            who.parameters(occupancy, cells, _NOISE * epsilon * design.largest / shape),
+        loss = _NOISE * epsilon * design.largest / shape
+        before, cap = (
+            cap,
+            user_clipping.best_caps(
+                design.number, design.count, len(cells), loss, penalty=penalty, width=width
+            ),
         )
-        if np.array_equal(before["cap"], parameters["cap"]):
-            return design, parameters, shape
-    design = who.design(occupancy, cells, parameters)
-    return design, parameters, _balance(design, request)
+        if np.array_equal(before, cap):
+            return design, {"cap": cap}, shape
+    design = who.design(occupancy, cells, {"cap": cap})
+    return design, {"cap": cap}, _balance(design, request)
 
 
 def _balance(design: Design, request: Request) -> NDArray[np.float64]:

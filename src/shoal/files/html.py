@@ -45,12 +45,13 @@ def of_table(head: str, table: pa.Table) -> str:
         table: Any.
     """
     shown = table.slice(0, _SHOWN).to_pylist()
-    rows = [[_text(row[name]) for name in table.column_names] for row in shown]
+    rows = [[text_of(row[name]) for name in table.column_names] for row in shown]
     more = [f"... {table.num_rows - _SHOWN} more rows"] if table.num_rows > _SHOWN else []
     return of_rows(head, [printable(name) for name in table.column_names], rows, more)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value of a table as a person reads it: four digits, a dash for nothing."""
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))

@@ -297,7 +297,7 @@ FAULTS = (
         "widened intervals are accounted as plain ones",
         "G-REACH",
         "cells/contributions/capped_counts.py",
-        "return replace(made, widened=True, contribution=made.heaviest[number])",
+        "return replace(made, widened=True, contribution=made.heaviest[made.number])",
         "return replace(made, widened=True)",
         _REACH,
     ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from shoal.cells.contributions.base import ContributionRule, Parameters, largest_counts
-from shoal.cells.contributions.design import Design, add_by, linear, members
+from shoal.cells.contributions.design import Design, capped, members
 from shoal.theory import exchangeable_users
 
 if TYPE_CHECKING:
@@ -49,12 +49,10 @@ class CappedCounts(ContributionRule):
         self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
     ) -> Design:
         """Weights min(m_l, c) over their sum."""
-        member, number = members(occupancy, cells)
-        weight = np.minimum(occupancy.count[member], parameters["cap"][number])
-        made = linear(occupancy, cells, weight, add_by(number, weight, len(cells)))
+        made = capped(occupancy, cells, parameters["cap"])
         if not parameters["widened"][0]:
             return made
-        return replace(made, widened=True, contribution=made.heaviest[number])
+        return replace(made, widened=True, contribution=made.heaviest[made.number])
 
     def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
         """A cap for each cell, and one choice of widening."""

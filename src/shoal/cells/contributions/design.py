@@ -230,6 +230,19 @@ def linear(
     )
 
 
+def capped(occupancy: Occupancy, cells: NDArray[np.int64], cap: NDArray[np.int64]) -> Design:
+    """A linear design with weights min(m_l, cap) over their sum.
+
+    Args:
+        occupancy: The counts.
+        cells: The released cells.
+        cap: Of each of them.
+    """
+    member, number = members(occupancy, cells)
+    weight = np.minimum(occupancy.count[member], cap[number])
+    return linear(occupancy, cells, weight, add_by(number, weight, len(cells)))
+
+
 def add_by(number: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """Exact sums of whole numbers by group."""
     total = np.zeros(size, dtype=np.int64)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Estimator = Callable[[Occupancy, Floats, float, np.random.Generator], Floats]
 
-_WIDTH = 10.0
-
 
 def midpoint(
     occupancy: Occupancy, mean: Floats, epsilon: float, rng: np.random.Generator
@@ -60,7 +58,7 @@ def laplace_with_caps(
     cells = occupancy.n_cells
     split = np.full(cells, epsilon / int(occupancy.cells_per_user.max()))
     cap = user_clipping.best_caps(
-        occupancy.cell, occupancy.count, cells, split, penalty=1.0, width=_WIDTH
+        occupancy.cell, occupancy.count, cells, split, penalty=1.0, width=user_clipping.WHOLE_WIDTH
     )
     weight = np.minimum(occupancy.count, cap[occupancy.cell]).astype(np.float64)
     return _laplace(occupancy, mean, weight, epsilon, rng)
