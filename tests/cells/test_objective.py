@@ -33,6 +33,7 @@ def _counts(users: int, cells: int) -> shoal.Occupancy:
         ("typical", 100, 3, {"epsilon": 1}, "user_clipped"),
         ("typical", 10, 3, {"epsilon": 1}, "user_clipped"),
         ("typical", 20, 1, {"epsilon": 1}, "user_clipped"),
+        ("typical", 50, 1, {"epsilon": 1}, "user_clipped"),
         ("typical", 100, 1, {"epsilon": 1}, "adaptive"),
         ("typical", 300, 1, {"epsilon": 1}, "user_clipped"),
         ("typical", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "user_clipped"),

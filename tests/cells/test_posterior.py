@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from shoal_studies.benchmarks import sparse
 
 import shoal
+from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from tests.support import flights
@@ -101,3 +103,38 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     assert own < 2
     assert own < 0.5 * rest
     assert ((found.low <= truth) & (truth <= found.high)).mean() >= 0.9
+
+
+def _long_tails() -> tuple[shoal.Records, shoal.Occupancy]:
+    """600 users in 20 cells whose means are log-normal, within bounds that are far away."""
+    rng = np.random.default_rng(8)
+    user, cell = np.repeat(np.arange(600), 4), rng.integers(0, 20, 2400)
+    value = np.exp(rng.normal(2, 1.2, 600))[user] + rng.exponential(1, 2400)
+    columns = {"who": user, "cell": cell, "value": np.minimum(value, 1000)}
+    table = pa.table({name: pa.array(each) for name, each in columns.items()})
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), cell="cell")
+    return records, records.occupancy()
+
+
+def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
+    """G-SIMULATED: half widths by hand: the noise, and what clipped users hide, more radii each."""
+    records, occupancy = _long_tails()
+    plan = shoal.plan(occupancy, bounds=(0, 1000), epsilon=1)
+    numbers = plan.release(records, noise=shoal.Simulated(5)).numbers
+    assert numbers.chosen is not None
+    clipped, ball = (int(plan.parameters[name][0]) for name in ("clipped", "ball"))
+    radius = numbers.chosen.range_width[0] / 2.0 ** (plan.lattice.bits + FINE)
+    radii = 1 + math.log2(1 / radius / 16) / 2
+    assert radii > 1.5
+    loss = 2 * ball * 2.0**-plan.lattice_bits
+    low, high = numbers.plain_intervals(0.95)
+    for at in range(20):
+        mine = plan.design.number == at
+        weight = plan.design.weight[mine] / plan.design.weight[mine].sum()
+        apart = weight - plan.design.share[mine]
+        moved = math.sqrt((apart**2).sum()) + np.abs(apart).sum() / 2
+        scale = float(numbers.noise_scale[at])
+        half = scale * (math.log(20) + radii * clipped * loss / 40) + radius * 1000 * moved * 2 / 3
+        end = min(float(numbers.value[at]) + half, 1000)
+        assert high[at] == pytest.approx(end, rel=1e-3)
+        assert low[at] == pytest.approx(max(float(numbers.unclamped[at]) - half, 0), abs=0.01)

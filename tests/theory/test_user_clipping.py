@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.theory.user_clipping import ALONE, TOGETHER, best_caps, split
+from shoal.theory.user_clipping import ALONE, TOGETHER, best_caps, hidden_radii, split
 
 pytestmark = pytest.mark.property
 
@@ -79,3 +79,8 @@ def test_a_large_loss_leaves_every_weight() -> None:
     """Without noise nothing is worth capping."""
     count = np.array([1, 5, 80, 3])
     assert best_caps(np.zeros(4, np.int64), count, 1, np.array([1e9])).tolist() == [80]
+
+
+def test_longer_tails_hide_more() -> None:
+    """One radius where the bounds are near, half of one more each time they are twice as far."""
+    assert [hidden_radii(ratio) for ratio in (0.5, 2, 16, 64, 256)] == [1, 1, 1, 2, 3]

@@ -18,6 +18,7 @@ from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
 from shoal.checks.frozen import cached_property, read_only
 from shoal.theory import gaussian, laplace
+from shoal.theory.user_clipping import hidden_radii
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -270,8 +271,9 @@ class Numbers:
         """What clipped users can hide of each mean if each hides a radius, in the value's unit.
 
         With k users beyond the radius D spread over G cells, and weights w for shares v:
-        b k epsilon_n/(2 G) + (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale
-        (docs/theory/user-clipped.md#intervals). 0 where cells are clipped one by one.
+        f b k epsilon_n/(2 G) + (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale
+        and f radii hidden by each (docs/theory/user-clipped.md#intervals). 0 where cells are
+        clipped one by one.
         """
         plan, design, cells = self.plan, self.plan.design, len(self.plan.released)
         ball = plan.mechanism.range.ball(plan.parameters)
@@ -281,8 +283,10 @@ class Numbers:
         apart = design.weight / design.total[design.number] - design.share
         off = np.sqrt(np.bincount(design.number, apart**2, minlength=cells))
         moved = np.bincount(design.number, np.abs(apart), minlength=cells) / 2
-        radius = float(self.chosen.range_width[0]) / self._top * plan.width
-        return self.noise_scale * beyond / (2 * cells) + radius * 2 / 3 * (off + moved)
+        share = float(self.chosen.range_width[0]) / self._top
+        beyond *= hidden_radii(1 / share)
+        moved_by_weights = share * plan.width * 2 / 3 * (off + moved)
+        return self.noise_scale * beyond / (2 * cells) + moved_by_weights
 
     def _quantile(self, miss: float) -> float:
         """Noise, in noise scales, that is exceeded with at most this probability."""

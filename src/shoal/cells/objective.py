@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Objective = Literal["typical", "worst_case"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
-_FEW, _ENOUGH = 30, 150
+_FEW, _ENOUGH = 60, 150
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000
 

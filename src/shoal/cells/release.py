@@ -244,9 +244,9 @@ class CellDraw:
         return False
 
     def read(self, manifest: documents.Document) -> None:
-        """The plan, once, and a table of the numbers."""
+        """The plan, once, and the numbers with their intervals; tables follow from these."""
         read_once(self.plan, manifest["plan"])
-        table.make_table(from_results(self.plan, manifest["results"]), CONFIDENCE)
+        from_results(self.plan, manifest["results"])
 
     def check_shape(self) -> None:
         """Counts as planned: a recorded release is about such records."""

@@ -11,7 +11,6 @@ from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
 from shoal.cells.ranges.centre_and_radius import can_be
 from shoal.cells.ranges.selected import Range
-from shoal.data import keys
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import CLOSE, check_stated, damaged
 
@@ -27,9 +26,7 @@ def to_results(numbers: Numbers) -> list[documents.Document]:
     """One object a number: whole steps of the lattice, the value they stand for, its interval."""
     plan, chosen = numbers.plan, numbers.chosen
     low, high = numbers.intervals(CONFIDENCE)
-    columns = keys.to_document(plan.occupancy.cells)["columns"]
-    key = list(zip(*(column["values"] for column in columns), strict=True))
-    cells = plan.released.tolist()
+    key, cells = plan.occupancy.key_rows, plan.released.tolist()
     return [
         {
             "cell": cell,

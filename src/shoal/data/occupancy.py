@@ -170,9 +170,19 @@ class Occupancy(Frozen):
         return tuple(keys.labels(self.cells))
 
     @functools.cached_property
+    def _keys(self) -> documents.Document:
+        return keys.to_document(self.cells)
+
+    @functools.cached_property
+    def key_rows(self) -> tuple[tuple[object, ...], ...]:
+        """The keys of each cell, as JSON has them."""
+        columns = (column["values"] for column in self._keys["columns"])
+        return tuple(zip(*columns, strict=True))
+
+    @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
-        state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
+        state = hashlib.sha256(documents.canonical_bytes(self._keys))
         for column in (self.user, self.cell, self.count):
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return state.hexdigest()
@@ -252,7 +262,7 @@ class Occupancy(Frozen):
     def _document(self) -> documents.Document:
         return {
             "schema": SCHEMA,
-            "cells": keys.to_document(self.cells),
+            "cells": self._keys,
             "cells_per_user": documents.pack_integers(self.cells_per_user),
             "cell": documents.pack_integers(self.cell),
             "count": documents.pack_integers(self.count),

@@ -30,6 +30,7 @@ WHOLE_WIDTH = 10.0
 ALONE, TOGETHER = 0.4, 2.0
 _STEPS = 14
 _EXCHANGEABLE = 0.64  # 2/pi of a variance: the square of a mean absolute normal deviation
+_NEAR = 16.0
 _FEWEST_BINS, _MOST_BINS = 8, 1024
 
 
@@ -102,6 +103,27 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
         clipped=max(1, math.floor(min(0.35 * users, wanted))),
         bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
     )
+
+
+def hidden_radii(ratio: float) -> float:
+    """How many radii a clipped user is taken to hide: 1 + log2(ratio/16)/2, at least 1.
+
+    Values whose bounds lie far beyond the radius may have tails as long. No tail is known to be
+    shorter, so this is a judgement, measured in `shoal bench typical`, and no bound.
+
+    Source: docs/theory/user-clipped.md#intervals.
+
+    Args:
+        ratio: Width of the bounds over the radius, above 0, without a unit.
+
+    Returns:
+        Radii, without a unit.
+
+    Example:
+        >>> hidden_radii(8.0), hidden_radii(64.0)
+        (1.0, 2.0)
+    """
+    return max(1.0, 1.0 + math.log2(ratio / _NEAR) / 2)
 
 
 def best_caps(
