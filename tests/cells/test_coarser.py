@@ -60,3 +60,17 @@ def test_hexagons_have_parents() -> None:
 def test_a_single_column_has_no_coarser_grid() -> None:
     """Nothing to leave out."""
     assert best_coarser(_sparse(30, 1)) is None
+
+
+@pytest.mark.parametrize("name", ["user", "count", "count_sum", "key 0", "records"])
+def test_key_columns_have_any_name(name: str) -> None:
+    """G-FUZZ: also that of a column which the merging of cells makes."""
+    at = np.arange(576)
+    columns = pa.table({name: pa.array(at % 12), "day": pa.array(at // 12 % 12)})
+    counts = shoal.Occupancy.from_counts(at // 4, columns, np.ones(576, dtype=int))
+    plan = shoal.plan(counts, bounds=(0, 10), epsilon=0.05)
+    found = best_coarser(plan)
+    assert found is not None
+    assert found.name in {f"without {name}", "without day"}
+    assert found.cells == 12
+    assert "too fine" in str(plan)

@@ -25,8 +25,10 @@ from shoal.cells.ranges.centre_and_radius import (
 )
 from shoal.cells.ranges.one_interval import USER
 from shoal.data.aggregate import Aggregate
-from shoal.errors import InputError
+from shoal.documents import canonical_bytes
+from shoal.errors import DocumentError, InputError
 from shoal.theory.user_clipping import RADII
+from tests.support import methods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -242,3 +244,31 @@ def test_a_centre_outside_the_bounds_is_no_outcome(place: int) -> None:
     low = centre_of(77, 128, top)
     assert can_be(low, low + radius_of(3, top), told, top)
     assert not can_be(low, low + radius_of(3, top) + 1, told, top)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"radii": [24, 25]}, {"clipped": [0]}, {"clipped": [30]}, {"centres": [512]}],
+)
+def test_candidates_of_another_plan_are_refused(told: dict[str, list[int]]) -> None:
+    """G-COVERAGE: intervals rest on them: nothing is drawn, and no manifest of them is read."""
+    table = methods.tied(3, 60, 3)
+    records = methods.records(table)
+    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, method="user_clipped")
+    changed = {name: np.array(values) for name, values in told.items()}
+    other = replace(plan, parameters={**plan.parameters, **changed})
+    with pytest.raises(DocumentError, match="damaged"):
+        other.release(records, noise=shoal.Simulated(1))
+    manifest = plan.release(records, noise=shoal.Simulated(1)).manifest
+    manifest["plan"]["mechanism"]["parameters"].update(told)
+    with pytest.raises(DocumentError, match="damaged"):
+        assert shoal.Release(canonical_bytes(manifest), None).plan
+
+
+def test_where_means_are_not_clipped_is_around_the_centre() -> None:
+    """The range of one cell: a radius to both sides, within the bounds."""
+    values, users = np.tile([29.0, 31.0], 400), np.repeat(np.arange(200), 4)
+    found = shoal.mean.user_clipped(values, users, bounds=(0, 65), epsilon=4)
+    assert found.range is not None
+    low, high = found.range
+    assert 0 <= low < 30 < high <= 65

@@ -20,6 +20,7 @@ from shoal.data import csv_file, one_pass
 from shoal.data.csv_records import count_records
 from shoal.data.whole_columns import read_columns
 from shoal.errors import DataError, DocumentError, InputError, ShoalError
+from shoal.files.outputs import keep_inputs
 
 pytestmark = pytest.mark.audit
 
@@ -269,6 +270,7 @@ def test_a_folder_is_no_private_column(tmp_path: Path) -> None:
         (["month=/p.parquet"], "no plain name and value"),
         (["month=5=6/p.parquet"], "no plain name and value"),
         (["m%20=5/p.parquet"], "no plain name and value"),
+        (["month=5\\x/p.parquet", "month=5/p.parquet"], "no plain name and value"),
         (["p.parquet", "_delta_log/0.json"], "'trips/_delta_log', the notes of Delta Lake"),
         (["month=5/_temporary/p.parquet"], "'trips/month=5/_temporary', the notes of an unfini"),
         (["month=%ff/p.parquet"], "no text in UTF-8"),
@@ -321,3 +323,31 @@ def test_no_output_becomes_a_part_of_the_records(
     folder = hive(tmp_path / "hive")
     with pytest.raises(DocumentError, match="what is read as records"):
         records(folder).occupancy().save(folder / "month=5" / "counts.json")
+
+
+@pytest.mark.parametrize("linked", ["file", "folder"])
+def test_no_output_replaces_what_links_in_a_folder_lead_to(tmp_path: Path, linked: str) -> None:
+    """G-OUTPUTS: records are all that a folder reaches, wherever it lies."""
+    folder = tmp_path / "trips"
+    far = tmp_path / "far" / "p.parquet"
+    write(far, ROWS)
+    folder.mkdir()
+    if linked == "file":
+        (folder / "p.parquet").symlink_to(far)
+    else:
+        (folder / "month=5").symlink_to(far.parent)
+    occupancy, before = records(folder).occupancy(), far.read_bytes()
+    for target in [far] if linked == "file" else [far, far.with_name("new.json")]:
+        with pytest.raises(DocumentError, match="what is read as records"):
+            occupancy.save(target, overwrite=True)
+    assert far.read_bytes() == before
+
+
+def test_links_that_lead_back_end(tmp_path: Path) -> None:
+    """G-OUTPUTS: a circle of folders is walked once."""
+    write(tmp_path / "trips" / "p.parquet", ROWS)
+    (tmp_path / "trips" / "deep").mkdir()
+    (tmp_path / "trips" / "deep" / "back").symlink_to(tmp_path / "trips")
+    with pytest.raises(DocumentError, match="what is read as records"):
+        keep_inputs(tmp_path / "trips" / "deep" / "x.csv", {"records": tmp_path / "trips"})
+    keep_inputs(tmp_path / "x.csv", {"records": tmp_path / "trips"})

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import Frozen, cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Frozen):
     """Sparse sensitivities, users by numbers, over the width.
 
     Attributes:
@@ -66,7 +66,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation:
+class Allocation(Frozen):
     """A method's answer at a loss of 1: noise scales over the width, and how good they are.
 
     Attributes:

@@ -93,12 +93,14 @@ def _parents(cells: pa.Table, name: str) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _merged(occupancy: Occupancy, keys: pa.Table) -> Occupancy:
-    """The counts by other keys of the same cells."""
-    rows = keys.take(occupancy.cell).append_column("user", pa.array(occupancy.user))
+    """The counts by other keys of the same cells, whatever these are called."""
+    given = keys.column_names
+    named = keys.rename_columns([f"key {at}" for at in range(len(given))])
+    rows = named.take(occupancy.cell).append_column("user", pa.array(occupancy.user))
     added = rows.append_column("count", pa.array(occupancy.count)).group_by(rows.column_names)
     table = added.aggregate([("count", "sum")])
     return Occupancy.from_counts(
         table.column("user").combine_chunks(),
-        table.select(keys.column_names),
+        table.select(named.column_names).rename_columns(given),
         table.column("count_sum").to_numpy(),
     )

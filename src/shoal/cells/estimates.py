@@ -16,7 +16,7 @@ from shoal.cells.contributions.design import FINE
 from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
-from shoal.checks.frozen import cached_property, read_only
+from shoal.checks.frozen import cached_property, own
 from shoal.theory import gaussian, laplace
 from shoal.theory.user_clipping import hidden_radii
 
@@ -102,10 +102,13 @@ class Numbers:
             return self.plan.limits
         place = self.plan.lattice.value
         low = np.array([place(int(a), self._top) for a in self.chosen.low])
-        return read_only((low, np.array([place(int(b), self._top) for b in self.chosen.high])))
+        high = np.array([place(int(b), self._top) for b in self.chosen.high])
+        return own(low), own(high)
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
         """Where the means (of akmv, the sums above lo) of one number were clipped, if selected.
+
+        Of users' vectors, where a mean lies that is no further from the centre than the radius.
 
         Args:
             at: The number's place among the released ones.
@@ -118,6 +121,8 @@ class Numbers:
         low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
         if self.plan.design.sums:
             return 0.0, high / self._top * self.plan.width
+        if self.plan.mechanism.range.of_vectors:
+            low, high = max(2 * low - high, 0), min(high, self._top)
         place = self.plan.lattice.value
         return place(low, self._top), place(high, self._top)
 

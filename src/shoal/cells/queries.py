@@ -15,7 +15,7 @@ import numpy as np
 from shoal.cells.allocation_problem import Problem
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.theory import gaussian, joint, sensitivity
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PAIR = (Mean(), Variance())
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
+class Queries(Frozen):
     """What is released of every cell of a design.
 
     Attributes:

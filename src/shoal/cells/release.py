@@ -81,7 +81,10 @@ class Release(release.Release[PlanFacts, Numbers]):
     @staticmethod
     def _plan_of(document: documents.Document) -> PlanFacts:
         """A plan, from its document."""
-        return PlanFacts(**read_plan(document))
+        found = PlanFacts(**read_plan(document))
+        if not keeps(found):
+            raise damaged()
+        return found
 
     @staticmethod
     def _loss_of(plan: PlanFacts) -> Budget:

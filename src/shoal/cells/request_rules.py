@@ -10,6 +10,7 @@ from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.noise_allocation import GUESS
 from shoal.cells.objective import choose
 from shoal.cells.plan_facts import weights_of
+from shoal.cells.user_clipped_plan import follows_counts
 from shoal.errors import InputError
 from shoal.privacy.budget import MOST_EPSILON
 
@@ -76,6 +77,7 @@ def keeps(facts: PlanFacts) -> bool:
         and (request.error is None or float(facts.worst_case_error.max()) <= request.error)
         and (request.uninformative == "keep" or bool((facts.cell_error < GUESS + _CLOSE).all()))
         and _targets_hold(facts)
+        and (not facts.parts.range.of_vectors or follows_counts(facts))
     )
 
 
@@ -95,7 +97,9 @@ def _rules_hold(facts: PlanFacts) -> bool:
     own, stated = public_status(facts.occupancy, facts.request), np.array(facts.status, object)
     if own.shape != stated.shape:
         return False
-    dropped = (stated == "uninformative") & (facts.request.uninformative == "drop")
+    # Users' vectors leave no cell out for its error.
+    drops = facts.request.uninformative == "drop" and not facts.parts.range.of_vectors
+    dropped = (stated == "uninformative") & drops
     return bool((np.where(dropped, "released", stated) == own).all())
 
 

@@ -78,6 +78,23 @@ def solve(
     )
 
 
+def follows_counts(plan: PlanFacts) -> bool:
+    """Whether candidates, rank and lattice are those that counts and epsilon lead to.
+
+    Intervals rest on them: with others they would be as short as whoever wrote the plan likes.
+
+    Args:
+        plan: Of users' vectors.
+    """
+    limit = plan.request.epsilon
+    if limit is None:
+        return False
+    users = len(np.unique(plan.design.user))
+    own = _candidates(split(float(limit), users, len(plan.released)))
+    same = all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
+    return same and plan.lattice_bits == _bits(plan.design, float(limit))
+
+
 def _bits(design: Design, epsilon: float) -> int:
     """Lattice bits: vectors are moved after rounding, so that rounding costs no privacy.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, NoReturn, Self, TypeVar, overload
 
 import numpy as np
@@ -66,7 +66,7 @@ class Frozen:
 
 
 class cached_property(functools.cached_property[Kept]):  # noqa: N801
-    """As that of functools; arrays that it keeps are views of bytes, or read-only in other things.
+    """As that of functools; arrays that it keeps are views of bytes, also in sparse matrices.
 
     Example:
         >>> class Half:
@@ -84,9 +84,10 @@ class cached_property(functools.cached_property[Kept]):  # noqa: N801
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         """The value, computed once."""
         found: Any = super().__get__(instance, owner)
-        if type(found) is np.ndarray and not found.dtype.hasobject and self.attrname:
-            found = vars(instance)[self.attrname] = own(found)
-        return found if found is self else read_only(found)
+        if found is self or not self.attrname:
+            return found
+        kept = vars(instance)[self.attrname] = _kept(found)
+        return kept
 
 
 def own(value: Any) -> Any:  # noqa: ANN401
@@ -121,26 +122,6 @@ def thaw(value: Any) -> Any:  # noqa: ANN401
         return {name: thaw(each) for name, each in value.items()}
     if isinstance(value, tuple | list):
         return [thaw(each) for each in value]
-    return value
-
-
-def read_only(value: Kept) -> Kept:
-    """The same, and no array in it is writeable, nor the memory that it shows.
-
-    Example:
-        >>> read_only((np.zeros(4)[:2],))[0].base.flags.writeable
-        False
-    """
-    found: Any = value
-    if isinstance(found, tuple):
-        for each in found:
-            read_only(each)
-    elif is_dataclass(found) and not isinstance(found, type):
-        for each in _facts(found).values():
-            read_only(each)
-    while isinstance(found, np.ndarray):
-        found.setflags(write=False)
-        found = found.base
     return value
 
 
@@ -188,6 +169,18 @@ def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None =
         + ("" if shape is None else f", {' x '.join(map(str, shape))} of them"),
         "make the object with the function that makes it, and leave its arrays as they are",
     )
+
+
+def _kept(found: Any) -> Any:  # noqa: ANN401
+    """What is derived and kept, made of arrays that nobody can write into."""
+    if type(found) is np.ndarray:
+        return found if found.dtype.hasobject else own(found)
+    if type(found) in (tuple, list):
+        return tuple(_kept(each) for each in found)
+    if hasattr(found, "indptr"):  # a sparse matrix
+        for name in ("data", "indices", "indptr"):
+            setattr(found, name, own(getattr(found, name)))
+    return found
 
 
 def _own_array(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

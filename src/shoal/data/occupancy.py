@@ -170,19 +170,15 @@ class Occupancy(Frozen):
         return tuple(keys.labels(self.cells))
 
     @functools.cached_property
-    def _keys(self) -> documents.Document:
-        return keys.to_document(self.cells)
-
-    @functools.cached_property
     def key_rows(self) -> tuple[tuple[object, ...], ...]:
         """The keys of each cell, as JSON has them."""
-        columns = (column["values"] for column in self._keys["columns"])
+        columns = (column["values"] for column in keys.to_document(self.cells)["columns"])
         return tuple(zip(*columns, strict=True))
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
-        state = hashlib.sha256(documents.canonical_bytes(self._keys))
+        state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
         for column in (self.user, self.cell, self.count):
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return state.hexdigest()
@@ -262,7 +258,7 @@ class Occupancy(Frozen):
     def _document(self) -> documents.Document:
         return {
             "schema": SCHEMA,
-            "cells": self._keys,
+            "cells": keys.to_document(self.cells),
             "cells_per_user": documents.pack_integers(self.cells_per_user),
             "cell": documents.pack_integers(self.cell),
             "count": documents.pack_integers(self.count),

@@ -127,10 +127,23 @@ def _folded(path: Path) -> set[Key]:
 
 
 def _within(path: Path, folder: Path) -> bool:
-    """Whether a path lies in a folder of records, at any depth."""
-    return folder.is_dir() and any(
-        _identity(parent) & _identity(folder) for parent in _real(path).parents
-    )
+    """Whether a path lies in a folder of records, at any depth and by whatever link."""
+    if not folder.is_dir():
+        return False
+    real, reached = _real(path), _reached(folder)
+    return any(_identity(each) & reached for each in (real, *real.parents))
+
+
+def _reached(folder: Path) -> set[Key]:
+    """All files and folders that are found from a folder, links followed."""
+    found = _identity(folder)
+    for place, folders, names in os.walk(folder, followlinks=True):
+        here = [(name, _identity(Path(place, name))) for name in (*folders, *names)]
+        # Links that lead back would never end.
+        known = {name for name, own in here if own <= found}
+        folders[:] = [name for name in folders if name not in known]
+        found = found.union(*(own for _, own in here))
+    return found
 
 
 def _real(path: Path) -> Path:

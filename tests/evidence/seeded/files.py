@@ -328,4 +328,20 @@ FAULTS = (
         '"weights": "equal", "cap": None}',
         ("tests/means/test_recommend.py",),
     ),
+    Fault(
+        "what links in a folder of records lead to may be replaced",
+        "G-OUTPUTS",
+        "files/outputs.py",
+        "real, reached = _real(path), _reached(folder)",
+        "real, reached = _real(path), _identity(folder)",
+        ("tests/data/test_file_sets.py",),
+    ),
+    Fault(
+        "a folder's name ends at a backslash",
+        "G-REFUSE",
+        "data/file_set.py",
+        'not {"=", "\\\\"} & {*value}',
+        '"=" not in value',
+        ("tests/data/test_file_sets.py",),
+    ),
 )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import shoal
+from shoal.verification.cells.facts import Facts
+from shoal.verification.cells.vectors import candidates_hold
 from tests.support import flights
 from tests.support.verdicts import DAMAGED, UNSHAPED, failed_claims, rekey
 
@@ -145,9 +148,9 @@ def test_every_parameter_is_checked(manifests: dict[str, dict[str, Any]], plan: 
         elif name == "cap" and not 1 <= new <= max(counts):
             assert found == [DAMAGED]
         elif plan == "user_clipped":
-            # How users are weighed and how many are clipped is the planner's word, within limits.
-            # A smaller ball is a smaller loss than is stated.
-            assert found or (name in {"cap", "clipped", "radii"} and abs(off) == 3) or off == -3
+            # How users are weighed is the planner's word, within limits. A smaller ball is a
+            # smaller loss than is stated.
+            assert found or (name == "cap" and abs(off) == 3) or (name, off) == ("ball", -3)
         elif new in counts and (name, plan) in FREE:
             assert {"privacy loss", "bias bounds"} & {*found}
         else:
@@ -169,6 +172,48 @@ def test_a_centre_beyond_the_bounds_is_no_outcome(
             result["range"] = [centre, centre + high - low]
 
     assert "selected ranges" in failures_after(manifests["user_clipped"], change)
+
+
+CANDIDATES: dict[str, dict[str, list[int]]] = {
+    "nobody is clipped": {"clipped": [0]},
+    "everybody is clipped": {"clipped": [2000]},
+    "the shortest radius alone": {"radii": [24, 25]},
+    "nothing is selected": {"centres": [1], "radii": [2, 3], "clipped": [0]},
+    "few centres": {"centres": [8]},
+    "half of the centres": {"centres": [512]},
+}
+
+
+@pytest.mark.parametrize("told", CANDIDATES)
+def test_candidates_follow_from_counts(manifests: dict[str, dict[str, Any]], told: str) -> None:
+    """G-VERIFY: intervals rest on who is clipped where; others would be as short as one likes."""
+
+    def change(lie: dict[str, Any]) -> None:
+        lie["plan"]["mechanism"]["parameters"].update(CANDIDATES[told])
+
+    assert {"mechanism", DAMAGED} & {*failures_after(manifests["user_clipped"], change)}
+
+
+def test_a_lattice_is_as_fine_as_sums_need(manifests: dict[str, dict[str, Any]]) -> None:
+    """G-VERIFY: rounding vectors to few steps hides more than intervals say."""
+    manifest = manifests["user_clipped"]
+    facts, told = Facts.of(manifest), manifest["plan"]["mechanism"]["parameters"]
+    told = {name: told[name] for name in ("centres", "radii", "clipped", "ball")}
+    least = 8 + math.ceil(math.log2(max(map(len, facts.counts))))
+    holds = [candidates_hold(told, replace(facts, bits=bits)) for bits in range(1, least + 3)]
+    assert holds == [bits >= least for bits in range(1, least + 3)]
+
+
+def test_users_vectors_leave_no_cell_out_for_its_error(tmp_path: Path) -> None:
+    """G-VERIFY: a published cell cannot be hidden afterwards as one that nobody needs."""
+    release = flights.plan(method="user_clipped").release(
+        flights.records(), ledger=flights.ledger(tmp_path)
+    )
+    manifest = copy.deepcopy(release.manifest)
+    assert "public rules" not in failures(manifest)
+    manifest["plan"]["status"][manifest["plan"]["numbers"]["cell"][0]] = "uninformative"
+    rekey(manifest)
+    assert "public rules" in failures(manifest)
 
 
 def _counts(at: int) -> set[int]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import cached_property
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.theory.sensitivity import OUTWARD
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SHARE = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(Frozen):
     """Records of several users averaged together before they are clipped.
 
     Attributes:
@@ -49,7 +49,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class Interval(Frozen):
     """Where the mean of each member is clipped: the range's middle -+ near/(2 whole) of its range.
 
     The range is the whole width, or was selected.
@@ -64,7 +64,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(Frozen):
     """Weights and contributions of every membership in the released cells.
 
     Attributes:

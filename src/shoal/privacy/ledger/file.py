@@ -32,7 +32,7 @@ from shoal.privacy.ledger.place import (
     place_of,
     unreachable,
 )
-from shoal.privacy.ledger.queue import TooLateError, Turn
+from shoal.privacy.ledger.queue import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 _PATIENCE = 60  # seconds to wait for another process
+_IN_LINE = 10  # of them in the queue, which whoever may read the folder can keep
 _PAUSE = 0.00005  # seconds between two looks at a lock
 _CROWD = 300  # looks are rarer where the system has no queue
 # On macOS a plain fsync does not reach the disk.
@@ -82,6 +83,10 @@ _REASONS = {
     ),
 }
 _REASONS[sqlite3.SQLITE_LOCKED] = _REASONS[sqlite3.SQLITE_BUSY]
+
+
+class TooLateError(Exception):
+    """Somebody kept a lock for longer than anybody waits."""
 
 
 def create_file(path: Path, founding: Founding) -> None:
@@ -166,7 +171,7 @@ def _operation(
         )
     with GATE, _translated(path):
         file, here = look(path), place_of(path)
-        turn, group = Turn(path, _PATIENCE), Group(file, founding, draft)
+        turn, group = Turn(path, _IN_LINE), Group(file, founding, draft)
         try:
             # Who is told that its draft is recorded has no turn: it reads.
             write = write and not (turn.is_taken() and group.join())

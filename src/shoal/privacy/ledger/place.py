@@ -118,9 +118,16 @@ def look_again(path: Path, before: FileOf) -> FileOf:
 
 
 def place_of(path: Path) -> bytes:
-    """Where a ledger lies, links followed, as it is noted within."""
+    """Where a ledger lies, links followed, as it is noted within.
+
+    Raises:
+        LedgerError: A link on the way was replaced at this moment.
+    """
     # `Path.resolve` raises a RuntimeError where links lead in a circle.
-    return os.fsencode(os.path.realpath(path))
+    try:
+        return os.fsencode(os.path.realpath(path))
+    except OSError as error:
+        raise_alone(unreachable(path, error, "opened"))
 
 
 def check_new(path: Path) -> None:

@@ -18,10 +18,6 @@ except ImportError:  # Windows: SQLite's own waiting is left
     fcntl = None  # type: ignore[assignment]
 
 
-class TooLateError(Exception):
-    """Somebody kept a lock for longer than anybody waits."""
-
-
 class Turn:
     """A wait until this process is the first to write the ledger at a path, to a block's end.
 
@@ -30,10 +26,7 @@ class Turn:
 
     Args:
         path: The ledger's file.
-        patience: Seconds to wait at most.
-
-    Raises:
-        TooLateError: Another process kept its turn so long.
+        patience: Seconds to wait at most; after that all are at once.
     """
 
     def __init__(self, path: Path, patience: float) -> None:
@@ -83,10 +76,9 @@ class Turn:
                 raise
             self._blocked = False  # no room for a thread
             return False
-        # Not joined: a thread is over a little after it has told.
-        if not self._told.wait(self._patience):
-            raise TooLateError
-        return True
+        # Not joined: a thread is over a little after it has told. Who may read the folder may keep
+        # its lock for ever: then SQLite's own lock decides, as where there is no such queue.
+        return self._told.wait(self._patience)
 
     def _block(self, handle: int) -> None:
         with suppress(OSError):

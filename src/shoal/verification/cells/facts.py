@@ -40,7 +40,8 @@ class Facts:
     """Counts, scales and bounds of a manifest.
 
     A `number` is the position of a cell among the released ones; a `member` is a membership in one
-    of them. Scales are statistic by statistic, each in the order of the numbers.
+    of them. Scales are statistic by statistic, each in the order of the numbers. `epsilon` is what
+    was asked for, if no error was.
     """
 
     user: NDArray[np.int64]
@@ -52,6 +53,7 @@ class Facts:
     joint: bool
     gaussian: bool
     delta: Fraction
+    epsilon: Fraction | None
     scale: list[Fraction]
     bits: int
     tick_bits: int
@@ -79,6 +81,7 @@ class Facts:
             joint=numbers["joint"],
             gaussian=numbers["noise"] == GAUSSIAN,
             delta=rational(plan["request"]["delta"]),
+            epsilon=_asked(plan["request"]["epsilon"]),
             scale=[Fraction(real(b)) for b in numbers["relative_scale"]],
             bits=whole(numbers["lattice_bits"], 1, _MOST_BITS),
             tick_bits=tick_bits,
@@ -148,6 +151,10 @@ class Facts:
         place = np.full(len(self.total), -1)
         place[self.released] = np.arange(len(self.released))
         return place
+
+
+def _asked(stated: str | None) -> Fraction | None:
+    return None if stated is None else rational(stated)
 
 
 def _bounds(stated: list[object], tick_bits: int) -> tuple[Fraction, Fraction]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Parameters that all cells have in common.
 VECTORS = ("centres", "radii", "clipped", "ball")
-_RADII, _MOST_BINS, _LARGEST_BALL = 25, 2**16, 2**46
+_RADII, _FINER, _LARGEST_BALL = 25, 8, 2**46
 
 
 def selections(parameters: dict[str, list[int]]) -> int:
@@ -30,17 +30,38 @@ def selections(parameters: dict[str, list[int]]) -> int:
 
 
 def candidates_hold(told: dict[str, list[int]], facts: Facts) -> bool:
-    """Whether there are candidates, a rank that users can have, and a ball that sums allow."""
-    if [len(told[name]) for name in VECTORS] != [1, 2, 1, 1]:
+    """Whether candidates, rank and lattice follow from counts and epsilon, with a ball to add up.
+
+    Intervals rest on how many users are beyond which radius, and on how finely sums are rounded.
+    """
+    if [len(told[name]) for name in VECTORS] != [1, 2, 1, 1] or facts.epsilon is None:
         return False
-    [bins], (first, end), [clipped], [ball] = (told[name] for name in VECTORS)
-    users = len(set(facts.member_user.tolist()))
+    [bins], radii, [clipped], [ball] = (told[name] for name in VECTORS)
+    own = _expected(float(facts.epsilon), len(set(facts.member_user.tolist())), len(facts.released))
+    most = max(map(len, facts.counts))
     return (
-        1 <= bins <= _MOST_BINS
-        and 0 <= first < end <= _RADII
-        and clipped <= users
+        (bins, radii) == own[:2]
+        # A product of floating-point numbers, rounded down.
+        and abs(clipped - own[2]) <= 1
         and 1 <= ball <= _LARGEST_BALL
+        and facts.bits >= _FINER + (most - 1).bit_length()
     )
+
+
+def _expected(epsilon: float, users: int, cells: int) -> tuple[int, list[int], int]:
+    """Bins of the centre, radii, and how many users are to be beyond: all or nothing is selected.
+
+    docs/theory/user-clipped.md#parts-of-the-budget.
+    """
+    everyone = epsilon * users
+    if everyone < (60 if cells == 1 else 30):
+        return 1, [2, 3], 0
+    rate = math.sqrt(0.3 / cells)
+    radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
+    noise = epsilon * (1 - radius - min(0.2, 40 / everyone))
+    clipped = max(1, int(min(0.35 * users, max(3 * cells / noise, 10 / (epsilon * radius)))))
+    bins = 1 << (max(8, min(1024, int(everyone / 2))).bit_length() - 1)
+    return bins, [0, _RADII], clipped
 
 
 def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:

@@ -220,7 +220,9 @@ def _rules(errors: Errors, plan: documents.Document) -> tuple[bool, str]:
         return False, "not one status a cell"
     if rule["uninformative"] != "keep" and verify_request.uninformative(errors):
         return False, "a released cell is no better than guessing"
-    own = {"released", "uninformative"} if rule["uninformative"] == "drop" else {"released"}
+    # Users' vectors leave no cell out for its error.
+    drops = rule["uninformative"] == "drop" and errors.design.mechanism.name != "user_clipped"
+    own = {"released", "uninformative"} if drops else {"released"}
     holds = all(
         each == "too few users" if one else each == "too few records" if other else each in own
         for each, one, other in zip(status, few.tolist(), thin.tolist(), strict=True)
