@@ -91,6 +91,5 @@ def _one(plan: PlanFacts, turn: int) -> NDArray[np.float64]:
     aggregate = Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
     drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
     value = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE).value
-    total = np.bincount(occupancy.cell, sums, minlength=occupancy.n_cells)
-    truth = (total / occupancy.totals / 2.0**lattice.bits)[plan.released]
-    return np.asarray(np.abs((value - plan.bounds.lo) / plan.width - truth) / SPREAD)
+    truth = aggregate.cell_means()[plan.released]
+    return np.abs(value - truth) / (plan.width * SPREAD)

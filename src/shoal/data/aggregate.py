@@ -74,3 +74,13 @@ class Aggregate:
             (int(up) << _HALF) + int(down)
             for up, down in zip(high.tolist(), low.tolist(), strict=True)
         ]
+
+    def cell_means(self) -> NDArray[np.float64]:
+        """Mean of the values of each cell's records: what simulations compare estimates with.
+
+        Returns:
+            In the value's unit, shape (cells,).
+        """
+        share = np.array(self.cell_sums(), dtype=np.float64) / self.occupancy.totals
+        bounds = self.lattice.bounds
+        return np.asarray(bounds.lo + share * 2.0**-self.lattice.bits * float(bounds.width))

@@ -61,9 +61,7 @@ class Population:
 
     def truth(self, turn: int) -> Floats:
         """Mean of the records of each cell."""
-        sums = np.array(self.draw(turn).cell_sums(), dtype=np.float64)
-        share = sums / self.occupancy.totals / 2.0 ** Lattice(Bounds.of(self.bounds)).bits
-        return np.asarray(self.bounds[0] + share * (self.bounds[1] - self.bounds[0]))
+        return self.draw(turn).cell_means()
 
 
 def populations() -> Iterator[Population]:

@@ -75,9 +75,7 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
 
 def _error(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> float:
     numbers = Numbers(plan, *drawing_of(plan).select(aggregate, noise))
-    occupancy, lattice = aggregate.occupancy, plan.lattice
-    part = np.array(aggregate.cell_sums(), dtype=np.float64) / occupancy.totals / 2.0**lattice.bits
-    truth = plan.bounds.lo + part[plan.released] * plan.width
+    truth = aggregate.cell_means()[plan.released]
     off: NDArray[np.float64] = np.abs(numbers.unclamped - truth)
     scale = numbers.noise_scale
     return float((off + scale * np.exp(-off / scale)).mean())

@@ -276,20 +276,18 @@ class _Trial:
         return Measured(self.method, self.epsilon, self.plan, error, value, spread / size**0.5)
 
     def _by_hand(self, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
-        occupancy, scale = aggregate.occupancy, 2.0**aggregate.lattice.bits
-        mean = aggregate.sums / occupancy.count / scale
+        occupancy, bounds = aggregate.occupancy, aggregate.lattice.bounds
+        mean = aggregate.sums / occupancy.count / 2.0**aggregate.lattice.bits
         rng = np.random.default_rng([noise.seed, len(self.method)])
         found = NAIVE[self.method](occupancy, mean, self.epsilon, rng)
-        truth = np.array(aggregate.cell_sums(), dtype=np.float64) / occupancy.totals / scale
-        return np.asarray(np.abs(found - truth) * float(aggregate.lattice.bounds.width))
+        return np.abs(bounds.lo + found * float(bounds.width) - aggregate.cell_means())
 
 
 def _of_values(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
     """Absolute error of the value of each released cell, for one draw."""
     drawn = drawing_of(plan).draw(aggregate, noise)
     value = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE).value
-    truth = plan.bounds.lo + _truth(plan, aggregate) * plan.width
-    return np.asarray(np.abs(value - truth))
+    return np.abs(value - aggregate.cell_means()[plan.released])
 
 
 def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
@@ -301,16 +299,13 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
         noise: Of the selection.
     """
     numbers = Numbers(plan, *drawing_of(plan).select(aggregate, noise))
-    low, high = ((ends - plan.bounds.lo) / plan.width for ends in numbers.range)
-    exact = (numbers.unclamped - plan.bounds.lo) / plan.width
-    scale = numbers.noise_scale / plan.width
-    return laplace.clamped_error(exact, scale, _truth(plan, aggregate), low, high) * plan.width
-
-
-def _truth(plan: PlanFacts, aggregate: Aggregate) -> NDArray[np.float64]:
-    sums = np.array(aggregate.cell_sums(), dtype=np.float64)
-    means = sums / aggregate.occupancy.totals / 2.0**plan.lattice.bits
-    return np.asarray(means[plan.released])
+    truth = aggregate.cell_means()[plan.released]
+    exact, truth, low, high = (
+        (each - plan.bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
+    )
+    return laplace.clamped_error(exact, numbers.noise_scale / plan.width, truth, low, high) * (
+        plan.width
+    )
 
 
 def _plan(

@@ -51,7 +51,7 @@ def run(repetitions: int, epsilon: float) -> Iterator[str]:
         rng = np.random.default_rng([50223, turn])
         # Cells are sorted by key: cell g of the occupancy has the g-th centre.
         data.append(made_up(occupancy, lattice, rng.normal(centre[cell], _DEVIATION)))
-    truth = np.array([_means(aggregate) for aggregate in data])
+    truth = np.array([aggregate.cell_means() for aggregate in data])
     yield f"{repetitions} data sets of 50 cells and 223 users, epsilon {epsilon:g} in total"
     yield f"guessing the midpoint {np.abs(truth - 32.5).mean():>12.2f}"
     yield f"{'method':<18}{'hopeless':>9}{'plain':>9}{'value':>10}{'+-':>7}{'covered':>9}"
@@ -74,9 +74,3 @@ def _line(name: str, plan: PlanFacts, data: list[Aggregate], truth: np.ndarray) 
         f"{name:<18}{hopeless:>9}{np.mean(plain):>9.2f}{np.mean(value):>10.2f}"
         f"{error:>7.2f}{np.mean(covered):>9.1%}"
     )
-
-
-def _means(aggregate: Aggregate) -> np.ndarray:
-    sums = np.array(aggregate.cell_sums(), dtype=np.float64)
-    share = sums / aggregate.occupancy.totals / 2.0**aggregate.lattice.bits
-    return np.asarray(aggregate.lattice.bounds.lo + share * float(aggregate.lattice.bounds.width))
