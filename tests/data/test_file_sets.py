@@ -351,3 +351,40 @@ def test_links_that_lead_back_end(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="what is read as records"):
         keep_inputs(tmp_path / "trips" / "deep" / "x.csv", {"records": tmp_path / "trips"})
     keep_inputs(tmp_path / "x.csv", {"records": tmp_path / "trips"})
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("name", ["x", "*"])
+def test_two_dots_behind_a_link_lead_where_the_system_goes(
+    tmp_path: Path, ending: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-PLACE: engines would shorten the text, and read another file than the one that is named."""
+    monkeypatch.chdir(tmp_path)
+    write(Path("else/g") / f"x{ending}", ROWS)
+    write(Path("g") / f"x{ending}", ROWS[:1])
+    Path("else/deep").mkdir()
+    Path("link").symlink_to(tmp_path / "else" / "deep")
+    given = f"link/../g/{name}{ending}"
+    assert int(records(given).occupancy().totals.sum()) == len(ROWS)
+    with pytest.raises(DocumentError, match="read as records"):
+        records(given).occupancy().save(Path("else/g") / f"x{ending}", overwrite=True)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("given", ["./trips/*", "trips/./*", "trips//*", "../{}/trips/*"])
+def test_a_place_is_spelled_in_several_ways(
+    tmp_path: Path, ending: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-PLACE: dots and doubled separators mean what they mean to the system."""
+    whole = split(tmp_path / "trips", ending).aggregate()
+    monkeypatch.chdir(tmp_path)
+    found = records(given.format(tmp_path.name) + ending).aggregate()
+    assert found.cell_sums() == whole.cell_sums()
+
+
+def test_backslashes_above_a_set_are_refused_where_folders_are_columns(tmp_path: Path) -> None:
+    """G-PLACE: engines take them for ends of folders' names, and read other columns."""
+    folder = tmp_path / "a\\month=9" / "trips"
+    write(folder / "month=5" / "p.parquet", ROWS)
+    refused(folder, "a folder with a backslash", cell="month")
+    assert int(records(folder).occupancy().totals.sum()) == len(ROWS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -282,3 +283,16 @@ def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:
     assert len(ledger.entries()) == 2
     with pytest.raises(InputError, match="a ledger without values_name;"):
         called("clipped_mean", VALUES, ledger=ledger)
+
+
+def test_what_is_drawn_is_what_is_written() -> None:
+    """G-COVERAGE: of a plan whose request was replaced, the manifest's interval is drawn from."""
+    made = unbiased.plan(
+        "sampled_mean", 2000, moment=unbiased.Moment(4, 1), delta="0.01", interval=(1000, 1001),
+        publish_values=True,
+    )  # fmt: skip
+    plan = dataclasses.replace(made, request=dataclasses.replace(made.request, interval=(0.0, 1.0)))
+    values = np.random.default_rng(0).normal(0.5, 1, 2000)
+    found = [plan.release(values, noise=shoal.Simulated(seed)) for seed in range(40)]
+    assert found[0].manifest["plan"]["request"]["interval"] == [0.0, 1.0]
+    assert np.mean([(each.value - 0.5) ** 2 for each in found]) < 4 * made.rmse_bound**2

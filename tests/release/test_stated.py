@@ -182,3 +182,28 @@ def test_the_loss_is_that_of_the_plan(tmp_path: Path, family: str) -> None:
             with pytest.raises(DocumentError, match="damaged"):
                 _load(KINDS[family], tmp_path, document)
             part[name] = true
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["cluster_dp", "uniform_prior", "noisy_histogram", "noisy_ht"]
+)
+def test_a_loss_that_is_stated_everywhere_is_computed_again(tmp_path: Path, mechanism: str) -> None:
+    """G-READABLE: guarantee and claims may agree with each other and not with the mechanism."""
+    made: dict[str, Any] = {
+        "cluster_dp": trials.ClusterDP(epsilon=2),
+        "uniform_prior": trials.UniformPrior(epsilon=2),
+        "noisy_histogram": trials.NoisyHistogram(epsilon=2),
+        "noisy_ht": trials.NoisyHorvitzThompson(epsilon=2),
+    }
+    arm = [0, 1] * 200
+    release = made[mechanism].privatize([0, 1, 1, 0] * 100, arm, space=trials.Space.binary())
+    document = json.loads(release.document)
+    assert _load(trials.PrivateTrial, tmp_path, document).epsilon == release.epsilon
+    document["plan"]["claims"]["epsilon"] = document["guarantee"]["epsilon"] = "1/100"
+    document["guarantee"]["epsilon_at_most"] = 0.01
+    with pytest.raises(DocumentError, match="damaged"):
+        _load(trials.PrivateTrial, tmp_path, document)
+    document = json.loads(release.document)
+    document["plan"]["mechanism"]["asked"]["epsilon"] = "1/100"
+    with pytest.raises(DocumentError, match="damaged"):
+        _load(trials.PrivateTrial, tmp_path, document)

@@ -13,6 +13,8 @@ from shoal.checks.frozen import Frozen, cached_property
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Parts = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]
+
 
 @dataclass(frozen=True, eq=False)
 class Problem(Frozen):
@@ -37,16 +39,24 @@ class Problem(Frozen):
         """Columns."""
         return len(self.weight)
 
-    @cached_property
+    @property
     def by_user(self) -> sp.csr_array:
-        """The matrix with users as rows."""
-        shape = (self.n_users, self.n_numbers)
-        return sp.csr_array((self.sensitivity, (self.user, self.number)), shape=shape)
+        """The matrix with users as rows; anew each time, as parts of a matrix can be exchanged."""
+        return sp.csr_array(self._rows, shape=(self.n_users, self.n_numbers))
 
-    @cached_property
+    @property
     def by_number(self) -> sp.csr_array:
         """The transpose, with numbers as rows."""
-        return sp.csr_array(self.by_user.T)
+        return sp.csr_array(self._columns, shape=(self.n_numbers, self.n_users))
+
+    @cached_property
+    def _rows(self) -> Parts:
+        shape = (self.n_users, self.n_numbers)
+        return _parts(sp.csr_array((self.sensitivity, (self.user, self.number)), shape=shape))
+
+    @cached_property
+    def _columns(self) -> Parts:
+        return _parts(sp.csr_array(self.by_user.T))
 
     @cached_property
     def largest(self) -> NDArray[np.float64]:
@@ -63,6 +73,10 @@ class Problem(Frozen):
     def loss(self, noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Privacy loss of each user: sum of sensitivity over noise scale."""
         return np.asarray(self.by_user @ (1 / noise_scale))
+
+
+def _parts(matrix: sp.csr_array) -> Parts:
+    return matrix.data, matrix.indices, matrix.indptr
 
 
 @dataclass(frozen=True, eq=False)

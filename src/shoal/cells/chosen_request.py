@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal import checks
 from shoal.cells.objective import choose
 from shoal.cells.presets import parts_of
 from shoal.cells.request import make_request
@@ -36,7 +37,7 @@ def chosen_request(
     Raises:
         InputError: Any of them is not usable.
     """
-    if settings:
+    if settings is not None and checks.mapping(settings, "settings"):
         raise InputError("settings without a method", "settings of a named method", "name it")
     goal = "typical" if objective is None else objective
     # Every plan can be asked for with noise alone, so that this refuses what no plan could meet.

@@ -55,14 +55,15 @@ class Numbers:
             draw.values(statistic_ranges, self.steps, scales, plan.lattice_bits, self._spans)
         )
 
-    @cached_property
+    @functools.cached_property
     def unclamped(self) -> NDArray[np.float64]:
         """The estimates before they are moved into ranges, shape (numbers,), in their units."""
         found = self._drawn
         if self.plan.joint:
             found = found.copy()
             found[slice(*jointly.rows(self.plan))] = jointly.variances(self.plan, self._shares)
-        return found
+        kept: NDArray[np.float64] = own(found)
+        return kept
 
     @property
     def magnitude(self) -> NDArray[np.float64]:
@@ -78,11 +79,12 @@ class Numbers:
             found[rows] += 8 * scale**2 * self.plan.statistic_range[rows]
         return np.asarray(found)
 
-    @cached_property
+    @functools.cached_property
     def value(self) -> NDArray[np.float64]:
         """The estimates, moved into `range`, shape (numbers,), in their units."""
         low, high = self.range
-        return np.clip(self.unclamped, low, high)
+        kept: NDArray[np.float64] = own(np.clip(self.unclamped, low, high))
+        return kept
 
     @property
     def range(self) -> Ends:

@@ -15,6 +15,7 @@ from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.statistics.mean import Mean
+from shoal.checks.numpy_errors import quietly
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -36,6 +37,7 @@ _TOGETHER = 36
 _KNOWN: WeakKeyDictionary[PlanFacts, NDArray[np.float64]] = WeakKeyDictionary()
 
 
+@quietly
 def typical_errors(plan: PlanFacts) -> NDArray[np.float64]:
     """Mean absolute error of each released cell's value over its population's deviation.
 

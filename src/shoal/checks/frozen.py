@@ -66,7 +66,7 @@ class Frozen:
 
 
 class cached_property(functools.cached_property[Kept]):  # noqa: N801
-    """As that of functools; arrays that it keeps are views of bytes, also in sparse matrices.
+    """As that of functools; arrays that it keeps are views of bytes, also in tuples.
 
     Example:
         >>> class Half:
@@ -177,9 +177,6 @@ def _kept(found: Any) -> Any:  # noqa: ANN401
         return found if found.dtype.hasobject else own(found)
     if type(found) in (tuple, list):
         return tuple(_kept(each) for each in found)
-    if hasattr(found, "indptr"):  # a sparse matrix
-        for name in ("data", "indices", "indptr"):
-            setattr(found, name, own(getattr(found, name)))
     return found
 
 

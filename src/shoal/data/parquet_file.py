@@ -136,6 +136,12 @@ def _check_folders(source: SourceFile, files: Sequence[SourceFile], names: Seque
     known = [name.casefold() for name in names]
     for each in files:
         parts = Path(each).parent.parts
+        if any("\\" in part for part in parts):
+            raise DataError(
+                f"{describe(source)} with columns of folders, below a folder with a backslash",
+                "names without one: engines end a folder's name there",
+                "rename the folder, or move the files",
+            )
         told = [part.split("=")[0].casefold() for part in parts if "=" in part]
         if len({*told, *known}) < len(told) + len(known):
             raise DataError(

@@ -19,6 +19,7 @@ from shoal.data.source_file import describe, files_of
 from shoal.data.spill import spill_folder
 from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_alone
 from shoal.files import is_database
+from shoal.files.patterns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -231,7 +232,7 @@ def check_files(source: str | os.PathLike[str]) -> None:
 
 def literal_name(path: str | os.PathLike[str]) -> str:
     """A name for DuckDB that is one file: no pattern, and no address of another machine."""
-    return re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))  # noqa: PTH100
+    return re.sub(r"([*?\[])", r"[\1]", plain(os.fspath(path)))
 
 
 def duckdb() -> Engine:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal import checks
 from shoal.data.file_set import members
 from shoal.errors import DataError, InputError
-from shoal.files.patterns import absolute, is_pattern
+from shoal.files.patterns import absolute, is_pattern, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def located(source: object) -> object:
     if is_pattern(given):
         return SourceFile(given, absolute(given), pattern=True)
     # Not resolved: a link and what it leads to are both what is read.
-    return SourceFile(given, os.path.abspath(given))  # noqa: PTH100
+    return SourceFile(given, plain(given))
 
 
 def files_of(source: str | os.PathLike[str]) -> tuple[SourceFile, ...]:
@@ -74,7 +74,7 @@ def files_of(source: str | os.PathLike[str]) -> tuple[SourceFile, ...]:
     if not isinstance(found, SourceFile):
         return (SourceFile(os.fspath(source), os.fspath(source)),)
     listed = members(found.given, found.place, pattern=found.pattern)
-    return tuple(SourceFile(*each) for each in listed)
+    return tuple(SourceFile(called, plain(place)) for called, place in listed)
 
 
 def describe(source: object) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from fnmatch import fnmatchcase
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,16 +28,37 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
     return bool(_MAGIC.search(os.fspath(path))) and not os.path.lexists(path)
 
 
+def plain(path: str) -> str:
+    """The same place whatever the working folder will be, in one spelling that all engines share.
+
+    What `..` behind a link leads to is where the system goes, not what the text looks like.
+
+    Example:
+        >>> plain("/trips/2013.csv"), plain("/no such folder/./x//2013.csv")
+        ('/trips/2013.csv', '/no such folder/x/2013.csv')
+    """
+    here = os.getcwd() if not os.path.isabs(path) else ""  # noqa: PTH109, PTH117
+    whole = os.path.join(here, path) if path else here  # noqa: PTH118
+    if os.path.normpath(whole) == whole:
+        return whole
+    folder, name = os.path.split(whole)
+    if name in {"", os.curdir, os.pardir}:
+        return os.path.realpath(whole)
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+
+
 def absolute(pattern: str) -> str:
     """The same pattern whatever the working folder will be; the name of that is no pattern.
 
     Example:
-        >>> absolute("/trips/*.csv")
-        '/trips/*.csv'
+        >>> absolute("/trips/*.csv"), absolute("/trips/./2013//*.csv")
+        ('/trips/*.csv', '/trips/2013/*.csv')
     """
-    if os.path.isabs(pattern):  # noqa: PTH117  a text
-        return pattern
-    return os.path.join(glob.escape(os.getcwd()), pattern)  # noqa: PTH109, PTH118
+    found = _OPEN.search(_ESCAPED.sub("xxx", pattern))
+    folder = os.path.dirname(pattern[: found.start()] if found else pattern)  # noqa: PTH120
+    rest = pattern[len(folder) :].lstrip(os.sep)
+    # pathlib drops empty parts and single dots, which mean nothing, and keeps double ones.
+    return os.path.join(glob.escape(plain(_ESCAPED.sub(r"\1", folder))), *PurePath(rest).parts)  # noqa: PTH118
 
 
 def fixed_part(pattern: str) -> str:

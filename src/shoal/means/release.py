@@ -90,8 +90,8 @@ class MeanDraw:
     user_values: UserValues
 
     def draw(self, noise: Randomness) -> Drawn:
-        """One estimate."""
-        return self.plan.estimator.release(self.user_values.value, noise)
+        """One estimate, of what is written of the plan and not of what it was made with."""
+        return self.plan.reread.release(self.user_values.value, noise)
 
     def blank(self) -> Drawn:
         """An estimate of 0."""

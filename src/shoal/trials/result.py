@@ -15,7 +15,8 @@ from shoal.files import tables
 from shoal.privacy.displayed_loss import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
-from shoal.trials.stated_effects import Released, from_results
+from shoal.release.stated import damaged
+from shoal.trials.stated_effects import Released, from_results, loss_of
 from shoal.trials.trial_plan import KIND, TrialPlan
 from shoal.trials.unit_release import UnitRelease
 
@@ -53,8 +54,11 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
     @staticmethod
     def _plan_of(document: documents.Document) -> TrialPlan:
-        """A plan, from its document."""
-        return TrialPlan.from_document(document)
+        """A plan, from its document, with the loss that its mechanism has."""
+        found = TrialPlan.from_document(document)
+        if found.loss != loss_of(found):
+            raise damaged()
+        return found
 
     @staticmethod
     def _loss_of(plan: TrialPlan) -> Budget:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from shoal.privacy.budget import Budget, from_text
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.stated import check_stated
-from shoal.trials.aggregate_release import AggregateRelease
+from shoal.release.stated import check_stated, damaged
+from shoal.trials.aggregate_release import KINDS, AggregateRelease
 from shoal.trials.effects import key_text
 from shoal.trials.unit_release import KIND as UNITS
-from shoal.trials.unit_release import UnitRelease
+from shoal.trials.unit_release import UnitRelease, parameters_of
 
 if TYPE_CHECKING:
     from shoal import documents
@@ -46,6 +47,25 @@ def from_results(plan: TrialPlan, results: documents.Document) -> Released:
     slack = _DIGITS * _farthest(released, effects)
     check_stated(results["effects"], [_effect(each) for each in effects], [slack] * len(effects))
     return released
+
+
+def loss_of(plan: TrialPlan) -> Budget:
+    """The exact loss of one outcome, from the whole numbers of the mechanism.
+
+    Args:
+        plan: As read from a document.
+
+    Raises:
+        DocumentError: A part is damaged.
+    """
+    mechanism, delta = plan.mechanism, from_text(plan.mechanism["asked"]["delta"])
+    if "aggregate" in mechanism:
+        epsilon = KINDS[mechanism["name"]].from_document(mechanism["aggregate"]).exact_epsilon
+    else:
+        epsilon = parameters_of(mechanism["parameters"], plan.space.size).epsilon(delta)
+    if epsilon > from_text(mechanism["asked"]["epsilon"]):
+        raise damaged()
+    return Budget(epsilon + plan.clustering_epsilon, delta)
 
 
 def _farthest(released: Released, effects: tuple[Effect, ...]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.checks.frozen import Frozen, thaw
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
 from shoal.privacy.budget import Budget, from_text
@@ -28,7 +29,7 @@ _PRIVACY = {
 
 
 @dataclass(frozen=True, eq=False)
-class TrialPlan:
+class TrialPlan(Frozen):
     """Public facts of a trial's release.
 
     Attributes:
@@ -55,7 +56,7 @@ class TrialPlan:
             "schema": SCHEMA,
             "space": self.space.to_document(),
             "assignment": self.assignment.to_document(),
-            "mechanism": dict(self.mechanism),
+            "mechanism": thaw(self.mechanism),
             "clustering_epsilon": str(self.clustering_epsilon),
             "claims": {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)},
         }
@@ -98,7 +99,7 @@ class TrialPlan:
             The question; its key is the ledger's.
         """
         document = self.to_document()
-        mechanism = {part: each for part, each in self.mechanism.items() if part in _ASKED}
+        mechanism = {part: each for part, each in document["mechanism"].items() if part in _ASKED}
         asked = {part: each for part, each in document.items() if part != "claims"}
         return Question(
             kind=KIND,

@@ -154,7 +154,7 @@ class UnitRelease(Frozen):
         Raises:
             DocumentError: A part is missing or damaged.
         """
-        parameters = _parameters(mechanism["parameters"], space.size)
+        parameters = parameters_of(mechanism["parameters"], space.size)
         shape = (*assignment.sizes.shape, parameters.levels)
         pooled = bool(mechanism["pooled"])
         given = document["responses"]
@@ -270,8 +270,12 @@ def _spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.tile(np.arange(levels), len(counts)), counts.ravel())
 
 
-def _parameters(document: documents.Document, levels: int) -> Parameters:
-    """The parameters of a document, for a space of some levels."""
+def parameters_of(document: documents.Document, levels: int) -> Parameters:
+    """The parameters of a document, for a space of some levels.
+
+    Raises:
+        DocumentError: They fit no such space.
+    """
     kept = document["kept"]
     numbers = [*kept, *(number for name, number in document.items() if name != "kept")]
     rising = all(low < high for low, high in itertools.pairwise(kept))

@@ -344,4 +344,20 @@ FAULTS = (
         '"=" not in value',
         ("tests/data/test_file_sets.py",),
     ),
+    Fault(
+        "two dots behind a link are shortened as a text",
+        "G-PLACE",
+        "files/patterns.py",
+        "return os.path.join(os.path.realpath(folder), name)",
+        "return os.path.normpath(whole)",
+        ("tests/data/test_file_sets.py",),
+    ),
+    Fault(
+        "a backslash above a set of files is taken for a folder's end",
+        "G-PLACE",
+        "data/parquet_file.py",
+        'if any("\\\\" in part for part in parts):',
+        "if False:",
+        ("tests/data/test_file_sets.py",),
+    ),
 )

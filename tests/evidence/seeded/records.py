@@ -112,7 +112,7 @@ FAULTS = (
         "a file is looked for where the working folder is now",
         "G-PLACE",
         "data/source_file.py",
-        "return SourceFile(given, os.path.abspath(given))",
+        "return SourceFile(given, plain(given))",
         "return SourceFile(given, given)",
         _PLACES,
     ),

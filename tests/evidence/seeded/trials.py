@@ -226,4 +226,12 @@ FAULTS = (
         "noise.add_laplace((counts * self.weight).ravel().tolist(), self.lattice_bits - 1, draw)",
         _AGGREGATES,
     ),
+    Fault(
+        "a trial is read with whatever loss it states",
+        "G-READABLE",
+        "trials/result.py",
+        "if found.loss != loss_of(found):",
+        "if False:",
+        ("tests/release/test_stated.py",),
+    ),
 )

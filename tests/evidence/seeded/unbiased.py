@@ -292,4 +292,12 @@ FAULTS = (
         "self.standard_error / math.sqrt(confidence)",
         ("tests/means/test_public.py", "tests/verification/means/test_verify.py"),
     ),
+    Fault(
+        "a mean is drawn from other facts than those that are written",
+        "G-COVERAGE",
+        "means/release.py",
+        "self.plan.reread.release(",
+        "self.plan.estimator.release(",
+        ("tests/means/test_public.py",),
+    ),
 )

@@ -48,10 +48,10 @@ def solve(problem: Problem) -> Allocation:
     weight = problem.weight
     if problem.most_numbers == 1:
         return _apart(problem)
-    duals = _Duals(problem)
+    duals, rows, columns = _Duals(problem), problem.by_user, problem.by_number
     for step in range(STEPS):
-        inverse = weight / (problem.by_number @ duals.now)
-        loss = problem.by_user @ inverse
+        inverse = weight / (columns @ duals.now)
+        loss = rows @ inverse
         if math.log(float(loss.max())) <= TARGET_GAP:
             break
         duals.move(loss, fast=step < _FAST_STEPS)

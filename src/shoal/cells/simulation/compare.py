@@ -11,6 +11,7 @@ from shoal.cells.simulation.distributions import Normal
 from shoal.cells.simulation.simulate import METHODS, check_occupancy, simulate
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, USERS
+from shoal.checks.numpy_errors import quietly
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
 
@@ -97,6 +98,7 @@ def usual(bounds: Bounds) -> Normal:
     )
 
 
+@quietly
 def compare(
     occupancy: Occupancy,
     *,

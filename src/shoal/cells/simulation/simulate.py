@@ -17,6 +17,7 @@ from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.naive import NAIVE
+from shoal.checks.numpy_errors import quietly
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
@@ -133,6 +134,7 @@ class Simulation:
         return "\n".join([head, *lines])
 
 
+@quietly
 def simulate(
     occupancy: Occupancy,
     distribution: Distribution,
