@@ -44,15 +44,31 @@ def test_ticks_stay_in_the_ball(points: list[list[float]], bits: int) -> None:
     assert (found.sum(axis=1) <= 2**bits).all()
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7), Fraction(50)])
-@pytest.mark.parametrize("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1]])
+EPSILONS = [
+    Fraction(1, 10),
+    Fraction(1),
+    Fraction(9, 5),
+    Fraction(13, 7),
+    Fraction(7),
+    Fraction(50),
+]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]])
 def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon: Fraction) -> None:
-    """G-REACH: over all sums of a user on a coarse lattice, in whole lattice steps of l1."""
+    """G-REACH: over all sums of a user on a coarse lattice, in whole lattice steps of l1.
+
+    With few users nobody keeps anything; with six and an epsilon near 2 the heaviest are cut.
+    """
     m = np.array(counts)
     made = BallMean.plan(m, 2, epsilon, 2)
     assert max(made.loss(k) for k in counts) <= epsilon
-    rest = [np.array([[2, 1], [1, 3], [0, 2]]), np.array([[0, 0], [4, 0], [2, 2]])]
-    for user, others in itertools.product(range(3), rest):
+    assert (made.threshold == 0) == (epsilon < Fraction(4, len(counts)))
+    assert not (len(counts) == 6 and 1 < epsilon < 2) or 0 < made.threshold < 4
+    kinds = ([[2, 1], [1, 3], [0, 2]], [[0, 0], [4, 0], [2, 2], [1, 0]])
+    rest = [np.resize(each, (len(counts), 2)) for each in kinds]
+    for user, others in itertools.product(range(len(counts)), rest):
         most = counts[user] << 2
         found = []
         for own in itertools.product(range(most + 1), repeat=2):

@@ -5,7 +5,6 @@ Source: docs/theory/lattice.md.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,6 @@ def mean_absolute(scale: float) -> float:
     return 1 / math.sinh(1 / scale)
 
 
-@functools.lru_cache(maxsize=256)
 def tail_quantile(scale: float, beta: float) -> int:
     """The least whole z with P[|Z| > z] <= beta, in steps, rounded upwards.
 
