@@ -134,7 +134,10 @@ def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
         apart = weight - plan.design.share[mine]
         moved = math.sqrt((apart**2).sum()) + np.abs(apart).sum() / 2
         scale = float(numbers.noise_scale[at])
-        half = scale * (math.log(20) + radii * clipped * loss / 40) + radius * 1000 * moved * 2 / 3
+        norms = np.bincount(plan.design.number, plan.design.part) / plan.relative_scale
+        share = max(1 / 20, norms[at] / norms.sum())
+        hidden = radii * clipped * loss * share / 2
+        half = scale * (math.log(20) + hidden) + radius * 1000 * moved * 2 / 3
         end = min(float(numbers.value[at]) + half, 1000)
         assert high[at] == pytest.approx(end, rel=1e-3)
         assert low[at] == pytest.approx(max(float(numbers.unclamped[at]) - half, 0), abs=0.01)

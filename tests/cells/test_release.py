@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked
 from shoal.theory.laplace import mean_absolute
-from tests.support import flights
+from tests.support import flights, methods
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,3 +193,34 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     plan.release(records, ledger=rich)
     assert (rich.spent.epsilon, rich.spent.delta) == (plan.exact_epsilon, Fraction(1, 10**6))
     assert poor.spent.epsilon == poor.spent.delta == 0
+
+
+@pytest.mark.parametrize("method", ["uniform", "balanced", "user_clipped", "adaptive", "levy"])
+@pytest.mark.parametrize("what", ["strides", "dtype"])
+def test_arrays_that_are_seen_otherwise_change_no_draw(
+    method: str, what: str, tmp_path: Path
+) -> None:
+    """G-ACCOUNTING: NumPy lets anybody give a read-only array other strides, or another type.
+
+    What is drawn and charged follows from the document of the plan, made anew for each release.
+    """
+    records = methods.records(methods.tied(3, 60, 3))
+
+    def made() -> shoal.Plan:
+        return shoal.plan(
+            records.occupancy(), bounds=methods.BOUNDS, epsilon=2, method=method,
+            uninformative="keep",
+        )  # fmt: skip
+
+    plan = made()
+    assert plan.exact_epsilon <= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for each in (plan.design.total, plan.design.weight, plan.design.contribution):
+            setattr(each, what, (0,) if what == "strides" else np.dtype(">i8"))
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
+    release = plan.release(records, ledger=ledger)
+    assert shoal.verify(release.manifest, ledger=ledger).holds
+    own = made().release(records, noise=shoal.Simulated(3)).manifest["results"]
+    again = plan.release(records, noise=shoal.Simulated(3)).manifest["results"]
+    assert own == again

@@ -272,3 +272,14 @@ def test_where_means_are_not_clipped_is_around_the_centre() -> None:
     assert found.range is not None
     low, high = found.range
     assert 0 <= low < 30 < high <= 65
+
+
+def test_the_sharpness_of_selections_follows_from_counts() -> None:
+    """G-COVERAGE: with centre and radius drawn at random intervals are false."""
+    table = methods.tied(3, 60, 3)
+    records = methods.records(table)
+    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, method="user_clipped")
+    for factor in (2.0**30, 1.01, 0.99):
+        other = replace(plan, selection_scale=plan.selection_scale * factor)
+        with pytest.raises(DocumentError, match="damaged"):
+            other.release(records, noise=shoal.Simulated(1))

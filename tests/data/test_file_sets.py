@@ -388,3 +388,20 @@ def test_backslashes_above_a_set_are_refused_where_folders_are_columns(tmp_path:
     write(folder / "month=5" / "p.parquet", ROWS)
     refused(folder, "a folder with a backslash", cell="month")
     assert int(records(folder).occupancy().totals.sum()) == len(ROWS)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    "pattern",
+    ["**/*", "**/**/*", "**/**/**/*", "*/../*/x/*", "*/x/../x/*", "May/**/../x/*", "May/**/**/*"],
+)
+def test_a_file_that_a_pattern_finds_twice_is_read_once(
+    tmp_path: Path, ending: str, pattern: str
+) -> None:
+    """G-WHOLE: where rows are persons each would lose a multiple of what is charged."""
+    write(tmp_path / "May" / "x" / f"t{ending}", ROWS)
+    (tmp_path / "June").mkdir()
+    place = f"{tmp_path}/{pattern}{ending}"
+    assert int(records(place).occupancy().totals.sum()) == len(ROWS)
+    found = read_columns(place, private={"value": "v"}, public={"unit": None})
+    assert found.num_rows == len(ROWS)

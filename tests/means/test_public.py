@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -296,3 +297,16 @@ def test_what_is_drawn_is_what_is_written() -> None:
     found = [plan.release(values, noise=shoal.Simulated(seed)) for seed in range(40)]
     assert found[0].manifest["plan"]["request"]["interval"] == [0.0, 1.0]
     assert np.mean([(each.value - 0.5) ** 2 for each in found]) < 4 * made.rmse_bound**2
+
+
+def test_arrays_of_a_mean_that_are_seen_otherwise_change_no_draw() -> None:
+    """G-ACCOUNTING: as of cells, a plan is made anew for each release."""
+    plan = unbiased.plan(
+        "clipped_mean", 400, moment=unbiased.Moment(2, 10), epsilon=1, interval=(0, 10), bias=0.5,
+    )  # fmt: skip
+    values = np.full(400, 3.0)
+    before = plan.release(values, noise=shoal.Simulated(1)).value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        setattr(plan.estimator.weights.number, "dtype", np.dtype(">i8"))  # noqa: B010
+    assert plan.release(values, noise=shoal.Simulated(1)).value == before

@@ -270,7 +270,7 @@ def test_every_family_rehearses_before_it_draws(
     ("reader", "family"),
     [("shoal.cells.document.parts", _cells), ("shoal.means.document.parts", _mean)],
 )
-def test_plans_are_read_in_the_rehearsal(
+def test_plans_are_read_before_a_draw(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     reader: str,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from shoal.errors import DocumentError, InputError, raise_alone
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import MOST_BITS
 from shoal.release.question import Question
+from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from shoal.privacy.privacy_unit import Whose
 
 SCHEMA = "shoal.plan/3"
+PlanT = TypeVar("PlanT", bound="PlanFacts")
 KIND = "cells"
 _NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
 _LARGEST = 2**53
 # Public facts are frozen, so that what was made of them stays right.
 _MADE: WeakKeyDictionary[PlanFacts, documents.Document] = WeakKeyDictionary()
-_READ: WeakSet[PlanFacts] = WeakSet()
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
@@ -91,19 +92,23 @@ def made_once(plan: PlanFacts) -> documents.Document:
     return _MADE[plan]
 
 
-def read_once(plan: PlanFacts, document: documents.Document) -> None:
-    """Read the document of a plan that `made_once` gave, once for as long as the plan lives.
+def written_anew(plan: PlanT) -> PlanT:
+    """The plan that its document says, for one release: nobody else has it.
+
+    Arrays that cannot be written into can still be given other strides or another type by whoever
+    has them, after losses were computed: so nothing that is drawn or charged comes from there.
 
     Args:
-        plan: The plan.
-        document: Its own.
+        plan: Of any class of plans of cells.
 
     Raises:
-        DocumentError: It cannot be read.
+        InputError: Its document cannot be written or read.
     """
-    if plan not in _READ:
-        parts(document)
-        _READ.add(plan)
+    found: list[PlanT] = []
+    rehearse(
+        lambda: to_document(plan), SCHEMA, lambda read: found.append(type(plan)(**parts(read)))
+    )
+    return found[0]
 
 
 def parts(document: documents.Document) -> dict[str, Any]:

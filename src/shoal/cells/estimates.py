@@ -277,10 +277,10 @@ class Numbers:
     def hidden(self) -> NDArray[np.float64]:
         """What clipped users can hide of each mean if each hides a radius, in the value's unit.
 
-        With k users beyond the radius D spread over G cells, and weights w for shares v:
-        f b k epsilon_n/(2 G) + (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale
-        and f radii hidden by each (docs/theory/user-clipped.md#intervals). 0 where cells are
-        clipped one by one.
+        With k users beyond the radius D, and weights w for shares v: f b k q epsilon_n/2 +
+        (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale, f radii hidden by each
+        and q the cell's part of all norms, at least 1/G of G cells
+        (docs/theory/user-clipped.md#intervals). 0 where cells are clipped one by one.
         """
         plan, design, cells = self.plan, self.plan.design, len(self.plan.released)
         ball = plan.mechanism.range.ball(plan.parameters)
@@ -293,7 +293,9 @@ class Numbers:
         share = float(self.chosen.range_width[0]) / self._top
         beyond *= hidden_radii(1 / share)
         moved_by_weights = share * plan.width * 2 / 3 * (off + moved)
-        return self.noise_scale * beyond / (2 * cells) + moved_by_weights
+        reach = np.bincount(design.number, design.part, minlength=cells) / plan.relative_scale
+        part = np.maximum(reach / reach.sum(), 1 / cells)
+        return np.asarray(self.noise_scale * beyond * part / 2 + moved_by_weights)
 
     def _quantile(self, miss: float) -> float:
         """Noise, in noise scales, that is exceeded with at most this probability."""

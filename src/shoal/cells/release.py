@@ -11,7 +11,7 @@ import numpy as np
 from shoal import checks, documents
 from shoal.cells import table
 from shoal.cells.contributions.design import FINE
-from shoal.cells.document import KIND, damaged, question_of, read_once
+from shoal.cells.document import KIND, damaged, question_of, written_anew
 from shoal.cells.document import parts as read_plan
 from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
@@ -194,6 +194,7 @@ def release_cells(
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
+    plan = written_anew(plan)
     if not keeps(plan):
         raise damaged()
     whose = unit_of_column(privacy_unit, records.user)
@@ -245,8 +246,7 @@ class CellDraw:
         return False
 
     def read(self, manifest: documents.Document) -> None:
-        """The plan, once, and the numbers with their intervals; tables follow from these."""
-        read_once(self.plan, manifest["plan"])
+        """The numbers with their intervals: tables follow from these. The plan was read anew."""
         from_results(self.plan, manifest["results"])
 
     def check_shape(self) -> None:

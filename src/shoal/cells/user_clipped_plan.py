@@ -90,9 +90,15 @@ def follows_counts(plan: PlanFacts) -> bool:
     if limit is None:
         return False
     users = len(np.unique(plan.design.user))
-    own = _candidates(split(float(limit), users, len(plan.released)))
-    same = all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
-    return same and plan.lattice_bits == _bits(plan.design, float(limit))
+    chosen = split(float(limit), users, len(plan.released))
+    own = _candidates(chosen)
+    sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, float(limit))
+    return (
+        all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
+        and plan.lattice_bits == _bits(plan.design, float(limit))
+        and plan.selection_scale.shape == sharp.shape
+        and bool(np.allclose(plan.selection_scale, sharp, rtol=1e-9, atol=0))
+    )
 
 
 def _bits(design: Design, epsilon: float) -> int:

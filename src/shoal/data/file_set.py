@@ -118,21 +118,27 @@ def _called(found: list[str], given: str, place: str) -> list[tuple[str, str]]:
 
 
 def _apart(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The same files, if no two are one: links would count its records twice."""
-    seen: dict[tuple[int, int], str] = {}
+    """The same files, each once; a link to another of them would count its records twice.
+
+    A pattern may find a file in several ways: by several `**`, or through folders and back.
+    """
+    once: dict[str, str] = {}
     for called, place in found:
+        once.setdefault(patterns.plain(place), called)
+    seen: dict[tuple[int, int], str] = {}
+    for place, called in once.items():
         try:
             state = os.stat(place)  # noqa: PTH116
         except OSError:  # whoever reads it says so
             continue
-        first = seen.setdefault((state.st_dev, state.st_ino), called)
-        if first != called:
+        first = seen.setdefault((state.st_dev, state.st_ino), place)
+        if first != place:
             raise DataError(
-                f"{called!r}, which is the same file as {first!r}",
+                f"{called!r}, which is the same file as {once[first]!r}",
                 "each file once",
                 "remove the link, or name fewer files",
             )
-    return found
+    return [(called, place) for place, called in once.items()]
 
 
 def _in_folder(given: str, place: str) -> list[str]:

@@ -74,7 +74,7 @@ def files_of(source: str | os.PathLike[str]) -> tuple[SourceFile, ...]:
     if not isinstance(found, SourceFile):
         return (SourceFile(os.fspath(source), os.fspath(source)),)
     listed = members(found.given, found.place, pattern=found.pattern)
-    return tuple(SourceFile(called, plain(place)) for called, place in listed)
+    return tuple(SourceFile(*each) for each in listed)
 
 
 def describe(source: object) -> str:

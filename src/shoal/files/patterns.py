@@ -82,7 +82,7 @@ def matches(pattern: str) -> list[str]:
     """
     try:
         found = glob.glob(pattern, recursive=True)  # noqa: PTH207  names as they are spelled
-    except ValueError:  # a broken name
+    except (ValueError, RecursionError):  # a broken name, or thousands of folders
         return []
     return sorted(found, key=os.fsencode)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from shoal.checks.frozen import Frozen, own
 from shoal.errors import InputError
@@ -13,6 +13,7 @@ from shoal.means import document as plan_document
 from shoal.means.estimators.base import Estimator
 from shoal.means.request import Request
 from shoal.privacy.displayed_loss import round_up
+from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -108,11 +109,22 @@ class UnbiasedFacts(Frozen):
         )
         return found
 
-    @functools.cached_property
-    def reread(self) -> Estimator:
-        """What its document is read as, once for as long as the plan lives."""
-        found: Estimator = plan_document.parts(self.document)["estimator"]
-        return found
+    def written_anew(self) -> Self:
+        """The plan that its document says, for one release: nobody else has it.
+
+        Returns:
+            A plan of the same facts, none of whose arrays anybody else has seen.
+
+        Raises:
+            InputError: Its document cannot be written or read.
+        """
+        found: list[Self] = []
+
+        def read(document: documents.Document) -> None:
+            found.append(type(self)(**plan_document.parts(document)))
+
+        rehearse(self.to_document, plan_document.SCHEMA, read)
+        return found[0]
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.

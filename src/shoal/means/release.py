@@ -71,6 +71,7 @@ def release_mean(
             f"the plan's {plan.n} users with the records that were planned for",
             "plan with the counts of these records",
         )
+    plan = plan.written_anew()
     _check_written(plan)
     question = question_of(plan, values_name, whose, name)
     done = carry_out(question, MeanDraw(plan, user_values), ledger=ledger, again=again, noise=noise)
@@ -90,8 +91,8 @@ class MeanDraw:
     user_values: UserValues
 
     def draw(self, noise: Randomness) -> Drawn:
-        """One estimate, of what is written of the plan and not of what it was made with."""
-        return self.plan.reread.release(self.user_values.value, noise)
+        """One estimate."""
+        return self.plan.estimator.release(self.user_values.value, noise)
 
     def blank(self) -> Drawn:
         """An estimate of 0."""
@@ -106,8 +107,7 @@ class MeanDraw:
         return self.plan.method in PUBLISHING or bool(drawn.failed)
 
     def read(self, manifest: documents.Document) -> None:
-        """The plan, once, and the estimate."""
-        _ = self.plan.reread
+        """The estimate; the plan was read anew."""
         from_results(self.plan, manifest["results"])
 
     def check_shape(self) -> None:

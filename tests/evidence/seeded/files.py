@@ -360,4 +360,12 @@ FAULTS = (
         "if False:",
         ("tests/data/test_file_sets.py",),
     ),
+    Fault(
+        "a file that a pattern finds twice is read twice",
+        "G-WHOLE",
+        "data/file_set.py",
+        "once.setdefault(patterns.plain(place), called)",
+        "once.setdefault(place, called)",
+        ("tests/data/test_file_sets.py",),
+    ),
 )

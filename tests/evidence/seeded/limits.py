@@ -16,22 +16,6 @@ FAULTS = (
         _READABLE,
     ),
     Fault(
-        "a plan of cells is not read in the rehearsal",
-        "G-READABLE",
-        "cells/release.py",
-        '        read_once(self.plan, manifest["plan"])\n',
-        "",
-        _READABLE,
-    ),
-    Fault(
-        "a plan of a mean is not read in the rehearsal",
-        "G-READABLE",
-        "means/release.py",
-        "        _ = self.plan.reread\n",
-        "",
-        _READABLE,
-    ),
-    Fault(
         "a release is loaded by the class of another kind",
         "G-READABLE",
         "release/release.py",

@@ -39,7 +39,7 @@ FAULTS = (
         "a link beside its file counts its records twice",
         "G-PLACE",
         "data/file_set.py",
-        "if first != called:",
+        "if first != place:",
         "if first is None:",
         (f"{_SETS}::test_no_file_counts_twice",),
     ),

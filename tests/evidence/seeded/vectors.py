@@ -145,4 +145,12 @@ FAULTS = (
         "",
         ("tests/cells/test_posterior.py",),
     ),
+    Fault(
+        "selections of any sharpness are drawn",
+        "G-COVERAGE",
+        "cells/user_clipped_plan.py",
+        "and bool(np.allclose(plan.selection_scale, sharp, rtol=1e-9, atol=0))",
+        "",
+        _VECTORS,
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,7 +201,10 @@ def test_a_lattice_is_as_fine_as_sums_need(manifests: dict[str, dict[str, Any]])
     facts, told = Facts.of(manifest), manifest["plan"]["mechanism"]["parameters"]
     told = {name: told[name] for name in ("centres", "radii", "clipped", "ball")}
     least = 8 + math.ceil(math.log2(max(map(len, facts.counts))))
-    holds = [candidates_hold(told, replace(facts, bits=bits)) for bits in range(1, least + 3)]
+    scales = [Fraction(each) for each in manifest["plan"]["mechanism"]["selection_scale"]]
+    holds = [
+        candidates_hold(told, replace(facts, bits=bits), scales) for bits in range(1, least + 3)
+    ]
     assert holds == [bits >= least for bits in range(1, least + 3)]
 
 

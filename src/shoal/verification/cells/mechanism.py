@@ -198,7 +198,9 @@ def parameters_hold(mechanism: Mechanism, facts: Facts, arrays: list[Arrays]) ->
         return False, "no rewards of narrower ranges that counts allow"
     if mechanism.name == "adaptive" and not _widened(told["widened"], facts):
         return False, "no choice of widening that counts allow"
-    if mechanism.name == "user_clipped" and not candidates_hold(told, facts):
+    if mechanism.name == "user_clipped" and not candidates_hold(
+        told, facts, mechanism.selection_scale
+    ):
         return False, "no candidates of a centre and a radius"
     for at, counts in enumerate(used):
         own = {name: told[name][at] for name in told.keys() - _IN_ALL}

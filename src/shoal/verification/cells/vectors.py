@@ -9,11 +9,18 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
     from shoal.verification.cells.facts import Facts
 
 # Parameters that all cells have in common.
 VECTORS = ("centres", "radii", "clipped", "ball")
 _RADII, _FINER, _LARGEST_BALL = 25, 8, 2**46
+# What two users count for in a selection.
+_WORTH = 2 * 2**16
+# Scales have 24 bits and are rounded upwards.
+_SHORT = 1e-6
 
 
 def selections(parameters: dict[str, list[int]]) -> int:
@@ -29,10 +36,16 @@ def selections(parameters: dict[str, list[int]]) -> int:
     return 2 if bins > 1 or end - first > 1 else 0
 
 
-def candidates_hold(told: dict[str, list[int]], facts: Facts) -> bool:
+def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[Fraction]) -> bool:
     """Whether candidates, rank and lattice follow from counts and epsilon, with a ball to add up.
 
-    Intervals rest on how many users are beyond which radius, and on how finely sums are rounded.
+    Intervals rest on how many users are beyond which radius, on how sharply it was selected, and on
+    how finely sums are rounded.
+
+    Args:
+        told: The parameters.
+        facts: Counts and noise.
+        scales: Of the selections of centre and radius.
     """
     if [len(told[name]) for name in VECTORS] != [1, 2, 1, 1] or facts.epsilon is None:
         return False
@@ -41,6 +54,11 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts) -> bool:
     most = max(map(len, facts.counts))
     return (
         (bins, radii) == own[:2]
+        and len(scales) == len(own[3])
+        and all(
+            math.isclose(each, _WORTH / wanted, rel_tol=_SHORT)
+            for each, wanted in zip(scales, own[3], strict=True)
+        )
         # A product of floating-point numbers, rounded down.
         and abs(clipped - own[2]) <= 1
         and 1 <= ball <= _LARGEST_BALL
@@ -48,20 +66,23 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts) -> bool:
     )
 
 
-def _expected(epsilon: float, users: int, cells: int) -> tuple[int, list[int], int]:
-    """Bins of the centre, radii, and how many users are to be beyond: all or nothing is selected.
+def _expected(
+    epsilon: float, users: int, cells: int
+) -> tuple[int, list[int], int, tuple[float, ...]]:
+    """Bins of the centre, radii, how many users are to be beyond, and losses of both selections.
 
     docs/theory/user-clipped.md#parts-of-the-budget.
     """
     everyone = epsilon * users
     if everyone < (60 if cells == 1 else 30):
-        return 1, [2, 3], 0
+        return 1, [2, 3], 0, ()
     rate = math.sqrt(0.3 / cells)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
-    noise = epsilon * (1 - radius - min(0.2, 40 / everyone))
+    centre = min(0.2, 40 / everyone)
+    noise = epsilon * (1 - radius - centre)
     clipped = max(1, int(min(0.35 * users, max(3 * cells / noise, 10 / (epsilon * radius)))))
     bins = 1 << (max(8, min(1024, int(everyone / 2))).bit_length() - 1)
-    return bins, [0, _RADII], clipped
+    return bins, [0, _RADII], clipped, (epsilon * centre, epsilon * radius)
 
 
 def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:
