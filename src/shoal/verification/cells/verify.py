@@ -64,7 +64,10 @@ _BOUNDED = (
     " kept, noise of selections at the same loss), beyond their limits: bad ones cost error,"
     " never privacy"
 )
-_SHARED = "how {} shares its noise among cells: other shares cost error, never privacy"
+_SHARED = (
+    "how {} shares its noise among cells: other shares cost error and the coverage of typical"
+    " intervals, never privacy"
+)
 _WAYS = (
     "that releasing mean and variance jointly or each alone, with Laplace or with Gaussian noise,"
     " has a smaller error than the other ways: they cost error, never privacy"
