@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.theory.l1_projection import MOST, norms, project
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    TraceFunction = Any
 
 pytestmark = pytest.mark.property
 
@@ -88,3 +95,26 @@ def test_sums_that_do_not_fit_are_refused() -> None:
     large = np.full(4, MOST // 3)
     with pytest.raises(OverflowError):
         project(large, np.zeros(4, dtype=np.int64), 1)
+
+
+def test_whether_anybody_is_outside_decides_no_step() -> None:
+    """G-REPLAY: the same lines run where no vector is moved, one is, and all are."""
+
+    def lines(radius: int) -> list[int]:
+        ran: list[int] = []
+
+        def watch(frame: FrameType, event: str, _: object) -> TraceFunction:
+            if event == "line" and frame.f_code.co_name == "project":
+                ran.append(frame.f_lineno)
+            return watch
+
+        before = sys.gettrace()
+        sys.settrace(watch)
+        try:
+            project(np.array([5, -3, 1, 2]), np.array([0, 0, 0, 1]), radius)
+        finally:
+            sys.settrace(before)
+        return ran
+
+    assert len(lines(4)) > 8
+    assert lines(100) == lines(4) == lines(0)

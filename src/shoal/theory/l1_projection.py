@@ -43,10 +43,9 @@ def project(vector: NDArray[np.int64], owner: NDArray[np.int64], radius: int) ->
     """
     size = np.abs(vector)
     beyond = norms(size, owner) > radius
+    # The same steps where nobody is beyond: whether anybody is, is private.
     inside = np.flatnonzero(beyond[owner])
     found = vector.copy()
-    if len(inside) == 0:
-        return found
     order = inside[np.lexsort((-size[inside], owner[inside]))]
     whose, falling = owner[order], size[order]
     first = np.flatnonzero(np.diff(whose, prepend=-1))

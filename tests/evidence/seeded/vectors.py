@@ -153,4 +153,12 @@ FAULTS = (
         "",
         _VECTORS,
     ),
+    Fault(
+        "the projection ends early where nobody is outside",
+        "G-REPLAY",
+        "theory/l1_projection.py",
+        "    found = vector.copy()\n",
+        "    found = vector.copy()\n    if len(inside) == 0:\n        return found\n",
+        _PROJECTION,
+    ),
 )
