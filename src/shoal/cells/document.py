@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -37,8 +36,6 @@ KIND = "cells"
 _NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
 _LARGEST = 2**53
-# Public facts are frozen, so that what was made of them stays right.
-_MADE: WeakKeyDictionary[PlanFacts, documents.Document] = WeakKeyDictionary()
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
@@ -83,13 +80,6 @@ def to_document(plan: PlanFacts) -> documents.Document:
             "lower_bound": None if plan.gaussian else plan.lower_bound.tolist(),
         },
     }
-
-
-def made_once(plan: PlanFacts) -> documents.Document:
-    """The document of a plan, made once for as long as the plan lives: not to be written into."""
-    if plan not in _MADE:
-        _MADE[plan] = to_document(plan)
-    return _MADE[plan]
 
 
 def written_anew(plan: PlanT) -> PlanT:
@@ -197,7 +187,7 @@ def question_of(
     plan: PlanFacts, records: Mapping[str, Any], whose: Whose, name: str = ""
 ) -> Question:
     """What a release of a plan is asked for; its claims and proofs follow from the rest."""
-    document = made_once(plan)
+    document = to_document(plan)
     asked = {part: each for part, each in document.items() if part not in ("claims", "duals")}
     return Question(
         kind=KIND,
