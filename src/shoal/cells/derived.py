@@ -7,23 +7,48 @@ refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
 from shoal.cells import lp_plan as optimum
 from shoal.cells.allocation.base import LinearProgram
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide, order_of_leaving
 from shoal.cells.request_rules import keeps, public_status
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.plan_facts import PlanFacts
-
+PlanT = TypeVar("PlanT", bound=PlanFacts)
 # Another machine's logarithms: of scales, and of rewards, which are rounded products of them.
 _CLOSE, _OF_OPTIMAL = 1e-8, 1e-6
 _ROUNDED = 1
+# By identity: copies, and what `dataclasses.replace` makes of a plan, are other plans.
+_PLANNED: WeakSet[PlanFacts] = WeakSet()
+
+
+def planned(plan: PlanT) -> PlanT:
+    """Remember a plan that the planner has made, or that was compared with what it would make.
+
+    Args:
+        plan: Of cells.
+
+    Returns:
+        The same plan.
+    """
+    _PLANNED.add(plan)
+    return plan
+
+
+def is_planned(plan: PlanFacts) -> bool:
+    """Whether this very plan was made or compared here.
+
+    Args:
+        plan: Of cells.
+    """
+    return plan in _PLANNED
 
 
 def follows(facts: PlanFacts) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from shoal import checks, documents
 from shoal.cells import document as plan_document
 from shoal.cells.chosen_request import chosen_request
+from shoal.cells.derived import planned
 from shoal.cells.frontier.explore import compare_plans
 from shoal.cells.plan_views import PlanViews
 from shoal.cells.planner import decide
@@ -209,7 +210,7 @@ class Plan(PlanViews):
             plan_document.check_claims(loaded, document)
         except (InputError, LookupError, ArithmeticError):
             raise_alone(plan_document.damaged())
-        return loaded
+        return planned(loaded)
 
 
 def plan(
@@ -309,7 +310,7 @@ def plan(
             "ask for a larger error, or give more tick_bits",
         )
     kept = [each.name for each in fields(facts) if each.name != "built"]
-    return Plan(**{name: getattr(facts, name) for name in kept})
+    return planned(Plan(**{name: getattr(facts, name) for name in kept}))
 
 
 def _description(value: object, name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from shoal import checks, documents
 from shoal.cells import table
 from shoal.cells.contributions.design import FINE
+from shoal.cells.derived import follows, is_planned
 from shoal.cells.document import KIND, damaged, question_of, written_anew
 from shoal.cells.document import parts as read_plan
 from shoal.cells.draw import drawing_of
@@ -194,8 +195,9 @@ def release_cells(
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
-    plan = written_anew(plan)
-    if not keeps(plan):
+    made_here, plan = is_planned(plan), written_anew(plan)
+    # What decides the loss is accounted anew; intervals rest on the noise that the planner chose.
+    if not keeps(plan) or not (made_here or follows(plan)):
         raise damaged()
     whose = unit_of_column(privacy_unit, records.user)
     question = question_of(plan, _described(plan, records), whose, name)

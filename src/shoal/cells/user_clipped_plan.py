@@ -79,7 +79,7 @@ def solve(
 
 
 def follows_counts(plan: PlanFacts) -> bool:
-    """Whether candidates, rank and lattice are those that counts and epsilon lead to.
+    """Whether candidates, ranks and lattice are those that counts and epsilon lead to.
 
     Intervals rest on them: with others they would be as short as whoever wrote the plan likes.
 

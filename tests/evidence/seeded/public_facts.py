@@ -158,8 +158,16 @@ FAULTS = (
         "a release draws from arrays that others have",
         "G-ACCOUNTING",
         "cells/release.py",
-        "plan = written_anew(plan)",
-        "pass",
+        "made_here, plan = is_planned(plan), written_anew(plan)",
+        "made_here = is_planned(plan)",
         ("tests/cells/test_release.py",),
+    ),
+    Fault(
+        "noise of any shape is drawn",
+        "G-COVERAGE",
+        "cells/release.py",
+        "not (made_here or follows(plan))",
+        "not (made_here or plan)",
+        ("tests/cells/test_foreign_plans.py",),
     ),
 )
