@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +17,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal import Plan, Records
     from shoal.cells.allocation_problem import Problem
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 _CELLS_PER_USER, _USERS_PER_CELL = 10, 100
 _MOST_CELLS = 250
 _PART = 0.8
+_BOUNDS = (0.0, 100.0)
 _HEAD = f"{'counts':>10} {'users':>9} {'cells':>6}  {'what':<28}{'seconds':>10}   found"
 
 
@@ -44,8 +48,10 @@ def run(counts: Sequence[int], tolerance: float, seconds: float) -> Iterator[str
 def _measure(size: int, tolerance: float, seconds: float) -> Iterator[str]:
     made = _Counts.generate(size)
     left = f"{len(made.user):>10,} {made.n_users:>9,} {made.n_cells:>6,}  "
-    asked = _Asked(tolerance, seconds)
+    asked, default = _Asked(tolerance, seconds), _Default()
     for name, job in (
+        ("the default plan", default.plan),
+        ("its release", default.release),
         ("Clip-User", _clip_user),
         ("exact accounting", _losses),
         ("balanced noise", asked.balanced),
@@ -87,6 +93,23 @@ class _Counts:
         count = np.clip(np.ceil(5 * rng.pareto(1.2, len(user))), 1, 1e5).astype(np.int64)
         return cls(user, cell, count, users, int(cell.max()) + 1)
 
+    @property
+    def one_each(self) -> NDArray[np.int64]:
+        """One record for every user and cell."""
+        return np.ones_like(self.count)
+
+    def records(self) -> Records:
+        """A table in memory with one value for each user and cell."""
+        import pyarrow as pa
+
+        import shoal
+
+        values = np.random.default_rng(1).uniform(*_BOUNDS, len(self.user))
+        columns = {"user": self.user, "cell": self.cell, "value": values}
+        return shoal.Records(
+            pa.table(columns), user="user", cell=["cell"], value="value", bounds=_BOUNDS
+        )
+
     def problem(self) -> Problem:
         """Means of all cells."""
         from shoal.cells.allocation_problem import Problem
@@ -107,6 +130,30 @@ def _losses(made: _Counts) -> str:
     problem = made.problem()
     loss = float(problem.loss(problem.largest).max())
     return f"epsilon {loss:.4g} where the paper's is {problem.most_numbers}"
+
+
+class _Default:
+    """What `shoal.plan` makes of the counts, carried out on as many values."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+
+    def plan(self, made: _Counts) -> str:
+        """From counts; counting them is what `shoal bench aggregate` times."""
+        import shoal
+
+        occupancy = shoal.Occupancy.from_counts(made.user, made.cell, made.one_each)
+        self.plans.append(shoal.plan(occupancy, bounds=_BOUNDS, epsilon=1))
+        return self.plans[0].method
+
+    def release(self, made: _Counts) -> str:
+        """Of one value for each user and cell, with a ledger of its own."""
+        import shoal
+
+        with tempfile.TemporaryDirectory() as folder:
+            ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1)
+            found = self.plans[0].release(made.records(), ledger=ledger)
+        return f"{found.table().num_rows} cells"
 
 
 class _Asked:
