@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import trials
 from shoal.errors import DocumentError
 from tests.support import flights
 
@@ -29,7 +31,13 @@ def _source(path: Path) -> tuple[shoal.Records, bytes]:
 
 
 @pytest.mark.parametrize("spelled", ["plain", "through a folder", "symbolic link", "hard link"])
-@pytest.mark.parametrize("kind", ["table", "manifest", "plan", "occupancy", "again"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("table", "manifest", "plan", "occupancy", "again"),
+        *("counts of a release", "counts of a release again"),
+    ],
+)
 def test_no_output_replaces_the_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, spelled: str
 ) -> None:
@@ -59,6 +67,8 @@ def test_no_output_replaces_the_records(
         "plan": plan.save,
         "occupancy": records.occupancy().save,
         "again": recorded.write,
+        "counts of a release": release.plan.occupancy.save,
+        "counts of a release again": recorded.plan.occupancy.save,
     }
     with pytest.raises(DocumentError, match="what is read as records"):
         write[kind](target, overwrite=True)
@@ -86,7 +96,28 @@ def test_no_output_replaces_the_ledger(tmp_path: Path) -> None:
         release.write(book)
 
 
-@pytest.mark.parametrize("subject", ["occupancy", "plan", "frontier", "comparison"])
+def test_no_output_replaces_a_loaded_manifest(tmp_path: Path) -> None:
+    """G-OUTPUTS: it may be all that is left of a release."""
+    records, _ = _source(tmp_path / OWN)
+    plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
+    place = tmp_path / "release.json"
+    plan.release(records, noise=shoal.Simulated(1)).write_manifest(place)
+    before, loaded = place.read_bytes(), shoal.Release.load(place)
+    for write in (loaded.write, loaded.write_manifest):
+        with pytest.raises(DocumentError, match="what is read as manifest"):
+            write(place, overwrite=True)
+    assert place.read_bytes() == before
+    arm = np.arange(40) % 2
+    trial = trials.UniformPrior(epsilon=1).privatize(
+        arm > 0, arm, space=trials.Space.binary(), noise=shoal.Simulated(1)
+    )
+    trial.write_manifest(tmp_path / "trial.json")
+    loaded_trial = trials.PrivateTrial.load(tmp_path / "trial.json")
+    with pytest.raises(DocumentError, match="what is read as manifest"):
+        loaded_trial.write(tmp_path / "trial.json", overwrite=True)
+
+
+@pytest.mark.parametrize("subject", ["occupancy", "plan", "frontier", "comparison", "of a release"])
 def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
     """G-OUTPUTS: also where a link gives the records a picture's ending."""
     source, link = tmp_path / OWN, tmp_path / "counts.png"
@@ -97,6 +128,7 @@ def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
     makers: dict[str, Callable[[], Any]] = {
         "occupancy": lambda: counts,
         "plan": lambda: plan,
+        "of a release": lambda: plan.release(records, noise=shoal.Simulated(1)).plan,
         "frontier": lambda: plan.frontier(["balanced"], [1]),
         "comparison": lambda: shoal.compare(
             counts, bounds=flights.BOUNDS, epsilon=1, methods=["baseline"], repetitions=2

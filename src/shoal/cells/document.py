@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -82,7 +83,7 @@ def to_document(plan: PlanFacts) -> documents.Document:
     }
 
 
-def written_anew(plan: PlanT) -> PlanT:
+def written_anew(plan: PlanFacts, kind: type[PlanT]) -> PlanT:
     """The plan that its document says, for one release: nobody else has it.
 
     Arrays that cannot be written into can still be given other strides or another type by whoever
@@ -90,15 +91,18 @@ def written_anew(plan: PlanT) -> PlanT:
 
     Args:
         plan: Of any class of plans of cells.
+        kind: Of the plan that is made.
+
+    Returns:
+        The plan, whose occupancy knows the file that was counted.
 
     Raises:
         InputError: Its document cannot be written or read.
     """
-    found: list[PlanT] = []
-    rehearse(
-        lambda: to_document(plan), SCHEMA, lambda read: found.append(type(plan)(**parts(read)))
-    )
-    return found[0]
+    found: list[dict[str, Any]] = []
+    rehearse(lambda: to_document(plan), SCHEMA, lambda read: found.append(parts(read)))
+    counted = replace(found[0]["occupancy"], origin=plan.occupancy.origin)
+    return kind(**{**found[0], "occupancy": counted})
 
 
 def parts(document: documents.Document) -> dict[str, Any]:

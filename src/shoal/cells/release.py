@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from shoal.cells.document import KIND, damaged, question_of, written_anew
 from shoal.cells.document import parts as read_plan
 from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_views import PlanViews
 from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from shoal.cells.plan_facts import PlanFacts
     from shoal.data.occupancy import Occupancy
     from shoal.privacy.noise import Noise, Simulated
 
 
 @dataclass(frozen=True, eq=False)
-class Release(release.Release[PlanFacts, Numbers]):
+class Release(release.Release[PlanViews, Numbers]):
     """A release: noisy numbers with their errors, and the manifest.
 
     Source: docs/theory/lattice.md.
@@ -79,21 +80,22 @@ class Release(release.Release[PlanFacts, Numbers]):
         """The same for notebooks."""
         return html.of_table(repr(self), self.table())
 
-    @staticmethod
-    def _plan_of(document: documents.Document) -> PlanFacts:
-        """A plan, from its document."""
-        found = PlanFacts(**read_plan(document))
+    def _plan_of(self, document: documents.Document) -> PlanViews:
+        """A plan, from its document; what is made of it replaces no records either."""
+        parts, place = read_plan(document), self.inputs.get("records")
+        origin = None if place is None else os.fspath(place)
+        found = PlanViews(**{**parts, "occupancy": replace(parts["occupancy"], origin=origin)})
         if not keeps(found):
             raise damaged()
         return found
 
     @staticmethod
-    def _loss_of(plan: PlanFacts) -> Budget:
+    def _loss_of(plan: PlanViews) -> Budget:
         """The exact privacy loss of a plan."""
         return Budget(plan.exact_epsilon, plan.exact_delta)
 
     @staticmethod
-    def _drawn_of(plan: PlanFacts, results: list[documents.Document]) -> Numbers:
+    def _drawn_of(plan: PlanViews, results: list[documents.Document]) -> Numbers:
         """What was drawn, from a manifest's results."""
         return from_results(plan, results)
 
@@ -195,18 +197,18 @@ def release_cells(
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
-    made_here, plan = is_planned(plan), written_anew(plan)
+    anew = written_anew(plan, PlanViews)
     # What decides the loss is accounted anew; intervals rest on the noise that the planner chose.
-    if not keeps(plan) or not (made_here or follows(plan)):
+    if not keeps(anew) or not (is_planned(plan) or follows(anew)):
         raise damaged()
     whose = unit_of_column(privacy_unit, records.user)
-    question = question_of(plan, _described(plan, records), whose, name)
-    done = carry_out(question, CellDraw(plan, records), ledger=ledger, again=again, noise=noise)
+    question = question_of(anew, _described(anew, records), whose, name)
+    done = carry_out(question, CellDraw(anew, records), ledger=ledger, again=again, noise=noise)
     inputs: dict[str, str | os.PathLike[str] | None] = {"records": records.place}
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
         inputs["ledger"] = os.path.abspath(book)  # noqa: PTH100
-    return Release.delivered(done, plan, inputs=inputs)
+    return Release.delivered(done, anew, inputs=inputs)
 
 
 @dataclass(frozen=True, eq=False)

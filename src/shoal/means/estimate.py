@@ -40,8 +40,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
 
     kind = plan_document.KIND
 
-    @staticmethod
-    def _plan_of(document: documents.Document) -> UnbiasedFacts:
+    def _plan_of(self, document: documents.Document) -> UnbiasedFacts:
         """A plan, from its document."""
         return UnbiasedFacts(**plan_document.parts(document))
 

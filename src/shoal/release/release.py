@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -18,7 +19,6 @@ from shoal.release.manifest import SCHEMA
 from shoal.release.stated import damaged
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping
 
     from shoal.privacy.budget import Budget
@@ -38,7 +38,7 @@ class Release(Generic[PlanT, Drawn]):
         document: The manifest's bytes, as recorded in the ledger if there is one.
         entry: The ledger's entry; None without a ledger.
         from_ledger: Whether it had been recorded before: nothing private was used or charged.
-        inputs: The files of records and ledger, which no output may replace.
+        inputs: The files of records, ledger and loaded manifest, which no output may replace.
         loaded: Whether it is from a manifest's file, which knows no ledger.
         known_plan: The plan, if it was drawn just now; else it is read from the manifest.
         drawn: What was drawn, if that was just now; else it is read from the manifest.
@@ -78,7 +78,8 @@ class Release(Generic[PlanT, Drawn]):
                 f"one of the kind {cls.kind}",
                 "give another file, or load it with the class of its kind",
             )
-        loaded = cls(data, loaded=True)
+        # An absolute path, whatever the working folder is later.
+        loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})  # noqa: PTH100
         # What does not follow from what was drawn is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)
@@ -124,9 +125,8 @@ class Release(Generic[PlanT, Drawn]):
             return self.drawn
         return self._part(lambda found: self._drawn_of(self.plan, found["results"]))
 
-    @staticmethod
     @abstractmethod
-    def _plan_of(document: documents.Document) -> PlanT:
+    def _plan_of(self, document: documents.Document) -> PlanT:
         """A plan, from its document."""
 
     @staticmethod
@@ -176,7 +176,7 @@ class Release(Generic[PlanT, Drawn]):
 
         Raises:
             DocumentError: There is a file already, the place cannot be written, or it is that of
-                records or ledger, which are never replaced.
+                records, ledger or the manifest that was loaded, which are never replaced.
 
         Guarantees: G-OUTPUTS.
         """

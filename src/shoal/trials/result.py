@@ -11,7 +11,7 @@ import numpy as np
 from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import InputError
-from shoal.files import tables
+from shoal.files import outputs, tables
 from shoal.privacy.displayed_loss import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
@@ -52,8 +52,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
     kind = KIND
 
-    @staticmethod
-    def _plan_of(document: documents.Document) -> TrialPlan:
+    def _plan_of(self, document: documents.Document) -> TrialPlan:
         """A plan, from its document, with the loss that its mechanism has."""
         found = TrialPlan.from_document(document)
         if found.loss != loss_of(found):
@@ -184,8 +183,12 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
         Raises:
             InputError: Another ending.
-            DocumentError: There is a file already, or the place cannot be written.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the manifest that was loaded, which is never replaced.
+
+        Guarantees: G-OUTPUTS.
         """
+        outputs.keep_inputs(path, self.inputs)
         tables.write(self.table(), path, overwrite=overwrite)
 
     def __repr__(self) -> str:

@@ -250,6 +250,68 @@ def test_a_new_place_is_on_the_disk_before_a_charge_goes_on(
     assert seen == [place_of(moved.path)]
 
 
+# The new place is noted: what takes that back is on the disk, the head's page is written, no more.
+DIE_NOTING = """
+import os, sys
+from shoal.privacy.ledger import file as ledger_file
+from shoal.privacy.ledger.head import touch_founding
+from shoal.privacy.ledger.ledger import Ledger
+def noting(connection, chain, here):
+    connection.execute("PRAGMA cache_size = 1")
+    chain.move(here)
+    touch_founding(connection)
+    connection.execute("SELECT sum(length(document)) FROM entry").fetchall()
+    os._exit(9)
+ledger_file._note_place = noting
+Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x")
+"""
+
+
+@pytest.mark.parametrize("size", [1, 200_000])
+@pytest.mark.parametrize("written", [False, True])
+def test_a_crash_that_notes_a_place_takes_no_later_charge_back(
+    book: Ledger, size: int, *, written: bool
+) -> None:
+    """G-LEDGER: moved, crashed before it knew, moved back, charged, and moved again: refused."""
+    book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
+    old, before = book.path, book.path.read_bytes()
+    moved = old.rename(old.with_name("b.ledger"))
+    done = subprocess.run([sys.executable, "-c", DIE_NOTING, str(moved)], check=False)
+    assert done.returncode == 9
+    journal = moved.with_name("b.ledger-journal")
+    assert journal.stat().st_size > 0
+    assert moved.read_bytes() != before
+    if not written:
+        moved.write_bytes(before)
+    moved.rename(old)
+    if written:
+        with pytest.raises(LedgerError, match="moved after a crash"):
+            Ledger.open(old)
+        old.rename(moved)
+        Ledger.open(moved).verify()
+        return
+    Ledger.open(old).record("later", unit="u", epsilon="0.1", document=b"y" * size)
+    content, left = old.read_bytes(), journal.read_bytes()
+    old.rename(moved)
+    for act in _ACTS.values():
+        with pytest.raises(LedgerError, match="SQLite would take charges back with it"):
+            act(Ledger(moved, book._founding))
+    assert (moved.read_bytes(), journal.read_bytes()) == (content, left)
+    journal.unlink()
+    assert [entry.question for entry in Ledger.open(moved).entries()] == ["first", "long", "later"]
+    Ledger.open(moved).verify()
+
+
+def test_a_crash_that_notes_a_place_is_taken_back_there(book: Ledger) -> None:
+    """G-LEDGER: where it happened nothing is lost, and the charge is made when asked again."""
+    book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
+    moved = book.path.rename(book.path.with_name("b.ledger"))
+    subprocess.run([sys.executable, "-c", DIE_NOTING, str(moved)], check=False)
+    Ledger.open(moved).record("next", unit="u", epsilon="0.1", document=b"2")
+    assert len(Ledger.open(moved).entries()) == 3
+    Ledger.open(moved).verify()
+
+
 def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:
     """G-LEDGER: a new ledger under an old name, at work or not, does not stop the old one."""
     moved = book.path.rename(book.path.with_name("b.ledger"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -239,3 +241,30 @@ def test_a_manifest_of_another_version_is_no_manifest(manifest: dict[str, Any]) 
     manifest = {**manifest, "schema": "shoal.manifest/2"}
     with pytest.raises(DocumentError, match=r"not of the schema"):
         shoal.verify(manifest)
+
+
+def test_small_errors_are_no_cloak(tmp_path: Path) -> None:
+    """G-VERIFY: a share with an error of 1e-11 has no other value, and no point as interval."""
+    rows = np.arange(200_000)
+    columns = [pa.array(each) for each in (rows, rows % 7 * 1.0, np.full(len(rows), "a"))]
+    table = pa.table(columns, names=["u", "v", "c"])
+    records = shoal.Records(table, user="u", value="v", bounds=(0, 8), cell=["c"])
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 8), epsilon=1e6, method="balanced",
+        statistics=["share_above(3)"],
+    )  # fmt: skip
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10**7)
+    true = plan.release(records, ledger=ledger).manifest
+    assert shoal.verify(true).holds
+    result = true["results"][0]
+    low, high = result["interval"]
+    assert 0 < high - low < 1e-9
+    for changed in (
+        {"value": result["value"] + 9e-10},
+        {"value": result["value"] + 1e-4 * (high - low)},
+        {"interval": [result["value"]] * 2},
+        {"interval": [low, high + (high - low) / 100]},
+    ):
+        lie = copy.deepcopy(true)
+        lie["results"][0].update(changed)
+        assert failed_claims(lie) == ["results"]

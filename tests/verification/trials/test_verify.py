@@ -620,3 +620,26 @@ def test_rounding_excuses_little_of_what_outcomes_err_by(kind: str, far: float) 
         assert facts.width == 3
         assert rounding_of(facts) <= min(3 / math.sqrt(facts.units) / 16, (far + 3) * 1e-14)
         assert rounding_of(facts) >= min(3 / math.sqrt(facts.units) / 17, far * 1e-15)
+
+
+@pytest.mark.parametrize("kind", ["noisy_horvitz_thompson", "noisy_histogram"])
+@pytest.mark.parametrize("far", [0.0, 9e8])
+def test_small_errors_are_no_cloak(kind: str, far: float) -> None:
+    """G-VERIFY: rare outcomes, little noise, levels far from 0: no other value, no point."""
+    outcomes, space = np.full(20_000, far), Space((far, far + 1))
+    outcomes[:2] += 1
+    mechanism = type(MECHANISMS[kind])(epsilon=10_000)
+    arm = np.arange(20_000) % 2
+    trial = mechanism.privatize(outcomes, arm, space=space)
+    assert failed_claims(trial.manifest) == []
+    [effect] = trial.manifest["results"]["effects"]
+    low, high = effect["finite_population"]["interval"]
+    assert 0 < high - low < 1e-2
+    for moved in ((high - low) / 100, -(high - low)):
+        lie = copy.deepcopy(trial.manifest)
+        lie["results"]["effects"][0]["value"] += moved
+        lie["results"]["effects"][0]["finite_population"]["interval"] = [low + moved, high + moved]
+        assert "effects" in failed_claims(lie)
+    point = copy.deepcopy(trial.manifest)
+    point["results"]["effects"][0]["finite_population"]["interval"] = [effect["value"]] * 2
+    assert "intervals" in failed_claims(point)

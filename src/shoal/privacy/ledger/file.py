@@ -19,7 +19,7 @@ from shoal.privacy.ledger.hash_chain import (
     Chain,
     insert_founding,
 )
-from shoal.privacy.ledger.head import PAGE_SIZE
+from shoal.privacy.ledger.head import PAGE_SIZE, touch_founding
 from shoal.privacy.ledger.journal import check_journal, check_nothing_left, is_alone
 from shoal.privacy.ledger.place import (
     DRAFTS,
@@ -333,6 +333,7 @@ def _note_place(connection: sqlite3.Connection, chain: Chain, here: bytes) -> No
     """By itself: a crash in the charge that follows must find it on the disk."""
     if chain.place != here:
         chain.move(here)
+        touch_founding(connection)
         connection.execute("COMMIT")
         _insist(connection, "BEGIN IMMEDIATE")
 

@@ -28,10 +28,17 @@ _RAW_LENGTH = 36 + 8 + 64 + 36 + 21
 # Hashes are everywhere, colons before digits are not.
 _RAW_END = re.compile(rb":[0-9]{20}")
 # A new ledger is laid out so. https://www.sqlite.org/fileformat.html#b_tree_pages
-HEAD_PAGE, PAGE_SIZE = 4, 4096
+FOUNDING_PAGE, HEAD_PAGE, PAGE_SIZE = 2, 4, 4096
 _LEAF, _POINTER = b"\x0d", slice(8, 10)
 # Of a journal's header: sizes of a sector, which the first page follows, and of a page.
 _JOURNAL = struct.Struct(">20xII")
+# All of a part's header: what it starts with, how many pages follow, and both sizes. Each page has
+# its number before it and a sum behind. https://www.sqlite.org/fileformat.html#the_rollback_journal
+_PART = struct.Struct(">8sI8xII")
+_AROUND = 8
+MAGIC = bytes.fromhex("d9d505f920a163d7")
+# Of a place that lies on the page of the head with all of its row.
+_LONGEST_PLACE = 3000
 
 
 class Mark(NamedTuple):
@@ -68,10 +75,32 @@ def mark_of_ledger(path: bytes | Path) -> Mark | None:
     Raises:
         OSError: It cannot be read.
     """
+    return max((mark for mark, _ in _marks(_head_page(path))), default=None)
+
+
+def is_written_at(path: bytes | Path, here: bytes) -> bool:
+    """Whether a ledger's head, read without SQLite, says that it was last written here.
+
+    A place that is too long for the page of the head is taken to be this one.
+
+    Args:
+        path: Of the ledger.
+        here: The place.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if len(here) > _LONGEST_PLACE:
+        return True
+    page = _head_page(path)
+    mark, end = max(_marks(page), default=(None, 0))
+    return mark is not None and page.startswith(here + _seal(mark, here).encode(), end)
+
+
+def _head_page(path: bytes | Path) -> bytes:
     with open(path, "rb") as stream:  # noqa: PTH123
         stream.seek((HEAD_PAGE - 1) * PAGE_SIZE)
-        page = stream.read(PAGE_SIZE)
-    return max(_marks(page), key=lambda mark: mark.writes, default=None)
+        return stream.read(PAGE_SIZE)
 
 
 def mark_of_journal(path: bytes | Path) -> Mark | None:
@@ -95,14 +124,48 @@ def mark_of_journal(path: bytes | Path) -> Mark | None:
         number, page = stream.read(4), stream.read(PAGE_SIZE)
     if size != PAGE_SIZE or number != HEAD_PAGE.to_bytes(4) or page[:1] != _LEAF:
         return None
-    return next(_marks(page[int.from_bytes(page[_POINTER]) :]), None)
+    return next((mark for mark, _ in _marks(page[int.from_bytes(page[_POINTER]) :])), None)
 
 
-def _marks(data: bytes) -> Iterator[Mark]:
+def notes_a_place(path: bytes | Path) -> bool:
+    """Whether a journal is of a transaction that noted a new place: see `touch_founding`.
+
+    Args:
+        path: Of what SQLite keeps beside a ledger.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as stream:  # noqa: PTH123
+        while len(header := stream.read(_PART.size)) == _PART.size:
+            magic, pages, sector, size = _PART.unpack(header)
+            if magic != MAGIC or size != PAGE_SIZE or sector < _PART.size:
+                return False
+            start = stream.tell() - _PART.size + sector
+            for page in range(pages):
+                stream.seek(start + page * (size + _AROUND))
+                number = stream.read(4)
+                if number in (b"", FOUNDING_PAGE.to_bytes(4)):
+                    return number != b""
+            end = start + pages * (size + _AROUND)
+            stream.seek(-(-end // sector) * sector)
+    return False
+
+
+def touch_founding(connection: sqlite3.Connection) -> None:
+    """Have the journal keep a page that no charge changes, so that it is known what it is of."""
+    [(unit,)] = connection.execute("SELECT unit FROM ledger").fetchall()
+    # A row that stays as it is is not written.
+    for each in (f"{unit} ", unit):
+        connection.execute("UPDATE ledger SET unit = ?", (each,))
+
+
+def _marks(data: bytes) -> Iterator[tuple[Mark, int]]:
+    """Marks, and where they end."""
     for end in _RAW_END.finditer(data):
         each = _RAW.search(data, max(0, end.end() - _RAW_LENGTH), end.end())
         if each is not None:
-            yield Mark(each[1].decode(), int(each[2]))
+            yield Mark(each[1].decode(), int(each[2])), end.end()
 
 
 def insert_head(connection: sqlite3.Connection, founding: Founding, place: bytes) -> None:

@@ -7,7 +7,13 @@ import time
 from typing import TYPE_CHECKING
 
 from shoal.errors import LedgerError, raise_alone
-from shoal.privacy.ledger.head import mark_of_journal, mark_of_ledger
+from shoal.privacy.ledger.head import (
+    MAGIC,
+    is_written_at,
+    mark_of_journal,
+    mark_of_ledger,
+    notes_a_place,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +22,7 @@ if TYPE_CHECKING:
 
 _ENDING, _WAL = b"-journal", b"-wal"
 # While somebody writes, journal and ledger change between two looks: what was left stays.
-_LOOKS, _MOST_LOOKS, _PAUSE = 4, 1000, 0.002
-# https://www.sqlite.org/fileformat.html#the_rollback_journal
-_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_LOOKS, _MOST_LOOKS, _PAUSE = 50, 1000, 0.002
 
 
 def check_journal(path: Path, here: bytes) -> None:
@@ -29,7 +33,8 @@ def check_journal(path: Path, here: bytes) -> None:
 
     A transaction is taken back to the state before it: the ledger has the journal's mark, or that
     of the transaction itself, of one more write. A ledger that was charged at another place was
-    written at least twice there, as it notes its place first.
+    written at least twice there, as it notes its place first; but a crash that notes a place leaves
+    a journal that the old place knows nothing of. Such a one fits one more write only here.
 
     Args:
         path: Where the ledger lies.
@@ -52,12 +57,13 @@ def check_journal(path: Path, here: bytes) -> None:
         try:
             marks = mark_of_journal(journal), mark_of_ledger(here)
             empty = marks[0] is None and not _is_whole(journal)
+            fits = _fits(*marks, own=is_written_at(here, here) or not notes_a_place(journal))
         except FileNotFoundError:
             # Its transaction has ended meanwhile.
             return
         except OSError:
             raise_alone(_unreadable(path, journal))
-        if empty or _fits(*marks):
+        if empty or fits:
             return
         same, before = same + 1 if marks == before else 1, marks
         time.sleep(_PAUSE)
@@ -76,13 +82,13 @@ def check_journal(path: Path, here: bytes) -> None:
 def _is_whole(journal: bytes) -> bool:
     """Whether SQLite would play a journal: until it is on the disk it starts with zeros."""
     with open(journal, "rb") as stream:  # noqa: PTH123
-        return stream.read(len(_MAGIC)) == _MAGIC
+        return stream.read(len(MAGIC)) == MAGIC
 
 
-def _fits(left: Mark | None, now: Mark | None) -> bool:
+def _fits(left: Mark | None, now: Mark | None, *, own: bool) -> bool:
     if left is None or now is None:
         return False
-    return left.identity == now.identity and 0 <= now.writes - left.writes <= 1
+    return left.identity == now.identity and 0 <= now.writes - left.writes <= int(own)
 
 
 def is_alone(here: bytes) -> bool:

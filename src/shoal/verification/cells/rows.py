@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from shoal.verification.cells.facts import Facts
     from shoal.verification.cells.ranges import Ends
 
+# Rounding moves a number by little of half its interval, and in its last places.
+_LITTLE, _LAST = 1e-6, 1e-15
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -111,17 +114,20 @@ class Row:
         """
         value, low, high = real(result["value"]), *map(real, result["interval"])
         least, most = self._moved(exact - off[0]), self._moved(exact + off[0])
+        half = max(high - low for low, high in ends) / 2
         return (
             abs(exact - real(result["unclamped"])) <= off[0]
-            and self._between(value, least, most)
+            and self._between(value, least, most, half)
             and any(self._cut(pair, off[1], value, (low, high)) for pair in ends)
         )
 
     def _moved(self, estimate: float) -> float:
         return min(max(estimate, self.inside[0]), self.inside[1])
 
-    def _between(self, stated: float, least: float, most: float) -> bool:
-        slack = TOLERANCE * float(self.statistic_range[1])
+    def _between(self, stated: float, least: float, most: float, half: float) -> bool:
+        """Whether a stated number is there, but for rounding: little of half an interval."""
+        lo, length = map(float, self.statistic_range)
+        slack = min(TOLERANCE * length, _LITTLE * half) + _LAST * (abs(lo) + length)
         return least - slack <= stated <= most + slack
 
     def _cut(
@@ -129,6 +135,7 @@ class Row:
     ) -> bool:
         """Whether stated ends are these, cut to the bounds; the bounds if nothing is within."""
         low, high = ends
+        half = (high - low) / 2
         lo, hi = (
             float(self.statistic_range[0]),
             float(self.statistic_range[0] + self.statistic_range[1]),
@@ -139,8 +146,8 @@ class Row:
         if low + off > hi or high - off < lo:
             cuts.append((lo, lo, hi, hi))
         return any(
-            self._between(stated[0], min(max(a, lo), value), min(max(b, lo), value))
-            and self._between(stated[1], max(min(c, hi), value), max(min(d, hi), value))
+            self._between(stated[0], min(max(a, lo), value), min(max(b, lo), value), half)
+            and self._between(stated[1], max(min(c, hi), value), max(min(d, hi), value), half)
             for a, b, c, d in cuts
         )
 

@@ -35,6 +35,8 @@ _CLOSE, _CLOSE_QUANTILE = 1e-9, 1e-6
 _DIGITS = 1e-14
 # It excuses no more than this part of the error of outcomes of so many units.
 _EXCUSED = 1 / 16
+# Nor more than this part of half an interval, but for the last places.
+_LITTLE, _LAST = 1e-3, 1e-15
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,13 @@ def rounding_of(facts: Facts) -> float:
     return min(far, _EXCUSED * facts.width / math.sqrt(facts.units))
 
 
+def _little(rounding: float, known: Known, size: float) -> float:
+    """Rounding, as far as it is a small part of half an interval or within the last places."""
+    if math.isnan(known.half):
+        return rounding
+    return min(rounding, max(_LITTLE * known.half, _LAST * size))
+
+
 def of_aggregates(released: Aggregate) -> list[Found]:
     """Effects of every arm from noisy numbers of clusters."""
     return [_noisy(released.facts, each) for each in released.contrasts()]
@@ -106,7 +115,7 @@ def _direct(
         here = there = _known(*summed(part, degrees), facts.confidence, nothing)
     if len(weight) > 1:
         there = _known(*between(weight, difference, scale), facts.confidence, nothing)
-    return Found(value, (here, there), rounding)
+    return Found(value, (here, there), _little(rounding, here, float(np.abs(mean).max())))
 
 
 def _thin(sizes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -146,8 +155,9 @@ def _noisy(facts: Facts, told: Contrast) -> Found:
     if len(weight) > 1:
         scale = 1 / facts.sizes.sum(axis=1)
         there = _known(*between(weight, told.difference, scale), facts.confidence, 0.0)
-    rounding = max(rounding_of(facts), _DIGITS * float(np.abs(told.difference).max()))
-    return Found(value, (here, there), rounding)
+    # Differences are of levels from the first one, however far from 0 that lies.
+    size = max(facts.width, float(np.abs(told.difference).max()))
+    return Found(value, (here, there), _little(_DIGITS * size, here, size))
 
 
 def _sampling(facts: Facts, told: Contrast, alone: NDArray[np.bool_]) -> tuple[float, float]:

@@ -105,10 +105,9 @@ class _Counts:
         import shoal
 
         values = np.random.default_rng(1).uniform(*_BOUNDS, len(self.user))
-        columns = {"user": self.user, "cell": self.cell, "value": values}
-        return shoal.Records(
-            pa.table(columns), user="user", cell=["cell"], value="value", bounds=_BOUNDS
-        )
+        columns = [pa.array(each) for each in (self.user, self.cell, values)]
+        table = pa.table(columns, names=["user", "cell", "value"])
+        return shoal.Records(table, user="user", cell=["cell"], value="value", bounds=_BOUNDS)
 
     def problem(self) -> Problem:
         """Means of all cells."""
