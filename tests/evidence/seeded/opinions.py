@@ -371,4 +371,20 @@ FAULTS = (
         'if about["value"] in public:',
         _COLUMNS,
     ),
+    Fault(
+        "rounding far from 0 excuses a part of an interval",
+        "G-VERIFY",
+        "verification/trials/effects.py",
+        "return min(rounding, max(_LITTLE * known.half, _LAST * size))",
+        "return rounding",
+        _TRIALS,
+    ),
+    Fault(
+        "a value may be elsewhere in the range by as much as is little of it",
+        "G-VERIFY",
+        "verification/cells/rows.py",
+        "slack = min(TOLERANCE * length, _LITTLE * half)",
+        "slack = TOLERANCE * length",
+        _CELLS,
+    ),
 )

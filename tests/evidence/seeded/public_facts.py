@@ -170,4 +170,12 @@ FAULTS = (
         "not (is_planned(plan) or anew)",
         ("tests/cells/test_foreign_plans.py",),
     ),
+    Fault(
+        "the plan of a release forgets the file that was counted",
+        "G-OUTPUTS",
+        "cells/document.py",
+        "origin=plan.occupancy.origin)",
+        "origin=None)",
+        ("tests/files/test_inputs_kept.py",),
+    ),
 )

@@ -622,13 +622,16 @@ def test_rounding_excuses_little_of_what_outcomes_err_by(kind: str, far: float) 
         assert rounding_of(facts) >= min(3 / math.sqrt(facts.units) / 17, far * 1e-15)
 
 
-@pytest.mark.parametrize("kind", ["noisy_horvitz_thompson", "noisy_histogram"])
+@pytest.mark.parametrize(
+    ("kind", "epsilon"),
+    [("noisy_horvitz_thompson", 10_000), ("noisy_histogram", 10_000), ("uniform_prior", 20)],
+)
 @pytest.mark.parametrize("far", [0.0, 9e8])
-def test_small_errors_are_no_cloak(kind: str, far: float) -> None:
+def test_small_errors_are_no_cloak(kind: str, epsilon: int, far: float) -> None:
     """G-VERIFY: rare outcomes, little noise, levels far from 0: no other value, no point."""
     outcomes, space = np.full(20_000, far), Space((far, far + 1))
     outcomes[:2] += 1
-    mechanism = type(MECHANISMS[kind])(epsilon=10_000)
+    mechanism = type(MECHANISMS[kind])(epsilon=epsilon)
     arm = np.arange(20_000) % 2
     trial = mechanism.privatize(outcomes, arm, space=space)
     assert failed_claims(trial.manifest) == []

@@ -75,7 +75,7 @@ def mark_of_ledger(path: bytes | Path) -> Mark | None:
     Raises:
         OSError: It cannot be read.
     """
-    return max((mark for mark, _ in _marks(_head_page(path))), default=None)
+    return _newest(_head_page(path))[0]
 
 
 def is_written_at(path: bytes | Path, here: bytes) -> bool:
@@ -93,7 +93,7 @@ def is_written_at(path: bytes | Path, here: bytes) -> bool:
     if len(here) > _LONGEST_PLACE:
         return True
     page = _head_page(path)
-    mark, end = max(_marks(page), default=(None, 0))
+    mark, end = _newest(page)
     return mark is not None and page.startswith(here + _seal(mark, here).encode(), end)
 
 
@@ -158,6 +158,11 @@ def touch_founding(connection: sqlite3.Connection) -> None:
     # A row that stays as it is is not written.
     for each in (f"{unit} ", unit):
         connection.execute("UPDATE ledger SET unit = ?", (each,))
+
+
+def _newest(page: bytes) -> tuple[Mark | None, int]:
+    """The mark of the most writes and where it ends."""
+    return max(_marks(page), key=lambda found: found[0].writes, default=(None, 0))
 
 
 def _marks(data: bytes) -> Iterator[tuple[Mark, int]]:
