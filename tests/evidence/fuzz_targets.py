@@ -313,6 +313,7 @@ def _of_trials() -> Iterator[Target]:
         "ClusterFree": lambda: trials.ClusterFree(2),
         "ClusterDP/delta": lambda: trials.ClusterDP(2, "0.01", floor=0.5, histogram_scale=2.0),
         "UniformPrior": lambda: trials.UniformPrior(2),
+        "BestTable": lambda: trials.BestTable(2),
         "NoisyHistogram": lambda: trials.NoisyHistogram(2),
         "NoisyHorvitzThompson": lambda: trials.NoisyHorvitzThompson(2),
     }
@@ -329,6 +330,7 @@ def _of_trials() -> Iterator[Target]:
         "ClusterDP": {"delta": 0, **priors},
         "ClusterFree": {"delta": 0, **priors},
         "UniformPrior": {"delta": 0, "levels": "all"},
+        "BestTable": {"levels": "all", "expected": trials.Expected(0.4, 0.5)},
         "NoisyHistogram": {},
         "NoisyHorvitzThompson": {"spread_share": 0.3},
     }

@@ -22,6 +22,7 @@ _LEFT_OUT = "that cells left out as uninformative are so"
 _LEVELS = "that outcomes were moved to the levels in the way stated"
 _UNITS = "which unit gave which response"
 _PREDICTED = "parameters that were chosen by predicted variance"
+_WEIGHTS = "that the weights of a table are those of what was expected"
 _CLUSTERS = "what private clusters cost when they were made"
 _OTHERS = "that no other parameters of this loss have a smaller error"
 _MOMENTS = "that users are independent and their values keep the moments"
@@ -80,6 +81,7 @@ SAID: dict[str, dict[str, str]] = {
         "plan.mechanism.asked.expected": _ASKED,
         "plan.mechanism.reason": _PREDICTED,
         "plan.mechanism.parameters": _PREDICTED,
+        "plan.mechanism.table.weights": _WEIGHTS,
         "plan.clustering_epsilon": _CLUSTERS,
         "plan.space.levels": _ASKED,
         "plan.mechanism.aggregate.levels": _ASKED,
@@ -114,7 +116,13 @@ SAID: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 # Any dual variables prove the gap that follows from them.
-PROVING = ("plan.duals.dual", "plan.duals.user")
+PROVING = (
+    "plan.duals.dual",
+    "plan.duals.user",
+    "plan.mechanism.table.certificate.weight",
+    "plan.mechanism.table.certificate.slope",
+    "plan.mechanism.table.certificate.total",
+)
 # A weaker claim is true, too, if it is larger than the true one: the gap of an optimal plan, the
 # error of a symmetric mean, and a loss by what roundings to the lattice may explain.
 WEAKER = (

@@ -18,11 +18,23 @@ from tests.evidence.lies_kit import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tests.evidence.lies_kit import Change, Document, Lies
 
 _MECHANISM, _ASSIGNMENT = "plan.mechanism", "plan.assignment"
 _PARAMETERS, _AGGREGATE = f"{_MECHANISM}.parameters", f"{_MECHANISM}.aggregate"
+_TABLE = f"{_MECHANISM}.table"
 _EFFECT = "results.effects.0"
+
+
+def _likelier(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A part of one response is given to the next, for the first level alone."""
+    moved = numbers.copy()
+    levels = next(each for each in (11, 32, 9, 3) if len(numbers) % each == 0)
+    moved[0] -= moved[0] // 2
+    moved[levels] += numbers[0] // 2
+    return moved
 
 
 def _moved_effect(document: Document) -> None:
@@ -117,6 +129,25 @@ LIES: Lies = {
     "other levels in use": put(f"{_PARAMETERS}.kept", to=lambda x: [*x[:-1], x[-1] - 1]),
     "levels in use twice": put(f"{_PARAMETERS}.kept", to=lambda x: [x[0], *x[:-1]]),
     "an unknown parameter": add(_PARAMETERS, "gamma", 0.5),
+    "responses that say more": each(f"{_TABLE}.shift", lambda x: x * 1.01),
+    "responses that say less": each(f"{_TABLE}.shift", lambda x: x * 0.99),
+    "one response says a little more": one(f"{_TABLE}.shift", lambda x: x + 2.0**-30),
+    "responses the other way round": put(f"{_TABLE}.shift", to=lambda x: x[::-1]),
+    "likelier responses": packed(f"{_TABLE}.numbers", _likelier),
+    "one number of a response more": packed(
+        f"{_TABLE}.numbers", lambda x: x + (np.arange(len(x)) == 0)
+    ),
+    "numbers of other levels": packed(f"{_TABLE}.numbers", lambda x: x[::-1] + np.arange(len(x))),
+    "no number of a response": packed(f"{_TABLE}.numbers", lambda x: x * (np.arange(len(x)) > 0)),
+    "a smaller variance of responses": put(f"{_TABLE}.variance", to=times(0.99)),
+    "a larger lower bound": put(f"{_TABLE}.bound", to=times(1.01)),
+    "a smaller lower bound": put(f"{_TABLE}.bound", to=times(0.99)),
+    "a bound without proof": each(f"{_TABLE}.certificate.total", lambda x: x + 0.01),
+    "weights of another sign": each(f"{_TABLE}.certificate.weight", lambda x: -x),
+    "weights of a table that are none": put(f"{_TABLE}.weights", to=[0.5, 0.5]),
+    "a table on other levels": put(f"{_TABLE}.kept", to=lambda x: [x[0], *x[:-1]]),
+    "an unknown fact of a table": add(_TABLE, "gap", 0.0),
+    "a proof with one more number": put(f"{_TABLE}.certificate.slope", to=lambda x: [*x, 0.0]),
     "sums with less noise": put(f"{_AGGREGATE}.weight", to=times(2)),
     "sums with more noise": put(f"{_AGGREGATE}.weight", to=times(0.5)),
     "spreads with more noise": put(f"{_AGGREGATE}.spread_weight", to=times(0.5)),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.trials import (
+    BestTable,
     ClusterDP,
     ClusterFree,
+    Expected,
     NoisyHistogram,
     NoisyHorvitzThompson,
     Space,
@@ -32,6 +34,8 @@ MECHANISMS: dict[str, Any] = {
     "cluster_dp chosen": ClusterDP(epsilon=2, delta="1e-5"),
     "cluster_free": ClusterFree(epsilon=2, floor=0.01, histogram_scale=20.0, levels=3),
     "uniform_prior": UniformPrior(epsilon=1),
+    "best_table": BestTable(epsilon=2),
+    "best_table of few levels": BestTable(epsilon=1, levels=3, expected=Expected(1, 1)),
     "noisy_horvitz_thompson": NoisyHorvitzThompson(epsilon=1),
     "noisy_horvitz_thompson without spread": NoisyHorvitzThompson(epsilon=1, spread_share=0),
     "noisy_histogram": NoisyHistogram(epsilon="3/2"),
@@ -63,7 +67,9 @@ class Trial:
     rho = 0.0
     slots = None
     # The high half of a word replaces: every outcome is, and what is drawn tells nothing of it.
-    forced: ClassVar[dict[int, tuple[int, int]]] = {_RESPONDING: (2**32 - 1, 0)}
+    _REPLACED: ClassVar[dict[int, tuple[int, int]]] = {_RESPONDING: (2**32 - 1, 0)}
+    # The upper 62 bits draw from a table, of which every level has the first response.
+    _FIRST: ClassVar[dict[int, tuple[int, int]]] = {_RESPONDING: (3, 0)}
 
     def __init__(
         self,
@@ -77,6 +83,7 @@ class Trial:
         at = np.arange(size)
         low, high = space.levels[0], space.levels[-1]
         self.mechanism, self.space, self.named = mechanism, space, named
+        self.forced = self._FIRST if isinstance(mechanism, BestTable) else self._REPLACED
         data = _Data(
             rng.uniform(low, high, size),
             at % 2,

@@ -7,12 +7,16 @@ them. The same responses must reject a probability of replacing that is a little
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.data.outcome_space import Space
 from shoal.privacy.noise import OperatingSystem
+from shoal.trials.best_table.choice import best_table
+from shoal.trials.best_table.integer_table import ONE as WHOLE
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.response import prior_of, respond
 from tests.evidence.finding import Outcome
@@ -38,6 +42,8 @@ CASES: tuple[tuple[int, float, float, tuple[float, ...]], ...] = (
     (5, 0.6, 0.3, (3.0, 0.0, 0.0, 0.2, 0.1)),
     (10, 0.97, 0.01, (0.1,) * 10),
 )
+# Losses and levels of the best tables.
+TABLES = (("1", 5), ("2", 11), ("4", 3))
 _AT_ONCE = 500_000
 
 
@@ -54,7 +60,7 @@ def probabilities(
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  # noqa: ARG001
     """Respond for outcomes that are equally often on every level."""
     failures, notes, tried = [], [], 0
-    each = -(-size // len(CASES))
+    each = -(-size // (len(CASES) + len(TABLES)))
     for at, (levels, replaced, floor, shares) in enumerate(CASES):
         weight, units = 2**20, 1000
         parameters = Parameters(
@@ -79,4 +85,30 @@ def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:  
         broken, note = judge(what, seen, partial(probabilities, prior, parameters))
         failures += broken
         notes.append(f"{note.replace('a scale', 'a part')} ({each:,} draws)")
+    for epsilon, levels in TABLES:
+        broken, note = _table(Fraction(epsilon), levels, each, seed, progress)
+        failures += broken
+        notes.append(f"{note.replace('a scale', 'a part')} ({each:,} draws)")
+        tried += each
     return Outcome(tried, tuple(failures), tuple(notes))
+
+
+def _table(
+    epsilon: Fraction, levels: int, size: int, seed: int, progress: Progress
+) -> tuple[list[str], str]:
+    """Responses of the best table, for outcomes that are equally often on every level."""
+    table = best_table(Space.counts(0, levels - 1), epsilon).table
+    seen = np.zeros(levels * table.responses, dtype=np.int64)
+    for start in range(0, size, _AT_ONCE):
+        many = min(_AT_ONCE, size - start)
+        codes = np.random.default_rng([seed, levels, start]).integers(0, levels, many)
+        given = table.respond(codes, OperatingSystem().bits(many, 0))
+        seen += np.bincount(codes * table.responses + given, minlength=len(seen))
+        progress(many)
+
+    def chances(factor: float) -> NDArray[np.float64]:
+        """As if so much of each response were that of its level, the rest that of any."""
+        own = table.numbers.T / WHOLE
+        return np.asarray((factor * own + (1 - factor) * own.mean(axis=0)).ravel() / levels)
+
+    return judge(f"best table of {levels} levels at epsilon {float(epsilon):g}", seen, chances)

@@ -17,6 +17,7 @@ _RECORDS = "counts, groups and names of columns"
 _WANTED = "that the request, its bounds and its name"
 _CHOSEN = "parameters that were chosen by predicted variance"
 _UNITS = "which unit gave which response"
+_WEIGHTS = "that the weights of a table are those of what was expected"
 # Words that a verdict must say for a field to be one that it does not prove.
 _SAID = {
     "versions": "the versions of shoal, OpenDP and Python",
@@ -36,12 +37,13 @@ _SAID = {
     "plan.targets": "the errors with which an optimal plan with balanced targets is compared",
     "plan.status": "that cells left out as uninformative are so",
     "plan.mechanism.parameters": "parameters that",
+    "plan.mechanism.table.weights": _WEIGHTS,
     "plan.mechanism.reason": _CHOSEN,
     "plan.parameters": "that no other parameters of this loss",
 }
 # They follow from others: the digest of the question, and a proof that holds with any dual
 # variables.
-_FOLLOW = ("request", "plan.duals")
+_FOLLOW = ("request", "plan.duals", "plan.mechanism.table.certificate")
 
 
 def opinion(path: Path) -> Verdict | str:

@@ -185,13 +185,14 @@ def test_the_loss_is_that_of_the_plan(tmp_path: Path, family: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["cluster_dp", "uniform_prior", "noisy_histogram", "noisy_ht"]
+    "mechanism", ["cluster_dp", "uniform_prior", "best_table", "noisy_histogram", "noisy_ht"]
 )
 def test_a_loss_that_is_stated_everywhere_is_computed_again(tmp_path: Path, mechanism: str) -> None:
     """G-READABLE: guarantee and claims may agree with each other and not with the mechanism."""
     made: dict[str, Any] = {
         "cluster_dp": trials.ClusterDP(epsilon=2),
         "uniform_prior": trials.UniformPrior(epsilon=2),
+        "best_table": trials.BestTable(epsilon=2),
         "noisy_histogram": trials.NoisyHistogram(epsilon=2),
         "noisy_ht": trials.NoisyHorvitzThompson(epsilon=2),
     }

@@ -13,7 +13,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.theory.label_privacy import replacement_for, response_epsilon
+from shoal.theory.label_privacy import (
+    ratio_epsilon,
+    ratio_for,
+    replacement_for,
+    response_epsilon,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,3 +138,26 @@ def test_unusable_numbers_are_refused() -> None:
     for epsilon, delta, floor in ((-1, 0, 1), (1, 1, 1), (1, 0, 0)):
         with pytest.raises(InputError):
             replacement_for(Fraction(epsilon), Fraction(delta), Fraction(floor), BITS)
+
+
+@given(ratio=st.fractions(1, 10**9, max_denominator=2**62))
+def test_the_loss_of_a_ratio_is_never_understated(ratio: Fraction) -> None:
+    """G-LABEL: ln(ratio) to 80 digits, from below and within a part of 2^-49."""
+    found, true = real(ratio_epsilon(ratio)), DIGITS.log(real(ratio))
+    assert true <= found <= true * CLOSE
+
+
+@given(epsilon=st.fractions(Fraction(1, 10**9), 600))
+def test_a_ratio_costs_what_was_asked_for(epsilon: Fraction) -> None:
+    """G-BUDGET: never more than epsilon, and hardly less."""
+    ratio = ratio_for(epsilon)
+    assert ratio_epsilon(ratio) <= epsilon
+    assert DIGITS.log(real(ratio)) >= real(epsilon) * (1 - DIGITS.mpf(2) ** -46)
+
+
+def test_ratios_that_are_none_are_refused() -> None:
+    """G-REFUSE: a ratio below 1, and no loss at all."""
+    with pytest.raises(InputError):
+        ratio_epsilon(Fraction(1, 2))
+    with pytest.raises(InputError):
+        ratio_for(Fraction(0))

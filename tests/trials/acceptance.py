@@ -23,7 +23,9 @@ from shoal.privacy.noise import Simulated
 from shoal.trials.aggregate_release import draw_aggregate
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
+from shoal.trials.mechanisms.table import BestTable
 from shoal.trials.request import Units
+from shoal.trials.table_release import draw_table
 from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
 
     from shoal.privacy.noise import Randomness
     from shoal.trials.aggregate_release import AggregateRelease
+    from shoal.trials.table_release import TableRelease
     from shoal.trials.unit_release import UnitRelease
 
     Floats = NDArray[np.float64]
-    Draw = Callable[[Units, Randomness], AggregateRelease | UnitRelease]
+    Draw = Callable[[Units, Randomness], AggregateRelease | UnitRelease | TableRelease]
 
 CONFIDENCE = 0.95
 MECHANISMS = (
@@ -45,6 +48,7 @@ MECHANISMS = (
     "cluster_dp",
     "noisy_horvitz_thompson",
     "noisy_histogram",
+    "best_table",
 )
 
 
@@ -118,6 +122,9 @@ class Setting:
         if mechanism == "noisy_histogram":
             bins = NoisyHistogram(self.epsilon).prepare(facts, self.space).aggregate
             return lambda units, noise: draw_aggregate(units, self.space, bins, noise)
+        if mechanism == "best_table":
+            best = BestTable(self.epsilon, levels=self.levels).choose(self.space)
+            return lambda units, noise: draw_table(units, self.space, best.kept, best.table, noise)
         kind = {
             "uniform_prior": UniformPrior(self.epsilon, levels=self.levels),
             "cluster_free": ClusterFree(

@@ -9,6 +9,7 @@ import pytest
 
 from shoal.privacy import noise
 from shoal.trials import (
+    BestTable,
     ClusterDP,
     ClusterFree,
     NoisyHistogram,
@@ -28,6 +29,7 @@ MECHANISMS: list[Mechanism] = [
     ClusterDP(epsilon=4, histogram_scale=2.0, floor=0.01),
     ClusterFree(epsilon=4, histogram_scale=2.0, floor=0.01),
     UniformPrior(epsilon=3),
+    BestTable(epsilon=3),
     NoisyHorvitzThompson(epsilon=1),
     NoisyHistogram(epsilon=1),
 ]

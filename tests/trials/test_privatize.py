@@ -284,7 +284,7 @@ def test_priors_are_public_for_units_only() -> None:
     table = found.priors().to_pandas()
     assert len(table) == 3 * 2 * 5
     assert np.allclose(table.groupby(["cluster", "arm"])["share"].sum(), 1)
-    with pytest.raises(InputError, match="outcomes of units"):
+    with pytest.raises(InputError, match="draws from priors"):
         NoisyHistogram(1).privatize(**columns(), space=Space.counts(0, 4)).priors()
 
 

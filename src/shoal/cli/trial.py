@@ -46,6 +46,7 @@ class Mechanism(StrEnum):
     CLUSTER_DP = "cluster_dp"
     CLUSTER_FREE = "cluster_free"
     UNIFORM_PRIOR = "uniform_prior"
+    BEST_TABLE = "best_table"
     NOISY_HORVITZ_THOMPSON = "noisy_horvitz_thompson"
     NOISY_HISTOGRAM = "noisy_histogram"
 
@@ -368,12 +369,16 @@ def _mechanism(
         )
     if kind is Mechanism.UNIFORM_PRIOR:
         return trials.UniformPrior(epsilon, delta, levels=number)
+    if kind is Mechanism.BEST_TABLE and delta == "0":
+        return trials.BestTable(epsilon, levels=number)
     if kind in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
         made = trials.ClusterDP if kind is Mechanism.CLUSTER_DP else trials.ClusterFree
         return made(epsilon, delta, floor, histogram_scale, number)
     if levels != "auto" or delta != "0":
         raise InputError(
-            f"levels or delta with {kind}", "epsilon alone: it needs neither", "leave them out"
+            f"levels or delta with {kind}",
+            "epsilon alone, or with best_table also levels",
+            "leave them out",
         )
     aggregate = kind is Mechanism.NOISY_HORVITZ_THOMPSON
     return (trials.NoisyHorvitzThompson if aggregate else trials.NoisyHistogram)(epsilon)

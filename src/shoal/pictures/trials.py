@@ -22,6 +22,7 @@ _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
 _LOOKS = {
     "no_privacy": ("#444444", ":", 1.2),
     "uniform_prior": ("#b8c0cc", "-", 5.0),
+    "best_table": ("#6a4c93", "-", 3.6),
     "cluster_free": ("#e09f3e", "-", 2.6),
     "cluster_dp": ("#d1495b", "--", 1.2),
     "noisy_horvitz_thompson": ("#1f6f8b", "-", 1.4),

@@ -55,6 +55,56 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
     return _log1p_up((keep - delta) / least)
 
 
+def ratio_epsilon(ratio: Fraction) -> Fraction:
+    """The loss of a response whose probabilities differ by at most this ratio, rounded upwards.
+
+    ln(ratio): the definition of pure differential privacy for a finite table
+    (docs/theory/best-table.md#in-whole-numbers).
+
+    Args:
+        ratio: The largest ratio of two probabilities of one response, from 1.
+
+    Returns:
+        The privacy loss, never below the exact one.
+
+    Raises:
+        InputError: A ratio below 1.
+
+    Example:
+        >>> round(float(ratio_epsilon(Fraction(3))), 12) == round(math.log(3), 12)
+        True
+    """
+    if ratio < 1:
+        raise InputError(
+            f"a ratio of {float(ratio):.6g}", "1 or more", "give the larger over the smaller"
+        )
+    return _log1p_up(ratio - 1)
+
+
+def ratio_for(epsilon: Fraction) -> Fraction:
+    """A rational ratio, hardly below e^epsilon, that `ratio_epsilon` says to cost at most epsilon.
+
+    Args:
+        epsilon: The loss of one outcome, above 0.
+
+    Returns:
+        The ratio, above 1.
+
+    Raises:
+        InputError: An epsilon of 0 or less.
+
+    Example:
+        >>> 0 < math.exp(1) - float(ratio_for(Fraction(1))) < 1e-14
+        True
+    """
+    if epsilon <= 0:
+        raise InputError(f"epsilon {float(epsilon):.6g}", "above 0", "give for example 1")
+    more = _expm1_down(epsilon)
+    while _log1p_up(more) > epsilon:
+        more *= 1 - _SAFETY
+    return 1 + more
+
+
 def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: int) -> int:
     """The least l of 2^bits with which replacing with probability l/2^bits costs at most epsilon.
 

@@ -1,9 +1,9 @@
 """Randomised experiments with private outcomes and valid effects.
 
-`ClusterDP`, `ClusterFree` and `UniformPrior` replace the outcome of every unit by a private one;
-`NoisyHorvitzThompson` and `NoisyHistogram` release numbers of clusters. Each has `privatize`, whose
-result has a table, effects with intervals, and a manifest. `plan` says before the experiment what
-error each will have. See `docs/explanation/trials.md`.
+`BestTable`, `UniformPrior`, `ClusterDP` and `ClusterFree` replace the outcome of every unit by a
+private one; `NoisyHorvitzThompson` and `NoisyHistogram` release numbers of clusters. Each has
+`privatize`, whose result has a table, effects with intervals, and a manifest. `plan` says before
+the experiment what error each will have. See `docs/explanation/trials.md`.
 """
 
 from importlib import import_module
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from shoal.trials.forecast import TrialPlan, plan
     from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
     from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
+    from shoal.trials.mechanisms.table import BestTable
     from shoal.trials.result import PrivateTrial
     from shoal.trials.student import detectable, power
 
 # Names are loaded when first used, so that the command line starts at once.
 _HOME = {
+    "BestTable": "shoal.trials.mechanisms.table",
     "ClusterDP": "shoal.trials.mechanisms.outcomes",
     "ClusterFree": "shoal.trials.mechanisms.outcomes",
     "Effect": "shoal.trials.effects",
@@ -38,6 +40,7 @@ _HOME = {
 }
 
 __all__ = [
+    "BestTable",
     "ClusterDP",
     "ClusterFree",
     "Effect",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.trials.best_table.choice import best_table
 from shoal.trials.choose import choose
 from shoal.trials.expected import kinds_of
 from shoal.trials.histogram import NoisyHistogram
@@ -27,14 +28,15 @@ UNITS, AGGREGATES, EVERYTHING = "units", "aggregates", "everything"
 NAMES = (
     "no_privacy",
     "uniform_prior",
+    "best_table",
     "cluster_free",
     "cluster_dp",
     "noisy_horvitz_thompson",
     "noisy_histogram",
 )
 _AGGREGATES: dict[str, type[NoisyHorvitzThompson | NoisyHistogram]] = {
-    NAMES[4]: NoisyHorvitzThompson,
-    NAMES[5]: NoisyHistogram,
+    NAMES[5]: NoisyHorvitzThompson,
+    NAMES[6]: NoisyHistogram,
 }
 
 
@@ -65,7 +67,8 @@ def forecasts_of(
 ) -> tuple[Forecast, ...]:
     """The forecast of every mechanism, in the order of `NAMES`.
 
-    Aggregates whose numbers would not fit 64-bit integers are left out.
+    Aggregates whose numbers would not fit 64-bit integers are left out, and so is a table where
+    epsilon or the levels are outside of what it is made for.
 
     Args:
         sizes: Units of each group, clusters x arms, control first.
@@ -77,16 +80,19 @@ def forecasts_of(
         InputError: An epsilon that does not suit these sizes.
     """
     groups = represent(sizes, pooled=False)
-    sampling = Scene(groups, space, kinds_of(expected, space)).sampling
+    scene = Scene(groups, space, kinds_of(expected, space))
+    sampling = scene.sampling
     plain = Forecast(NAMES[0], EVERYTHING, _errors(sampling), space.size, "no privacy")
-    uniform, *others = NAMES[1:4]
+    uniform, _, *others = NAMES[1:5]
     units = [_units(uniform, sizes, space, charge, expected)]
+    table = _table(scene, charge, expected)
     for name in others:
         # Without delta the choice is the same uniform prior for all: `choose` shows why.
         alike = replace(units[0], mechanism=name)
         units.append(_units(name, sizes, space, charge, expected) if charge.delta else alike)
     made = [_aggregate(name, sizes, space, charge, sampling) for name in _AGGREGATES]
-    return (plain, *units, *(each for each in made if each is not None))
+    every = (plain, units[0], table, *units[1:], *made)
+    return tuple(each for each in every if each is not None)
 
 
 def _units(
@@ -107,6 +113,18 @@ def _units(
     )
     levels = found.parameters.levels
     return Forecast(name, UNITS, found.standard_error, levels, found.reason, found.parameters)
+
+
+def _table(scene: Scene, charge: Budget, expected: Expected | None) -> Forecast | None:
+    """Of the best table; a delta is of no use to it."""
+    try:
+        found = best_table(scene.space, charge.epsilon, expected=expected)
+    except InputError:
+        return None
+    added = scene.distribution(found.kept).mean_of(found.variances)
+    errors = _errors(scene.sampling + scene.groups.total * added)
+    many = len(found.kept)
+    return Forecast(NAMES[2], UNITS, errors, many, found.reason(scene.space.size))
 
 
 def _aggregate(

@@ -122,6 +122,10 @@ class Distribution:
         share = self.share.reshape(-1, *[1] * (by_kind.ndim - 1))
         return np.asarray(np.add.reduceat(share * by_kind, self.first))
 
+    def mean_of(self, variances: Floats) -> Floats:
+        """What responses with these variances, one a level, add to that of one outcome. Exact."""
+        return self.average(self.outcomes @ variances) + self.rounding
+
     def unit_variance(self, lam: float) -> Floats:
         """What a uniform prior adds to the variance of one outcome. Exact.
 
@@ -211,7 +215,7 @@ class Scene:
 
     def _distribution(self, kept: tuple[int, ...]) -> Distribution:
         plain, levels = self._plain, self._plain.levels[list(kept)]
-        outcomes = plain.outcomes @ _rounding(self.space.array, kept)
+        outcomes = plain.outcomes @ moved_to(self.space.array, kept)
         moved = Distribution(levels, plain.share, outcomes, plain.first, plain.rounding)
         added = np.maximum(0.0, plain.average(moved.variance - plain.variance))
         if not self.groups.pooled:
@@ -256,8 +260,13 @@ class Scene:
         return float(self.sampling[at] + self.groups.weight @ mean)
 
 
-def _rounding(levels: Floats, kept: tuple[int, ...]) -> Floats:
-    """Where random rounding moves each level of the space: K x L, rows summing to 1."""
+def moved_to(levels: Floats, kept: tuple[int, ...]) -> Floats:
+    """Where random rounding moves each level of the space: K x L, rows summing to 1.
+
+    Example:
+        >>> moved_to(np.array([0.0, 1.0, 4.0]), (0, 2)).tolist()
+        [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
+    """
     used = levels[list(kept)]
     below = np.clip(np.searchsorted(used, levels, side="right") - 1, 0, len(used) - 2)
     share = (levels - used[below]) / np.diff(used)[below]

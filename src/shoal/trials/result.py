@@ -92,9 +92,10 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     def table(self) -> pa.Table:
         """The released table, to estimate from.
 
-        Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome`, and
-        `debiased`, whose mean over any set of units is unbiased for the mean outcome: regress on
-        that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy share a level.
+        Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome` (but of
+        `BestTable`), and `debiased`, whose mean over any set of units is unbiased for the mean
+        outcome: regress on that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy
+        share a level.
 
         Returns:
             One row a unit, or one a cluster or group.
@@ -124,7 +125,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
         if not isinstance(self.released, UnitRelease):
             raise InputError(
                 f"priors of {self.mechanism}",
-                "a mechanism that releases outcomes of units",
+                "a mechanism that draws from priors",
                 "use ClusterDP, ClusterFree or UniformPrior",
             )
         released = self.released

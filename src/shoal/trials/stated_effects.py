@@ -11,7 +11,10 @@ from shoal.privacy.budget import Budget, from_text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import check_stated, damaged
 from shoal.trials.aggregate_release import KINDS, AggregateRelease
+from shoal.trials.best_table.choice import table_of
 from shoal.trials.effects import key_text
+from shoal.trials.table_release import KIND as TABLE
+from shoal.trials.table_release import TableRelease
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease, parameters_of
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from shoal.trials.trial_plan import TrialPlan
 # The last places of sums whose parts may cancel.
 _DIGITS = 1e-14
-Released: TypeAlias = UnitRelease | AggregateRelease
+Released: TypeAlias = UnitRelease | TableRelease | AggregateRelease
 
 
 def to_results(released: Released) -> documents.Document:
@@ -41,8 +44,14 @@ def from_results(plan: TrialPlan, results: documents.Document) -> Released:
         DocumentError: Too few effects or too many, in another order, or others.
     """
     document = results["released"]
-    kind = UnitRelease if document["kind"] == UNITS else AggregateRelease
-    released = kind.from_document(document, plan.space, plan.assignment, plan.mechanism)
+    facts = plan.space, plan.assignment, plan.mechanism
+    released: Released
+    if document["kind"] == TABLE:
+        released = TableRelease.from_document(document, *facts)
+    elif document["kind"] == UNITS:
+        released = UnitRelease.from_document(document, *facts)
+    else:
+        released = AggregateRelease.from_document(document, *facts)
     effects = released.effects(CONFIDENCE)
     slack = _DIGITS * _farthest(released, effects)
     check_stated(results["effects"], [_effect(each) for each in effects], [slack] * len(effects))
@@ -61,6 +70,8 @@ def loss_of(plan: TrialPlan) -> Budget:
     mechanism, delta = plan.mechanism, from_text(plan.mechanism["asked"]["delta"])
     if "aggregate" in mechanism:
         epsilon = KINDS[mechanism["name"]].from_document(mechanism["aggregate"]).exact_epsilon
+    elif "table" in mechanism:
+        epsilon = table_of(mechanism["table"], plan.space).epsilon
     else:
         epsilon = parameters_of(mechanism["parameters"], plan.space.size).epsilon(delta)
     if epsilon > from_text(mechanism["asked"]["epsilon"]):
@@ -72,6 +83,8 @@ def _farthest(released: Released, effects: tuple[Effect, ...]) -> float:
     """The largest number that effects are means of: debiased ones lie far outside of the levels."""
     if isinstance(released, UnitRelease):
         return float(np.abs(released.omega).max())
+    if isinstance(released, TableRelease):
+        return float(np.abs(released.drawn_from.debiased).max())
     parts = [released.space.array, *(each.clusters.value for each in effects)]
     return max(float(np.abs(part).max()) for part in parts)
 

@@ -65,7 +65,7 @@ class UnitRelease(Frozen):
         """Level of each unit among those in use; rising within a group if units have no names."""
         if self.responses is not None:
             return self.responses
-        return _spread(self.counts.reshape(-1, self.parameters.levels))
+        return spread_out(self.counts.reshape(-1, self.parameters.levels))
 
     @cached_property
     def omega(self) -> NDArray[np.float64]:
@@ -163,9 +163,9 @@ class UnitRelease(Frozen):
             assignment,
             parameters,
             pooled,
-            _unpacked(document, "prior", (1, *shape[1:]) if pooled else shape),
-            _unpacked(document, "counts", shape),
-            None if given is None else _unpacked(document, "responses", (assignment.n,)),
+            unpacked(document, "prior", (1, *shape[1:]) if pooled else shape),
+            unpacked(document, "counts", shape),
+            None if given is None else unpacked(document, "responses", (assignment.n,)),
         )
         if not found._agrees():
             raise _damaged()
@@ -264,8 +264,13 @@ def _prior(
     return response.prior_of(np.array(noisy, dtype=np.int64).reshape(shape), sizes, parameters)
 
 
-def _spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One code a unit, rising within each group: the order says nothing."""
+def spread_out(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One code a unit, rising within each group: the order says nothing.
+
+    Example:
+        >>> spread_out(np.array([[1, 2], [0, 1]])).tolist()
+        [0, 1, 1, 1]
+    """
     levels = counts.shape[1]
     return np.repeat(np.tile(np.arange(levels), len(counts)), counts.ravel())
 
@@ -276,18 +281,35 @@ def parameters_of(document: documents.Document, levels: int) -> Parameters:
     Raises:
         DocumentError: They fit no such space.
     """
-    kept = document["kept"]
-    numbers = [*kept, *(number for name, number in document.items() if name != "kept")]
-    rising = all(low < high for low, high in itertools.pairwise(kept))
-    if any(type(number) is not int for number in numbers) or not rising or kept[0] < 0:
+    kept = kept_of(document["kept"], levels)
+    if any(type(number) is not int for name, number in document.items() if name != "kept"):
         raise _damaged()
-    if kept[-1] >= levels or len(kept) < FEWEST_LEVELS:
-        raise _damaged()
-    return Parameters(**{**document, "kept": tuple(kept)})
+    return Parameters(**{**document, "kept": kept})
 
 
-def _unpacked(document: documents.Document, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Packed integers of a shape; others are not even inflated."""
+def kept_of(positions: list[int], levels: int) -> tuple[int, ...]:
+    """Positions of the levels in use, of a document.
+
+    Args:
+        positions: As the document has them.
+        levels: Of the space.
+
+    Raises:
+        DocumentError: They are no positions of it.
+    """
+    whole = all(type(each) is int for each in positions) and len(positions) >= FEWEST_LEVELS
+    rising = whole and all(low < high for low, high in itertools.pairwise(positions))
+    if not rising or positions[0] < 0 or positions[-1] >= levels:
+        raise _damaged()
+    return tuple(positions)
+
+
+def unpacked(document: documents.Document, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Packed integers of a shape; others are not even inflated.
+
+    Raises:
+        DocumentError: They are of another shape, or damaged.
+    """
     if document[name]["length"] != math.prod(shape):
         raise _damaged()
     return documents.unpack_integers(document[name], name).reshape(shape)

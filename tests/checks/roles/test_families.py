@@ -27,6 +27,7 @@ MECHANISMS = {
     "cluster_dp": trials.ClusterDP(2),
     "cluster_free": trials.ClusterFree(2),
     "uniform_prior": trials.UniformPrior(2),
+    "best_table": trials.BestTable(2, levels=5),
     "horvitz_thompson": trials.NoisyHorvitzThompson(2),
     "histogram": trials.NoisyHistogram(2),
 }

@@ -13,6 +13,7 @@ _SCALES = ("tests/verification/cells/test_scales.py",)
 _SIZE = ("tests/verification/cells/test_size.py",)
 _STATISTICS = ("tests/verification/cells/test_statistics.py",)
 _TRIALS = ("tests/verification/trials/test_verify.py",)
+_TABLES = ("tests/verification/trials/test_tables.py",)
 _TRIAL_SIZE = ("tests/verification/trials/test_size.py",)
 _HONEST = ("tests/verification/test_honest.py",)
 _UNBIASED = ("tests/verification/means/test_verify.py",)
@@ -178,6 +179,38 @@ FAULTS = (
         "return true == stated, f",
         "return true >= stated, f",
         _TRIALS,
+    ),
+    Fault(
+        "the loss of a table may be understated",
+        "G-VERIFY",
+        "verification/trials/tables.py",
+        "return true <= stated <= true * _CAPACITY, f",
+        "return stated <= true * _CAPACITY, f",
+        _TABLES,
+    ),
+    Fault(
+        "responses of a table may have a bias that nobody sees",
+        "G-VERIFY",
+        "verification/trials/tables.py",
+        "self._mean(level, 1) == above * _ONE",
+        "self._mean(level, 1) != above",
+        _TABLES,
+    ),
+    Fault(
+        "the curve of a lower bound is looked at without its dips",
+        "G-VERIFY",
+        "verification/trials/lower_bound.py",
+        "lowered = max(Fraction(0), -self._least(_exp_up(epsilon)))",
+        "lowered = Fraction(0)",
+        _TABLES,
+    ),
+    Fault(
+        "a bound may be stated that is not proved",
+        "G-VERIFY",
+        "verification/trials/tables.py",
+        "holds = abs(self.bound - proved) <= _CLOSE * proved and",
+        "holds = self.bound >= 0 and",
+        _TABLES,
     ),
     Fault(
         "priors below the floor pass",

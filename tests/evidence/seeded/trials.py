@@ -7,6 +7,7 @@ from tests.evidence.seeded.fault import Fault
 _EXACT = ("tests/trials/test_exact_privacy.py",)
 _RESPONSE = ("tests/trials/test_response.py",)
 _AGGREGATES = ("tests/trials/test_aggregates.py",)
+_TABLE = ("tests/trials/best_table/test_integer_table.py",)
 _PRIVATIZE = ("tests/trials/test_privatize.py",)
 
 FAULTS = (
@@ -105,6 +106,70 @@ FAULTS = (
         "(levels - parameters.lam * mean[:, None])",
         "(levels - mean[:, None])",
         _RESPONSE,
+    ),
+    Fault(
+        "the loss of a table is that of its first response",
+        "G-LABEL",
+        "trials/best_table/integer_table.py",
+        "ratio_epsilon(max(Fraction(max(row), min(row)) for row in rows))",
+        "ratio_epsilon(Fraction(max(rows[0]), min(rows[0])))",
+        _TABLE,
+    ),
+    Fault(
+        "numbers of a table need not sum to 2^62",
+        "G-LABEL",
+        "trials/best_table/integer_table.py",
+        "all(sum(column) == ONE for column in self.numbers.T.tolist())",
+        "all(sum(column) > 0 for column in self.numbers.T.tolist())",
+        _TABLE,
+    ),
+    Fault(
+        "a table may give a response to some levels alone",
+        "G-LABEL",
+        "trials/best_table/integer_table.py",
+        "int(self.numbers.min()) < 1",
+        "int(self.numbers.min()) < 0",
+        _TABLE,
+    ),
+    Fault(
+        "responses of a table may have a bias",
+        "G-DEBIASED",
+        "trials/best_table/integer_table.py",
+        "if not (self._is_stochastic() and self._is_unbiased()):",
+        "if not self._is_stochastic():",
+        _TABLE,
+    ),
+    Fault(
+        "a response of a table is drawn at its border by the one before",
+        "G-EXACT",
+        "trials/best_table/integer_table.py",
+        "<= value)",
+        "< value)",
+        _TABLE,
+    ),
+    Fault(
+        "responses of a table are drawn from the first level",
+        "G-DEBIASED",
+        "trials/best_table/integer_table.py",
+        "ends[codes, found + (step - 1)]",
+        "ends[0 * codes, found + (step - 1)]",
+        _TABLE,
+    ),
+    Fault(
+        "numbers of a table are rounded up",
+        "G-LABEL",
+        "trials/best_table/whole_numbers.py",
+        "high = number * ratio.numerator // ratio.denominator",
+        "high = -(-number * ratio.numerator // ratio.denominator)",
+        ("tests/trials/best_table/test_whole_numbers.py",),
+    ),
+    Fault(
+        "rows of a table without names keep their order",
+        "G-ORDER",
+        "trials/table_release.py",
+        "None if assignment.units is None else given,\n    )\n\n\ndef blank_table(",
+        "given,\n    )\n\n\ndef blank_table(",
+        ("tests/trials/test_table_release.py",),
     ),
     Fault(
         "rows without names keep their order",

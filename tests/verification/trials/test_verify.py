@@ -21,6 +21,7 @@ from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import Simulated
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
+from shoal.trials.mechanisms.table import BestTable
 from shoal.verification import verify
 from shoal.verification.trials import privacy as verify_privacy
 from shoal.verification.trials.effects import rounding_of
@@ -47,6 +48,7 @@ MECHANISMS: dict[str, Any] = {
     "cluster_free": ClusterFree(epsilon=2, floor=0.01, histogram_scale=20.0, levels=3),
     "uniform_prior": UniformPrior(epsilon=1),
     "uniform_prior on all levels": UniformPrior(epsilon="1/3", delta="1/100", levels="all"),
+    "best_table": BestTable(epsilon=2),
     "noisy_horvitz_thompson": NoisyHorvitzThompson(epsilon=1),
     "noisy_horvitz_thompson, no spread": NoisyHorvitzThompson(epsilon=1, spread_share=0),
     "noisy_histogram": NoisyHistogram(epsilon="3/2"),

@@ -22,6 +22,7 @@ _ASKED = {
     "cluster_dp": _LOSS | {"levels", "floor", "histogram_scale", "expected"},
     "cluster_free": _LOSS | {"levels", "floor", "histogram_scale", "expected"},
     "uniform_prior": _LOSS | {"levels", "expected"},
+    "best_table": _LOSS | {"levels", "expected"},
     "noisy_horvitz_thompson": _LOSS | {"spread_share"},
     "noisy_histogram": _LOSS,
 }
@@ -32,6 +33,8 @@ _PLAIN = {
 # Of the noise of a histogram; without one nothing else is written.
 _LATTICE_BITS = 20
 _PAIR = 2
+# A table that is to choose for itself has so many levels at most.
+_TABLE_LEVELS = 32
 
 
 def asked_hold(facts: Facts, mechanism: Document) -> tuple[bool, str]:
@@ -42,12 +45,27 @@ def asked_hold(facts: Facts, mechanism: Document) -> tuple[bool, str]:
     if name in _PLAIN:
         spread = name != "noisy_horvitz_thompson" or _spread(facts, mechanism["aggregate"], asked)
         return spread and mechanism["reason"] == _PLAIN[name], f"{len(asked)} parts of a request"
-    told = mechanism["parameters"]
     levels = len(facts.levels)
+    if "table" in mechanism:
+        return _table(mechanism, levels), f"{len(asked)} parts of a request"
+    told = mechanism["parameters"]
     holds = _levels(told["kept"], levels, asked["levels"]) and mechanism["reason"].startswith(
         _sentence(len(told["kept"]), levels, pooled=mechanism["pooled"], weight=told["weight"])
     )
     return holds and _histogram(told, asked), f"{len(asked)} parts of a request"
+
+
+def _table(mechanism: Document, levels: int) -> bool:
+    """Whether the table is on the levels asked for, best for what was asked, and called so."""
+    told, asked = mechanism["table"], mechanism["asked"]
+    many, expected = len(told["kept"]), asked["expected"] is not None
+    most = min(levels, _TABLE_LEVELS) if asked["levels"] == "auto" else asked["levels"]
+    kind = "mean expected" if expected else "worst"
+    part = f"all {levels}" if many == levels else f"{many} of {levels}"
+    said = f"a table of {len(told['shift'])} responses on {part} levels: a {kind} variance of "
+    figures = f"{told['variance']:.4g}, at least {told['bound']:.4g} for any at this loss"
+    weighed = (told["weights"] is not None) == expected
+    return weighed and _levels(told["kept"], levels, most) and mechanism["reason"] == said + figures
 
 
 def _spread(facts: Facts, told: Document, asked: Document) -> bool:

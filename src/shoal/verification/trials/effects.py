@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.verification.trials.aggregates import Aggregate, Contrast
     from shoal.verification.trials.facts import Facts
     from shoal.verification.trials.responses import Responses
+    from shoal.verification.trials.tables import Tables
 
 EFFECT = {"arm", "control", "value", "finite_population", "super_population"}
 POPULATIONS = ("finite_population", "super_population")
@@ -65,12 +66,12 @@ class Found:
     rounding: float
 
 
-def of_responses(released: Responses) -> list[Found]:
+def of_responses(released: Responses | Tables) -> list[Found]:
     """Effects of every arm from means and variances of debiased outcomes."""
     facts = released.facts
     mean, s2 = released.moments()
     # Debiased outcomes may lie far outside of the levels.
-    rounding = rounding_of(facts) * 2**32 / (2**32 - released.replaced)
+    rounding = rounding_of(facts) * released.stretch
     return [_direct(facts, mean, s2, arm, rounding) for arm in range(1, len(facts.arms))]
 
 

@@ -86,6 +86,11 @@ class Responses:
             codes=None if given is None else integers(given, "responses", facts.units),
         )
 
+    @property
+    def stretch(self) -> float:
+        """How much further debiased outcomes differ than outcomes do."""
+        return ONE / (ONE - self.replaced)
+
     def loss_holds(self, stated: Fraction) -> tuple[bool, str]:
         """Whether the stated loss of one outcome is the true one."""
         return units_hold(

@@ -21,11 +21,13 @@ from shoal.verification.strict import rational, text, unit, whole
 from shoal.verification.trials import aggregates as verify_aggregates
 from shoal.verification.trials import effects as verify_effects
 from shoal.verification.trials import responses as verify_responses
+from shoal.verification.trials import tables as verify_tables
 from shoal.verification.trials.aggregates import Aggregate, Histogram
 from shoal.verification.trials.asked import asked_hold
 from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.horvitz_thompson import HorvitzThompson
 from shoal.verification.trials.responses import Responses
+from shoal.verification.trials.tables import Tables
 from shoal.verification.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ _SPACE = {"levels", "rounding", "labels"}
 _ASSIGNMENT = {"clusters", "arms", "sizes", "units"}
 _RECORDS = {"outcome", "missing", "single_arm", "clusters_left_out"}
 _UNIT_MECHANISM = {"name", "pooled", "asked", "parameters", "reason"}
+_TABLE_MECHANISM = {"name", "asked", "table", "reason"}
 _AGGREGATE_MECHANISM = {"name", "asked", "aggregate", "reason"}
 _ASKED = {"name", "pooled", "asked"}
 _MOST_CLUSTERS = 2**53
@@ -85,6 +88,7 @@ _UNVERIFIED = (
         "parameters that were chosen by predicted variance, and the figures of the sentence about"
         " them: other ones that cost as much are no less private"
     ),
+    "that the weights of a table are those of what was expected: others are no less private",
     "what private clusters cost when they were made: of the loss stated, the rest is checked",
 )
 
@@ -92,11 +96,11 @@ _UNVERIFIED = (
 def _checks(manifest: documents.Document) -> list[Check]:
     plan = manifest["plan"]
     name = plan["mechanism"]["name"]
-    if name not in verify_responses.POOLED and name not in verify_aggregates.NAMES:
+    own = _way_of(name)
+    if own is None:
         # Nothing else means anything for a mechanism that is not known.
         return [Check("mechanism", holds=False, found="unknown; no other claim can be checked")]
     facts = Facts.of(manifest)
-    own = _responses if name in verify_responses.POOLED else _aggregates
     return [
         Check("guarantee in words", *_guarantee(manifest, facts)),
         genuine(manifest),
@@ -109,6 +113,33 @@ def _checks(manifest: documents.Document) -> list[Check]:
         *own(facts, manifest),
         *no_other_parts(manifest, _parts(manifest)),
     ]
+
+
+def _way_of(name: str) -> Callable[[Facts, documents.Document], list[Check]] | None:
+    """The checks of a mechanism, by its name; None for a mechanism that is not known."""
+    if name in verify_tables.NAMES:
+        return _tables
+    if name in verify_responses.POOLED:
+        return _responses
+    return _aggregates if name in verify_aggregates.NAMES else None
+
+
+def _tables(facts: Facts, manifest: documents.Document) -> list[Check]:
+    mechanism = manifest["plan"]["mechanism"]
+    found = Tables.of(facts, mechanism, manifest["results"]["released"])
+    checks = [
+        Check("privacy loss", *found.loss_holds(facts.loss)),
+        Check("mechanism", *found.parameters_hold()),
+        Check("responses", *found.counts_hold()),
+    ]
+    if not all(check.holds for check in checks):
+        return checks
+    checks += [
+        Check("responses without bias", *found.means_hold()),
+        Check("variance of responses", *found.variance_holds()),
+        Check("lower bound", *found.bound_holds(rational(mechanism["asked"]["epsilon"]))),
+    ]
+    return checks + _effects(facts, verify_effects.of_responses(found), manifest)
 
 
 def _responses(facts: Facts, manifest: documents.Document) -> list[Check]:
@@ -197,7 +228,14 @@ def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[s
     if plan["schema"] != _PLAN_SCHEMA or not text(mechanism["reason"]):
         raise ValueError
     name = mechanism["name"]
-    if name in verify_responses.POOLED:
+    if name in verify_tables.NAMES:
+        own = [
+            (mechanism, _TABLE_MECHANISM),
+            (mechanism["table"], verify_tables.TABLE),
+            (mechanism["table"]["certificate"], verify_tables.CERTIFICATE),
+            (released, verify_tables.RELEASED),
+        ]
+    elif name in verify_responses.POOLED:
         own = [
             (mechanism, _UNIT_MECHANISM),
             (mechanism["parameters"], verify_responses.PARAMETERS),

@@ -1,0 +1,183 @@
+"""What a table of responses leaves: a debiased outcome for each unit, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import documents
+from shoal.checks.frozen import Frozen, cached_property
+from shoal.errors import DocumentError
+from shoal.trials.best_table.choice import table_of
+from shoal.trials.inference import effects_of
+from shoal.trials.response import tabulate
+from shoal.trials.unit_release import spread_out, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.data.assignment import Assignment
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.noise import Randomness
+    from shoal.trials.best_table.integer_table import IntegerTable
+    from shoal.trials.effects import Effect
+    from shoal.trials.request import Units
+
+KIND = "table"
+# Draws of one release, told apart.
+_ROUNDING, _RESPONDING = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class TableRelease(Frozen):
+    """Responses of all units and the table they were drawn from: public.
+
+    Attributes:
+        assignment: Clusters, arms, sizes.
+        drawn_from: The table, in whole numbers.
+        counts: Units with each response, clusters x arms x responses.
+        responses: Response of each named unit, in the assignment's order; None for units without
+            names.
+    """
+
+    assignment: Assignment
+    drawn_from: IntegerTable
+    counts: NDArray[np.int64]
+    responses: NDArray[np.int64] | None
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """Response of each unit; rising within a group if units have no names."""
+        if self.responses is not None:
+            return self.responses
+        return spread_out(self.counts.reshape(-1, self.drawn_from.responses))
+
+    @cached_property
+    def debiased(self) -> NDArray[np.float64]:
+        """Debiased outcome of each unit, in the assignment's order."""
+        return np.asarray(self.drawn_from.debiased[self.codes])
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance (divisor d - 1, NaN for one unit) of responses, clusters x arms."""
+        sizes, shift = self.assignment.sizes, self.drawn_from.shift
+        mean = self.counts @ shift / sizes
+        squares = (self.counts * (shift - mean[:, :, None]) ** 2).sum(axis=2)
+        spread = np.full(sizes.shape, np.nan)
+        np.divide(squares, sizes - 1, out=spread, where=sizes > 1)
+        return self.drawn_from.levels[0] + mean, spread
+
+    def effects(self, confidence: float) -> tuple[Effect, ...]:
+        """Every arm against the control; standard errors contain the variance of the responses."""
+        mean, spread = self.moments()
+        return tuple(effects_of(self.assignment, mean, spread, confidence=confidence))
+
+    def table(self) -> pa.Table:
+        """One row a unit: cluster, arm, unit if named, debiased."""
+        assignment = self.assignment
+        arms = assignment.sizes.shape[1]
+        found = {
+            "cluster": assignment.clusters.take(assignment.group // arms),
+            "arm": assignment.arms.take(assignment.group % arms),
+        }
+        if assignment.units is not None:
+            found["unit"] = assignment.units
+        return pa.table({**found, "debiased": pa.array(self.debiased)})
+
+    def to_document(self) -> documents.Document:
+        """What was released, as a JSON object.
+
+        Units without names are interchangeable: how many gave each response says all.
+        """
+        given = self.responses
+        return {
+            "kind": KIND,
+            "counts": documents.pack_integers(self.counts.ravel()),
+            "responses": None if given is None else documents.pack_integers(given),
+        }
+
+    @classmethod
+    def from_document(
+        cls,
+        document: documents.Document,
+        space: Space,
+        assignment: Assignment,
+        mechanism: documents.Document,
+    ) -> TableRelease:
+        """The inverse of `to_document`.
+
+        Raises:
+            DocumentError: A part is missing or damaged.
+        """
+        table, given = table_of(mechanism["table"], space), document["responses"]
+        found = cls(
+            assignment,
+            table,
+            unpacked(document, "counts", (*assignment.sizes.shape, table.responses)),
+            None if given is None else unpacked(document, "responses", (assignment.n,)),
+        )
+        if not found._agrees():
+            raise DocumentError(
+                "responses that do not fit the groups",
+                "a document written by shoal",
+                "fetch it again, or have it delivered from the ledger",
+            )
+        return found
+
+    def _agrees(self) -> bool:
+        """Whether numbers fit each other: what follows need not ask again."""
+        sizes, many = self.assignment.sizes, self.drawn_from.responses
+        if (self.responses is None) != (self.assignment.units is None):
+            return False
+        # Sums of absurd numbers wrap: what is above the largest allowed is refused before.
+        fits = int(self.counts.max()) <= int(sizes.max())
+        fits &= np.array_equal(self.counts.sum(axis=2), sizes)
+        if fits and self.responses is not None:
+            fits = int(self.responses.max()) < many and np.array_equal(
+                tabulate(self.responses, self.assignment.group, sizes.size, many),
+                self.counts.reshape(-1, many),
+            )
+        return fits
+
+
+def draw_table(
+    units: Units, space: Space, kept: Sequence[int], table: IntegerTable, noise: Randomness
+) -> TableRelease:
+    """Round outcomes to levels and draw a response for each.
+
+    Guarantees: label differential privacy with `table.epsilon`: only the response of the changed
+    unit depends on its outcome, and its probabilities are in the table. Order and shape of what is
+    released depend on public columns alone. Every unit has words of its own, independent and alike:
+    without names only counts of each group are released, whose distribution is that of any order of
+    rows.
+
+    Args:
+        units: The outcomes. Private.
+        space: Levels of the outcome.
+        kept: Positions of the levels in use.
+        table: Whole numbers.
+        noise: Where randomness comes from.
+    """
+    assignment = units.assignment
+    codes = space.encode(units.outcomes, noise.bits(assignment.n, _ROUNDING), kept)
+    given = table.respond(codes, noise.bits(assignment.n, _RESPONDING))
+    counts = tabulate(given, assignment.group, assignment.sizes.size, table.responses)
+    return TableRelease(
+        assignment,
+        table,
+        counts.reshape(*assignment.sizes.shape, table.responses),
+        # Rows without names may follow the outcomes: their order is forgotten here.
+        None if assignment.units is None else given,
+    )
+
+
+def blank_table(assignment: Assignment, table: IntegerTable) -> TableRelease:
+    """What everybody's lowest response would leave: public facts alone."""
+    counts = np.zeros((*assignment.sizes.shape, table.responses), dtype=np.int64)
+    counts[:, :, 0] = assignment.sizes
+    given = None if assignment.units is None else np.zeros(assignment.n, dtype=np.int64)
+    return TableRelease(assignment, table, counts, given)
