@@ -3,7 +3,7 @@
 Reading must refuse the file with an error of shoal, or a claim must fail. A flip after which every
 claim holds must be in a field that the verdict itself lists as one that a manifest alone cannot
 prove, or in the last digits of a number, or in the dual variables of a proof that holds with them,
-too.
+too, or in how a column is deflated, with the same numbers in it.
 """
 
 from __future__ import annotations

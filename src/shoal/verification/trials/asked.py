@@ -64,7 +64,7 @@ def _table(mechanism: Document, levels: int) -> bool:
     part = f"all {levels}" if many == levels else f"{many} of {levels}"
     said = f"a table of {len(told['shift'])} responses on {part} levels: a {kind} variance of "
     figures = f"{told['variance']:.4g}, at least {told['bound']:.4g} for any at this loss"
-    weighed = (told["weights"] is not None) == expected
+    weighed = (told["weights"] is not None) == expected and asked["delta"] == "0"
     return weighed and _levels(told["kept"], levels, most) and mechanism["reason"] == said + figures
 
 
