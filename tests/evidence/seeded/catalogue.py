@@ -15,6 +15,7 @@ from tests.evidence.seeded import (
     opinions,
     planning,
     public_facts,
+    questions,
     records,
     theory,
     trials,
@@ -38,6 +39,7 @@ LAYERS = (
     limits,
     trials,
     unbiased,
+    questions,
     opinions,
     public_facts,
 )

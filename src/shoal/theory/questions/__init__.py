@@ -1,0 +1,1 @@
+"""Questions of randomised experiments that are known before outcomes: weights, noise, variances."""

@@ -1,0 +1,185 @@
+"""Intervals of an estimate with Laplace noise whose sampling variance is known with noise only.
+
+The estimate is normal(V) + Laplace(b1), the released variance V + Laplace(b2).
+
+Source: docs/theory/questions.md#an-honest-interval.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import checks
+from shoal.checks.frozen import exactly
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+# Of b2/b1^2; between them the factor is linear in the logarithm.
+_RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# Least factors by quadrature over all V, rounded upwards.
+_FACTORS = {
+    0.80: (0.03, 0.08, 0.17, 0.27, 0.34, 0.39, 0.41, 0.42),
+    0.90: (0.03, 0.07, 0.17, 0.33, 0.45, 0.52, 0.55, 0.56),
+    0.95: (0.03, 0.07, 0.18, 0.38, 0.56, 0.66, 0.70, 0.71),
+    0.98: (0.03, 0.07, 0.18, 0.43, 0.70, 0.85, 0.90, 0.91),
+    0.99: (0.03, 0.07, 0.18, 0.46, 0.80, 0.99, 1.04, 1.07),
+    0.995: (0.03, 0.07, 0.18, 0.49, 0.90, 1.12, 1.18, 1.20),
+}
+_HALVINGS, _FURTHEST = 60, 60.0
+
+
+def added_noise(confidence: float, ratio: float) -> float:
+    """The factor a: with V+ = max(V^, 0) + a b2 intervals cover for every V.
+
+    Least factors were found by quadrature on a grid of b2/b1^2 and of confidences, and rounded
+    upwards; between confidences the larger neighbour counts.
+
+    Source: docs/theory/questions.md#an-honest-interval.
+
+    Args:
+        confidence: From 0.8 to 0.995.
+        ratio: b2/b1^2, from 0, without a unit; infinite where b1 is 0.
+
+    Returns:
+        a, a factor.
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Guarantees: G-NOISYVARIANCE.
+
+    Example:
+        >>> added_noise(0.95, 1.0), added_noise(0.95, 1e9)
+        (0.38, 0.71)
+    """
+    known = sorted(_FACTORS)
+    confidence = checks.number(confidence, "confidence", least=known[0], most=known[-1])
+    ratio = checks.number(ratio, "ratio", least=0, infinite=True)
+    above = min(each for each in known if each >= confidence)
+    below = max(each for each in known if each <= confidence)
+    place = math.log(max(ratio, _RATIOS[0]))
+    grid = np.log(_RATIOS)
+    return max(float(np.interp(place, grid, _FACTORS[each])) for each in (below, above))
+
+
+def half_width(
+    confidence: float,
+    variance: Floats,
+    scale: float,
+    variance_scale: float,
+    *,
+    inflation: float = 1.0,
+) -> Floats:
+    """Half widths of intervals: the quantile of normal(f V+) + Laplace(b1), V+ = max(V^, 0) + a b2.
+
+    Where there are several Laplace variables, b2 is the root of the sum of their squared scales.
+
+    Source: docs/theory/questions.md#an-honest-interval.
+
+    Args:
+        confidence: From 0.8 to 0.995.
+        variance: V^, released variances in the squared unit of the estimate, shape (numbers,).
+        scale: b1, in the unit of the estimate.
+        variance_scale: b2, in its squared unit.
+        inflation: f, such as (t quantile/normal quantile)^2 for degrees of freedom: a factor.
+
+    Returns:
+        In the unit of the estimate, shape (numbers,).
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Guarantees: G-NOISYVARIANCE.
+
+    Example:
+        >>> half_width(0.95, np.array([1.0]), 0.0, 0.0).round(3).tolist()
+        [1.96]
+    """
+    variance = exactly(variance, np.float64, "variance")
+    scale = checks.number(scale, "scale", least=0)
+    variance_scale = checks.number(variance_scale, "variance_scale", least=0)
+    inflation = checks.number(inflation, "inflation", least=1)
+    ratio = 0.0
+    if variance_scale > 0:
+        ratio = math.inf if scale**2 == 0 else variance_scale / scale**2
+    raised = np.maximum(variance, 0) + added_noise(confidence, ratio) * variance_scale
+    return quantile(confidence, inflation * raised, scale)
+
+
+def quantile(confidence: float, variance: Floats, scale: float) -> Floats:
+    """The x with P[|X| <= x] = confidence for X = normal(V) + Laplace(b), by bisection.
+
+    Source: docs/theory/questions.md#an-honest-interval.
+
+    Args:
+        confidence: Between 0 and 1.
+        variance: V, from 0, in squared units of b, shape (numbers,).
+        scale: b, from 0, in any unit.
+
+    Returns:
+        x in the unit of b, not below the exact one by more than 1e-15 of it; shape (numbers,).
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Example:
+        >>> quantile(0.95, np.array([0.0, 1.0]), 1.0).round(3).tolist()
+        [2.996, 3.495]
+    """
+    confidence = checks.check_confidence(confidence)
+    variance = exactly(variance, np.float64, "variance")
+    scale = checks.number(scale, "scale", least=0)
+    if not bool((variance >= 0).all()):
+        raise InputError("a variance below 0", "variances from 0", "take max(V, 0)")
+    low = np.zeros(len(variance))
+    high = _FURTHEST * (np.sqrt(variance) + scale)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        outside = tail(middle, variance, scale) > 1 - confidence
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.asarray(high)
+
+
+def tail(distance: Floats, variance: Floats, scale: float) -> Floats:
+    """P[|X| > x] for X = normal(V) + Laplace(b).
+
+    With s^2 = V, z = x/s and k = s/b it is 2 Phi(-z) + e^(k^2/2 - zk) Phi(z - k)
+    - e^(k^2/2 + zk) Phi(-z - k), with scaled complementary error functions where exponents are
+    large.
+
+    Source: docs/theory/questions.md#an-honest-interval.
+
+    Args:
+        distance: x, from 0, in the unit of b, shape (numbers,).
+        variance: V, from 0, in squared units of b, same shape.
+        scale: b, from 0, in any unit.
+
+    Returns:
+        Each a probability, shape (numbers,).
+
+    Example:
+        >>> tail(np.array([1.0, 1.0]), np.array([0.0, 1.0]), 1.0).round(4).tolist()
+        [0.3679, 0.5186]
+    """
+    from scipy.special import erfcx, ndtr
+
+    deviation = np.sqrt(variance)
+    if scale == 0:
+        apart = np.where(deviation > 0, distance / np.where(deviation > 0, deviation, 1), np.inf)
+        return np.asarray(np.where((deviation > 0) | (distance > 0), 2 * ndtr(-apart), 1.0))
+    # Below this part of the scale a normal variable is lost in rounding.
+    deviation = np.maximum(deviation, scale * 2.0**-40)
+    z, k = distance / deviation, deviation / scale
+    density = np.exp(-z * z / 2) / 2
+    far = np.exp(np.minimum(k * (k / 2 - z), 0)) * ndtr(z - k)
+    near = density * erfcx(np.maximum(k - z, 0) / math.sqrt(2))
+    upper = np.where(z > k, far, near)
+    lower = density * erfcx((z + k) / math.sqrt(2))
+    return np.asarray(2 * ndtr(-z) + upper - lower)

@@ -1,0 +1,94 @@
+"""Weights of clusters that make an effect with its noise most precise.
+
+Source: docs/theory/questions.md#precision-weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import checks
+from shoal.checks.frozen import exactly
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def precision_shares(sizes: NDArray[np.int64], ratio: float, epsilon: float) -> Floats:
+    """The shares omega_c of clusters with the least variance of effect and Laplace noise.
+
+    They minimise sum omega_c^2/h_c + 2 (r/eps)^2 max (omega_c/m_c)^2 over sum omega_c = 1, with
+    1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/sigma: omega_c is
+    proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 (r/eps)^2 t. The
+    left side is linear between the sorted h_c/m_c, so that t is found exactly.
+
+    Source: docs/theory/questions.md#precision-weights.
+
+    Args:
+        sizes: Units of the two arms in each cluster, shape (clusters, 2), at least 1 each.
+        ratio: r, width of the range over the residual deviation, without a unit.
+        epsilon: Privacy loss.
+
+    Returns:
+        Parts of 1, shape (clusters,).
+
+    Raises:
+        InputError: An empty cell, or numbers outside their ranges.
+
+    Example:
+        >>> precision_shares(np.array([[10, 10], [1, 19]]), 2.0, 1.0).round(3).tolist()
+        [0.909, 0.091]
+    """
+    sizes = exactly(sizes, np.int64, "sizes", (len(sizes), 2))
+    if not len(sizes) or int(sizes.min()) < 1:
+        raise InputError(
+            "a cluster without a unit in an arm", "at least one in each", "merge clusters"
+        )
+    ratio = checks.number(ratio, "ratio", above=0, example=2)
+    epsilon = checks.number(epsilon, "epsilon", above=0, example=1)
+    harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
+    least = sizes.min(axis=1).astype(np.float64)
+    limit = harmonic / least
+    falling = np.argsort(-limit, kind="stable")
+    # With the k clusters of the largest h/m held at t m, k = 1, 2, ...
+    held = np.cumsum(least[falling])
+    curved = np.cumsum(least[falling] ** 2 / harmonic[falling])
+    tried = held / (2 * (ratio / epsilon) ** 2 + curved)
+    following = np.append(limit[falling][1:], 0.0)
+    cap = tried[int(np.argmax(tried >= following))]
+    found = np.minimum(harmonic, cap * least)
+    return np.asarray(found / found.sum())
+
+
+def distance(shares: Floats, units: NDArray[np.int64]) -> float:
+    """How far shares are from those of the units: 1/2 sum|omega_c - n_c/n|.
+
+    If effects of clusters lie within an interval of width D, the weighed effect is at most D times
+    this from the average over the units.
+
+    Source: docs/theory/questions.md#precision-weights.
+
+    Args:
+        shares: omega, parts of 1, shape (clusters,).
+        units: n_c, units of each cluster, same shape.
+
+    Returns:
+        A part of 1.
+
+    Raises:
+        InputError: Arrays that do not fit, or no units.
+
+    Example:
+        >>> distance(np.array([0.5, 0.5]), np.array([10, 30]))
+        0.25
+    """
+    shares = exactly(shares, np.float64, "shares")
+    units = exactly(units, np.int64, "units", shares.shape)
+    if not len(units) or int(units.min()) < 0 or not units.any():
+        raise InputError("no units", "counts of units above 0", "give the units of each cluster")
+    return float(np.abs(shares - units / units.sum()).sum() / 2)

@@ -1,0 +1,116 @@
+"""Intervals with a noisy variance: coverage by quadrature over both noises."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import laplace, norm
+
+from shoal.errors import InputError
+from shoal.theory.questions.noisy_variance import added_noise, half_width, quantile, tail
+
+pytestmark = pytest.mark.oracle
+
+Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
+def noise(variance: float, scale: float) -> tuple[Floats, Floats]:
+    """Released variances and their probabilities: pieces that break where V^ is 0."""
+    edges = np.geomspace(1e-3, 36, 13) * scale
+    cuts = np.concatenate([-edges[::-1], [0.0], edges])
+    cuts = np.concatenate([[max(-variance, -36 * scale)], cuts[cuts > -variance]])
+    half = np.diff(cuts) / 2
+    places = (cuts[:-1, None] + half[:, None] * (1 + NODES)).ravel()
+    mass = (half[:, None] * WEIGHTS).ravel() * laplace.pdf(places, scale=scale)
+    below = float(laplace.cdf(-variance, scale=scale))
+    return np.append(variance + places, 0.0), np.append(mass, below)
+
+
+def coverage(confidence: float, variance: float, scale: float, b2: float) -> float:
+    """How often the interval holds the truth, over the noise of the variance."""
+    released, mass = noise(variance, b2)
+    widths = half_width(confidence, released, scale, b2)
+    return 1 - float(mass @ tail(widths, np.full(len(widths), variance), scale))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
+def test_intervals_cover_for_every_variance(confidence: float) -> None:
+    """G-NOISYVARIANCE: V/b2 from 0.003 to 1000, b2/b1^2 from 0.01 to 1000, also off the grid."""
+    for ratio in (0.01, 0.055, 0.17, 0.3, 0.55, 1.0, 1.7, 5.5, 17.0, 55.0, 1000.0):
+        covered = [
+            coverage(confidence, float(part) * ratio, 1.0, ratio)
+            for part in np.geomspace(0.003, 1000, 15)
+        ]
+        assert min(covered) >= confidence, ratio
+
+
+def test_without_what_is_added_they_would_not() -> None:
+    """G-NOISYVARIANCE: with a = 0 they cover 92.3% at b2 = 3 b1^2; without b1 less still."""
+    covered = []
+    for variance in np.geomspace(0.1, 100, 20).tolist():
+        released, mass = noise(variance, 3.0)
+        widths = quantile(0.95, np.maximum(released, 0), 1.0)
+        covered.append(1 - float(mass @ tail(widths, np.full(len(widths), variance), 1.0)))
+    assert min(covered) == pytest.approx(0.923, abs=2e-3)
+    assert coverage(0.95, 0.4, 0.0, 1.0) >= 0.95
+
+
+def test_other_confidences_take_the_larger_neighbour() -> None:
+    """Between the confidences of the table."""
+    for ratio in (0.3, 3.0, math.inf):
+        near = [added_noise(each, ratio) for each in (0.95, 0.98)]
+        assert added_noise(0.96, ratio) == max(near)
+    assert coverage(0.96, 1.0, 1.0, 3.0) >= 0.96
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6])
+def test_tails_are_those_of_the_convolution(ratio: float) -> None:
+    """Against an integral over the normal variable, from tiny to huge deviations."""
+    for x in (0.0, 0.3, 1.0, 3.0, 9.0):
+        size = max(ratio, 1.0)
+        distance = x * size
+
+        def outside(z: float, distance: float = distance) -> float:
+            return float(
+                norm.pdf(z)
+                * (laplace.sf(distance - ratio * z) + laplace.cdf(-distance - ratio * z))
+            )
+
+        places = sorted({min(max(s * distance / ratio, -39.0), 39.0) for s in (-1, 1)})
+        wanted = quad(outside, -40, 40, points=[*places, 0], limit=2000, epsabs=1e-13)[0]
+        (found,) = tail(np.array([distance]), np.array([ratio**2]), 1.0)
+        assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_the_ends_are_normal_and_laplace() -> None:
+    """Without the other noise; the quantile inverts the tail."""
+    assert quantile(0.95, np.array([4.0]), 0.0)[0] == pytest.approx(2 * norm.ppf(0.975))
+    assert quantile(0.95, np.array([0.0]), 2.0)[0] == pytest.approx(2 * math.log(20))
+    assert quantile(0.95, np.array([0.0]), 0.0)[0] == 0
+    variance = np.geomspace(1e-9, 1e9, 40)
+    found = quantile(0.99, variance, 1.0)
+    np.testing.assert_allclose(tail(found, variance, 1.0), 0.01, rtol=1e-9)
+    wide = half_width(0.95, np.array([-5.0, 1.0]), 0.0, 0.0, inflation=4.0)
+    np.testing.assert_allclose(wide, [0, 2 * norm.ppf(0.975)])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: added_noise(0.7, 1.0),
+        lambda: added_noise(0.999, 1.0),
+        lambda: added_noise(0.95, math.nan),
+        lambda: half_width(0.95, np.array([math.nan]), 1.0, 1.0),
+        lambda: half_width(0.95, np.array([1.0]), -1.0, 1.0),
+        lambda: quantile(0.95, np.array([-1.0]), 1.0),
+    ],
+)
+def test_no_interval_without_numbers(call: object) -> None:
+    """Confidences outside of the table, NaN, variances below 0."""
+    assert callable(call)
+    with pytest.raises(InputError):
+        call()
