@@ -9,6 +9,7 @@ _GAUSSIAN = ("tests/theory/questions/test_gaussian_strategy.py",)
 _LAPLACE = ("tests/theory/questions/test_laplace_strategy.py",)
 _MOMENTS = ("tests/theory/questions/test_free_moments.py",)
 _FORMS = ("tests/theory/questions/test_quadratic_forms.py",)
+_WHOLE = ("tests/theory/questions/test_integer_strategy.py",)
 _NOISY = ("tests/theory/questions/test_noisy_variance.py",)
 
 FAULTS = (
@@ -131,6 +132,38 @@ FAULTS = (
         "np.where(arm == _CONTROL, control, 0.0)",
         "control",
         _WEIGHTS,
+    ),
+    Fault(
+        "what a unit moves is rounded downwards to steps",
+        "G-WHOLEQUESTIONS",
+        "theory/questions/integer_strategy.py",
+        "-((-np.abs(rows) * TICKS) // steps[:, None])",
+        "(np.abs(rows) * TICKS) // steps[:, None]",
+        _WHOLE,
+    ),
+    Fault(
+        "the mean unit is charged",
+        "G-WHOLEQUESTIONS",
+        "theory/questions/integer_strategy.py",
+        "Fraction(int(unit_steps(rows, steps).max()), 2**bits)",
+        "Fraction(int(unit_steps(rows, steps).mean()), 2**bits)",
+        _WHOLE,
+    ),
+    Fault(
+        "outcomes count wherever they are",
+        "G-WHOLEQUESTIONS",
+        "theory/questions/integer_strategy.py",
+        "ticks = np.clip(ticks, -TICKS // 2, TICKS // 2)",
+        "ticks = ticks // 1",
+        _WHOLE,
+    ),
+    Fault(
+        "the lower halves of weights are dropped",
+        "G-WHOLEQUESTIONS",
+        "theory/questions/integer_strategy.py",
+        "((high << _LIMB_BITS) + low) // step",
+        "(high << _LIMB_BITS) // step",
+        _WHOLE,
     ),
     Fault(
         "a noisy variance is taken as it is",
