@@ -156,7 +156,7 @@ def test_estimates_are_clamped_but_the_manifest_keeps_the_unclamped(tmp_path: Pa
 
 
 def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None:
-    """One row a cell; null where nothing is released, with the reason."""
+    """One row a cell; no number where nothing is released, with the reason and a pooled value."""
     table = flights.table()
     extra = pa.table({"aircraft": ["N000"], "place": ["ZZZ"], "speed": [400.0]})
     records = flights.records(pa.concat_tables([table, extra]))
@@ -167,7 +167,8 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     assert len(rows) == 5
     left_out = next(row for row in rows if row["place"] == "ZZZ")
     assert left_out["status"] == "too few users"
-    assert left_out["value"] is None
+    assert left_out["plain"] is None
+    assert (left_out["source"], left_out["reason"]) == ("pooled", "1 user, at least 2 asked for")
     assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
 
 

@@ -104,6 +104,25 @@ def test_plan_options_reach_the_plan(shell: Shell) -> None:
     assert (shell.folder / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_cells_above_a_largest_error_are_left_out_in_words(shell: Shell) -> None:
+    """The plan, and the table of its release, say why and what stands in their place."""
+    for most in ("90", "12.85714%"):
+        said = shell.good(
+            "plan", "flights.parquet", *PLAN, "--epsilon", "1", "--max-error", most,
+            "--output", "plan.json", "--force",
+        )  # fmt: skip
+        assert "left out, error too large: " in said
+        assert "times the budget)" in said or "slightly more than the budget)" in said
+    shell.good(*RELEASE, "--output", "one.csv", "--manifest", "one.json")
+    text = (shell.folder / "one.csv").read_text()
+    assert "error too large" in text
+    assert "needs " in text
+    assert shell.good("verify", "one.json").endswith("holds\n")
+    assert "0%" in shell.bad(
+        "plan", "flights.parquet", *PLAN, "--epsilon", "1", "--max-error", "0%"
+    )
+
+
 def test_intervals_can_be_wider(shell: Shell) -> None:
     """--confidence changes the table, not the release."""
     shell.good(*RELEASE, "--output", "a.json")

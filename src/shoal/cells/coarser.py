@@ -52,7 +52,7 @@ def best_coarser(plan: PlanFacts) -> Coarser | None:
     found = []
     for name, keys in _grids(plan.occupancy.cells):
         occupancy = _merged(plan.occupancy, keys)
-        request = replace(plan.request, weights={}, uninformative="keep")
+        request = replace(plan.request, weights={}, uninformative="keep", max_error=None)
         try:
             errors = typical_errors(decide(occupancy, plan.lattice, request))
         except ShoalError:

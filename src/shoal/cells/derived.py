@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.cells import lp_plan as optimum
 from shoal.cells.allocation.base import LinearProgram
+from shoal.cells.most_cells import first_ones_released
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide, order_of_leaving
 from shoal.cells.request_rules import keeps, public_status
@@ -102,10 +103,12 @@ def _optimal_follows(facts: PlanFacts) -> bool:
 
 
 def _first_ones_leave(facts: PlanFacts) -> bool:
-    """Where all cells have the same error, those left out are the first in the order of leaving."""
+    """Those left out are the first of an order: where all have one error, or a largest is given."""
+    status = public_status(facts.occupancy, facts.request)
+    if facts.request.max_error is not None:
+        return first_ones_released(facts, status)
     if facts.parts.allocation != LinearProgram("equal"):
         return True
-    status = public_status(facts.occupancy, facts.request)
     allowed = np.flatnonzero(status == "released")
     left = len(allowed) - len(facts.released)
     if not left:

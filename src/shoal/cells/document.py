@@ -228,6 +228,7 @@ def _request_document(request: Request) -> documents.Document:
         "weights": dict(request.weights),
         "settings": dict(request.settings),
         "objective": request.objective,
+        "max_error": request.max_error,
     }
 
 

@@ -273,6 +273,13 @@ class Numbers:
         spread = self._spread(part) if plan.parts.shrinkage.weighed else np.zeros(cells)
         return np.where(empty, (low + high) / 2, estimate), scale, spread * plan.width
 
+    @property
+    def radius(self) -> float | None:
+        """The private radius of users' vectors, in the value's unit; None without one."""
+        if self.chosen is None or not self.plan.mechanism.range.of_vectors:
+            return None
+        return float(self.chosen.range_width[0]) / self._top * self.plan.width
+
     @cached_property
     def hidden(self) -> NDArray[np.float64]:
         """What clipped users can hide of each mean if each hides a radius, in the value's unit.

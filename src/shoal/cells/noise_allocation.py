@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.allocation.base import SharedNoise
+from shoal.cells.largest_error import within
 from shoal.cells.plan_facts import PlanFacts, weights_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import PAIR, Queries
@@ -47,7 +48,8 @@ def solve(
         for joint in ways(request)
         for gaussian in request.parts.noise.gaussian
     ]  # fmt: skip
-    return min(found, key=judge)
+    # Cells stay in with whichever noise keeps their errors: a larger delta then takes none away.
+    return min(found, key=lambda each: (not within(each), judge(each)))
 
 
 def ways(request: Request) -> tuple[bool, ...]:

@@ -10,11 +10,13 @@ from shoal.cells import document as plan_document
 from shoal.cells.chosen_request import chosen_request
 from shoal.cells.derived import planned
 from shoal.cells.frontier.explore import compare_plans
+from shoal.cells.largest_error import part_of_range
 from shoal.cells.plan_views import PlanViews
 from shoal.cells.planner import decide
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
+from shoal.cells.statistics.catalogue import statistics as statistics_of
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
@@ -213,13 +215,14 @@ class Plan(PlanViews):
         return planned(loaded)
 
 
-def plan(
+def plan(  # noqa: PLR0913  the options of a plan
     occupancy: Occupancy,
     *,
     bounds: Bounds | tuple[float, float],
     statistics: Sequence[str] = ("mean",),
     epsilon: Amount | None = None,
     error: float | None = None,
+    max_error: float | str | None = None,
     objective: str | None = None,
     method: str | None = None,
     uninformative: str = "drop",
@@ -246,6 +249,10 @@ def plan(
             public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
+        max_error: Leave out cells with a larger error under the plan that is carried out: in the
+            statistic's unit, or such as "5%" of its range. It is the typical error as `print(plan)`
+            shows it; where errors are certified, the worst-case error. What is left out gets a
+            pooled estimate (docs/how-to/which-cells.md).
         objective: What should be small: the `typical` error, which people make (the default), or
             the `worst_case` error, which is certified in every data set.
         method: Instead, a method by its name. If every record counts and noise is shared:
@@ -272,7 +279,7 @@ def plan(
     Raises:
         InputError: An argument is not usable or no cell is left.
 
-    Guarantees: G-BUDGET, G-ERROR, G-PURE.
+    Guarantees: G-BUDGET, G-ERROR, G-LARGEST, G-PURE.
 
     Example:
         >>> import shoal
@@ -284,6 +291,7 @@ def plan(
     todo = "call records.occupancy() or Occupancy.from_counts(...)"
     checks.instance(occupancy, Occupancy, "an occupancy", todo)
     lattice = Lattice(Bounds.of(bounds), tick_bits)
+    wanted = statistics_of(statistics)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
         "error": error,
@@ -292,6 +300,7 @@ def plan(
         "min_users": min_users,
         "min_records": min_records,
         "weights": weights,
+        "max_error": part_of_range(max_error, wanted, lattice.bounds),
     }
     if method is None:
         request = chosen_request(occupancy, asked, objective, settings, delta)

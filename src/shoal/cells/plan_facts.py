@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shoal.data.occupancy import Occupancy
     from shoal.data.value_lattice import Bounds, Lattice
 
-Status = Literal["released", "uninformative", "too few users", "too few records"]
+Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
 _NONE = np.zeros(0)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.mechanism import Mechanism
 
-STATUS = ("released", "uninformative", "too few users", "too few records")
+STATUS = ("released", "uninformative", "error too large", "too few users", "too few records")
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
 MOST_SCALE = 2.0**100
 _MOST_PARAMETER, _MOST_DUAL = 2**62, 2.0**400

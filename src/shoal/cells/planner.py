@@ -16,6 +16,7 @@ from shoal.cells.allocation import equalised
 from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.allocation.equalised import Equalised
 from shoal.cells.count_limits import check_counts, check_weights
+from shoal.cells.most_cells import most_cells
 from shoal.cells.noise_allocation import GUESS
 from shoal.cells.request_rules import check_labels, public_status
 from shoal.errors import InputError
@@ -44,6 +45,10 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
     check_counts(occupancy, lattice)
     check_weights(request, occupancy, lattice)
     status = public_status(occupancy, request)
+    if request.max_error is not None:
+        return most_cells(
+            occupancy, request, status, lambda each: _solve(occupancy, lattice, request, each)
+        )
     if request.parts.allocation == LinearProgram("equal") and request.uninformative == "drop":
         return _fewest_left_out(occupancy, lattice, request, status)
     while True:

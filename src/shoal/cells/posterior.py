@@ -75,25 +75,61 @@ def posterior(numbers: Numbers, confidence: float) -> Posterior:
         numbers: What was released, of which `applies` holds.
         confidence: Of the intervals, over the cells together.
     """
-    plan = numbers.plan
-    # Squares of values near either end of what numbers reach would be no numbers.
-    unit = 2.0 ** math.frexp(plan.bounds.width)[1]
-    estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
-    hidden = numbers.hidden / unit
-    # A Laplace scale with the variance of noise and of what exchangeable users leave together.
-    whole = np.sqrt(scale**2 + deviation**2 / 2)
-    middle = float(np.median(estimate))
-    prediction, mixture = _fitted(estimate - middle, whole, _labels(numbers), plan.width / unit)
-    value = scale_mixture.posterior_quantile(estimate - middle, whole, prediction, mixture, 0.5)
-    value = np.clip((value + middle) * unit, plan.bounds.lo, plan.bounds.hi)
-    half = _half(estimate, whole, hidden, confidence) * unit
+    plan, fit = numbers.plan, fitted(numbers)
+    value = scale_mixture.posterior_quantile(
+        fit.estimate, fit.scale, fit.prediction, fit.mixture, 0.5
+    )
+    value = np.clip((value + fit.middle) * fit.unit, plan.bounds.lo, plan.bounds.hi)
+    hidden = numbers.hidden / fit.unit
+    half = _half(fit.estimate + fit.middle, fit.scale, hidden, confidence) * fit.unit
     low, high = np.maximum(value - half, plan.bounds.lo), np.minimum(value + half, plan.bounds.hi)
     return Posterior(value, low, high)
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What the released numbers say of all cells, in a unit that is a power of two.
+
+    Attributes:
+        unit: In the value's unit.
+        middle: The median estimate, in units; the others are around it.
+        estimate: Of each released cell.
+        scale: Laplace scale of its noise and of what exchangeable users leave together.
+        prediction: For each cell, by the others.
+        mixture: Of what predictions miss.
+        labelled: Whether predictions are by labels; else they are a common mean.
+    """
+
+    unit: float
+    middle: float
+    estimate: Floats
+    scale: Floats
+    prediction: Floats
+    mixture: Mixture
+    labelled: bool
+
+
+def fitted(numbers: Numbers) -> Fitted:
+    """Predictions and residuals of the means of released cells.
+
+    Args:
+        numbers: What was released, of which `applies` holds.
+    """
+    plan = numbers.plan
+    # Squares of values near either end of what numbers reach would be no numbers.
+    unit = 2.0 ** math.frexp(plan.bounds.width)[1]
+    estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
+    # A Laplace scale with the variance of noise and of what exchangeable users leave together.
+    whole = np.sqrt(scale**2 + deviation**2 / 2)
+    middle = float(np.median(estimate))
+    labels = useful_columns([codes for codes, _ in label_codes(numbers)])
+    prediction, mixture, told = _fitted(estimate - middle, whole, labels, plan.width / unit)
+    return Fitted(unit, middle, estimate - middle, whole, prediction, mixture, told)
+
+
 def _fitted(
     estimate: Floats, scale: Floats, labels: list[NDArray[np.int64]], width: float
-) -> tuple[Floats, Mixture]:
+) -> tuple[Floats, Mixture, bool]:
     """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
     spread = max(float(np.var(estimate) - 2 * (scale**2).mean()), 0.0)
     weight = 1 / (2 * scale**2 + spread)
@@ -101,10 +137,10 @@ def _fitted(
     first = scale_mixture.fit_mixture(estimate, scale, flat, width)
     precision = first.share / (first.deviation**2 + 2 * scale[:, None] ** 2)
     flat = np.full(len(estimate), float((precision.sum(axis=1) * estimate).sum() / precision.sum()))
-    best = flat, scale_mixture.fit_mixture(estimate, scale, flat, width)
+    best = flat, scale_mixture.fit_mixture(estimate, scale, flat, width), False
     if labels:
         told = fitted_without(estimate, 2 * scale**2, labels)
-        other = told, scale_mixture.fit_mixture(estimate, scale, told, width)
+        other = told, scale_mixture.fit_mixture(estimate, scale, told, width), True
         best = max(best, other, key=lambda each: each[1].likelihood)
     return best
 
@@ -125,12 +161,12 @@ def _half(estimate: Floats, scale: Floats, hidden: Floats, confidence: float) ->
     return np.asarray(np.minimum((ends[1] - ends[0]) / 2 + left, scale * around + hidden))
 
 
-def _labels(numbers: Numbers) -> list[NDArray[np.int64]]:
-    """Key columns of the released cells as codes, if there are several that say something."""
+def label_codes(numbers: Numbers) -> list[tuple[NDArray[np.int64], pa.Array[Any]]]:
+    """Each key column of the released cells as codes, and the labels that they stand for."""
     cells = numbers.plan.occupancy.cells.take(numbers.plan.released)
-    columns = [_codes(cells.column(name)) for name in cells.column_names]
-    return useful_columns(columns)
+    return [_codes(cells.column(name)) for name in cells.column_names]
 
 
-def _codes(column: pa.ChunkedArray[Any]) -> NDArray[np.int64]:
-    return np.asarray(column.combine_chunks().dictionary_encode().indices, dtype=np.int64)
+def _codes(column: pa.ChunkedArray[Any]) -> tuple[NDArray[np.int64], pa.Array[Any]]:
+    found = column.combine_chunks().dictionary_encode()
+    return np.asarray(found.indices, dtype=np.int64), found.dictionary

@@ -44,6 +44,7 @@ class Request(Frozen):
         settings: Of the method, by name.
         objective: What the method was chosen for (`shoal.cells.objective`); nothing if it was
             named.
+        max_error: Largest error of a released cell, as a part of its range, or None.
     """
 
     method: str
@@ -57,6 +58,7 @@ class Request(Frozen):
     weights: Mapping[str, float]
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
     objective: str = ""
+    max_error: float | None = None
 
     @cached_property
     def parts(self) -> PlanParts:
@@ -77,6 +79,7 @@ def make_request(
     settings: Mapping[str, str | int | float] | None = None,
     delta: Amount = 0,
     objective: str = "",
+    max_error: float | None = None,
 ) -> Request:
     """Check each request and put them together.
 
@@ -100,6 +103,13 @@ def make_request(
     exact_delta = _delta(delta)
     limit = checks.optional(error, checks.number, "error", above=0, example=5)
     _check_together(chosen, parts, limit, wanted, exact_delta)
+    most = checks.optional(max_error, checks.number, "max_error", above=0, below=0.5, example=0.05)
+    if most is not None and (limit is not None or uninformative != "drop"):
+        raise InputError(
+            "max_error with an error, or with what happens to uninformative cells",
+            'max_error with epsilon and uninformative="drop"',
+            "leave the others out: cells above max_error are left out, and no others",
+        )
     return Request(
         method=chosen,
         epsilon=None if epsilon is None else check_epsilon(epsilon),
@@ -112,6 +122,7 @@ def make_request(
         weights=heavy,
         settings=own,
         objective=checks.choice(objective, ("", *OBJECTIVES), "objective"),
+        max_error=most,
     )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.allocation.base import LinearProgram
+from shoal.cells.largest_error import within
+from shoal.cells.most_cells import TOO_LARGE
 from shoal.cells.noise_allocation import GUESS
 from shoal.cells.objective import choose
 from shoal.cells.plan_facts import weights_of
@@ -76,6 +78,7 @@ def keeps(facts: PlanFacts) -> bool:
         and facts.exact_epsilon <= MOST_EPSILON
         and (request.error is None or float(facts.worst_case_error.max()) <= request.error)
         and (request.uninformative == "keep" or bool((facts.cell_error < GUESS + _CLOSE).all()))
+        and within(facts)
         and _targets_hold(facts)
         and (not facts.parts.range.of_vectors or follows_counts(facts))
     )
@@ -93,13 +96,16 @@ def _serves(facts: PlanFacts) -> bool:
 
 
 def _rules_hold(facts: PlanFacts) -> bool:
-    """Only cells that the public rules allow are released, or are left out as uninformative."""
+    """Only cells that the public rules allow are released, or are left out for their errors."""
     own, stated = public_status(facts.occupancy, facts.request), np.array(facts.status, object)
     if own.shape != stated.shape:
         return False
-    # Users' vectors leave no cell out for its error.
-    drops = facts.request.uninformative == "drop" and not facts.parts.range.of_vectors
-    dropped = (stated == "uninformative") & drops
+    if facts.request.max_error is not None:
+        dropped = stated == TOO_LARGE
+    else:
+        # Users' vectors leave no cell out for its error.
+        drops = facts.request.uninformative == "drop" and not facts.parts.range.of_vectors
+        dropped = (stated == "uninformative") & drops
     return bool((np.where(dropped, "released", stated) == own).all())
 
 

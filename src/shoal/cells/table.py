@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.cells.left_out import reasons
+from shoal.cells.pooled import pooled
 from shoal.cells.posterior import values_of
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
@@ -18,13 +20,16 @@ if TYPE_CHECKING:
 
     from shoal.cells.estimates import Numbers
     from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.pooled import Pooled
 
 
 def make_table(numbers: Numbers, confidence: float) -> pa.Table:
-    """One row a cell and statistic, left-out cells with nulls.
+    """One row a cell and statistic, left-out cells with a pooled mean and else nulls.
 
-    `value` with `low` and `high` is the posterior median of means with Laplace noise, and the plain
-    number of all else; `plain` is the released number.
+    `source` says where a value is from: `released`, the cell's own number, or `pooled`, the
+    released numbers of other cells. `reason` says in words why a cell is left out. `value` with
+    `low` and `high` is the posterior median of means with Laplace noise, and the plain number of
+    all else; `plain` is the released number.
 
     Of a variance, its square root follows as the statistic `std`: post-processing, so the interval
     is that of the variance, and there is no noise scale.
@@ -47,13 +52,14 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         "bias_bound": numbers.bias_bound,
         "worst_case_error": plan.worst_case_error,
     }
-    blocks = []
+    blocks, others = [], pooled(numbers, confidence)
     for at, statistic in enumerate(plan.request.statistics):
         rows = slice(at * len(cells), (at + 1) * len(cells))
         block = {name: values[rows] for name, values in columns.items()}
-        blocks.append(_block(plan, statistic.name, block))
+        told = others if statistic == Mean() else None
+        blocks.append(_with_source(_block(plan, statistic.name, block), plan, told))
         if statistic == Variance():
-            blocks.append(_block(plan, "std", _roots(block)))
+            blocks.append(_with_source(_block(plan, "std", _roots(block)), plan, None))
     return pa.concat_tables(blocks).combine_chunks()
 
 
@@ -81,10 +87,30 @@ def _block(plan: PlanFacts, statistic: str, columns: dict[str, NDArray[np.float6
     size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))
     table = table.append_column("status", pa.array(plan.status))
+    why = [each or None for each in reasons(plan)]
+    table = table.append_column("reason", pa.array(why, pa.string()))
     table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))
     table = table.append_column("records", pa.array(plan.occupancy.totals))
     for name, values in columns.items():
         table = table.append_column(name, _spread(values, plan.released, size))
+    return table
+
+
+def _with_source(table: pa.Table, plan: PlanFacts, others: Pooled | None) -> pa.Table:
+    """Rows with where their values are from, and with pooled values in those of left-out cells."""
+    released = np.array(plan.status, dtype=object) == "released"
+    absent = None if others is None else "pooled"
+    sources = pa.array(["released" if each else absent for each in released.tolist()], pa.string())
+    at = table.column_names.index("reason") + 1
+    table = table.add_column(at, "source", sources)
+    if others is None:
+        return table
+    for name, told in (("value", others.value), ("low", others.low), ("high", others.high)):
+        column = table.column_names.index(name)
+        whole = table.column(name).to_numpy().copy()
+        whole[~released] = told
+        filled = pa.array(whole, mask=np.isnan(whole))
+        table = table.set_column(column, name, filled)
     return table
 
 
@@ -111,6 +137,8 @@ def to_text(table: pa.Table, rows: int = 12) -> str:
         rows: Most rows to show.
     """
     left_out = {"bias_bound"}
+    if set(table["status"].to_pylist()) == {"released"}:
+        left_out |= {"reason", "source"}
     if len(set(table["statistic"].to_pylist())) == 1:
         left_out |= {"statistic"}
     if table["value"].equals(table["plain"]) and table["low"].equals(table["plain_low"]):

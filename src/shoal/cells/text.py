@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.left_out import reasons
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import SPREAD, typical_errors
 from shoal.cells.warnings import warnings
@@ -134,7 +135,7 @@ def _notes(plan: PlanFacts) -> list[str]:
     notes.append(f"users with the largest loss: {_largest_loss(plan)}")
     if plan.joint:
         notes.append("mean and variance come from one release of first and second moments")
-    return [*notes, *_proofs(plan), *_left_out(plan)]
+    return [*notes, *_proofs(plan), *_limit(plan), *_left_out(plan)]
 
 
 def _typical(plan: PlanFacts) -> Iterator[str]:
@@ -161,16 +162,29 @@ def _proofs(plan: PlanFacts) -> Iterator[str]:
     )
 
 
+def _limit(plan: PlanFacts) -> Iterator[str]:
+    most = plan.request.max_error
+    if most is None:
+        return
+    which = "worst-case errors" if plan.certified else "typical errors, as shown,"
+    alone = len(plan.statistics) == 1
+    limit = f"{most * float(plan.statistic_range[0]):.3g}, " if alone else ""
+    yield (
+        f"{which} of released cells are at most {limit}{most:.3g} of the range, as asked for: "
+        f"{len(plan.released)} of {len(plan.status)} cells"
+    )
+
+
 def _left_out(plan: PlanFacts) -> Iterator[str]:
     uninformative = int((plan.cell_error >= 1 / 2).sum())
     if uninformative:
         better = "the midpoint has no larger error" if plan.certified else "noise hides the range"
         yield f"{uninformative} released cells are uninformative: {better}"
-    labels = plan.occupancy.labels
-    for reason in ("uninformative", "too few users", "too few records"):
+    labels, why = plan.occupancy.labels, reasons(plan)
+    for reason in ("error too large", "uninformative", "too few users", "too few records"):
         left_out = [at for at, status in enumerate(plan.status) if status == reason]
         if left_out:
-            names = ", ".join(printable(labels[at]) for at in left_out[:_SHOWN])
+            names = ", ".join(f"{printable(labels[at])} ({why[at]})" for at in left_out[:_SHOWN])
             more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
             yield f"left out, {reason}: {names}{more}"
 

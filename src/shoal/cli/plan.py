@@ -32,6 +32,13 @@ def plan(
     error: Annotated[
         float | None, typer.Option(help="Instead: largest worst-case error of a cell.")
     ] = None,
+    max_error: Annotated[
+        str | None,
+        typer.Option(
+            help="Leave out cells with a larger error, in the value's unit or such as 5% of the "
+            "range: the typical error, or the worst-case error where that is the objective."
+        ),
+    ] = None,
     statistic: Annotated[
         list[str] | None,
         typer.Option(help="mean, variance, or such as 'share_above(60)'; repeat. [default: mean]"),
@@ -106,6 +113,7 @@ def plan(
             statistics=statistic or ["mean"],
             epsilon=epsilon,
             error=error,
+            max_error=max_error,
             delta=delta,
             objective=objective,
             method=method,

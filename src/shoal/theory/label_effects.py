@@ -11,7 +11,7 @@ Source: docs/theory/user-clipped.md#the-value.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -85,6 +85,51 @@ def fitted_without(
         >>> found.round(3).tolist()
         [0.0, 1.0, 2.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0]
     """
+    return _fitted(estimate, variance, labels).without
+
+
+def predicted(
+    estimate: Floats,
+    variance: Floats,
+    labels: Sequence[NDArray[np.int64]],
+    others: Sequence[NDArray[np.int64]],
+) -> Floats:
+    """What the labels predict for other cells, which have no estimate of their own.
+
+    With x_g the labels of a cell and beta the fitted mean and effects it is x_g'beta.
+
+    Args:
+        estimate: y_g, shape (cells,), in the value's unit.
+        variance: q_g of its noise, same shape, above 0.
+        labels: Columns of codes as for `fitted_without`, each of shape (cells,).
+        others: The same columns of the other cells, each of shape (others,); -1 is a label that no
+            cell with an estimate has, whose effect is 0.
+
+    Returns:
+        Predictions, shape (others,), same unit.
+
+    Example:
+        >>> row, column = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
+        >>> known = 10.0 * row + column, np.full(9, 1e-9), [row, column]
+        >>> predicted(*known, [np.array([2, 0]), np.array([1, -1])]).round(3).tolist()
+        [21.0, 1.0]
+    """
+    found = _fitted(estimate, variance, labels)
+    result = np.full(len(others[0]), float(found.effect[0]))
+    for start, each in zip(found.ends.tolist(), others, strict=False):
+        result += np.where(each < 0, 0.0, found.effect[start + np.maximum(each, 0)])
+    return result
+
+
+class _Fitted(NamedTuple):
+    """Common mean and effects, where each column's begin, and fits without the cell's own."""
+
+    effect: Floats
+    ends: NDArray[np.int64]
+    without: Floats
+
+
+def _fitted(estimate: Floats, variance: Floats, labels: Sequence[NDArray[np.int64]]) -> _Fitted:
     ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
     matrix = np.zeros((len(estimate), int(ends[-1])))
     matrix[:, 0] = 1
@@ -104,9 +149,9 @@ def fitted_without(
         kept = residual / (residual + variance)
         around = (estimate - fit) ** 2 + leverage * (residual + variance)
         residual = max(float((kept**2 * around + kept * variance).mean()), least)
-    fit, leverage, *_ = _fit(matrix, ends, estimate, 1 / (residual + variance), effects)
+    fit, leverage, _, effect = _fit(matrix, ends, estimate, 1 / (residual + variance), effects)
     own = np.minimum(leverage, _MOST_LEVERAGE)
-    return np.asarray((fit - own * estimate) / (1 - own))
+    return _Fitted(effect, ends, np.asarray((fit - own * estimate) / (1 - own)))
 
 
 def _fit(

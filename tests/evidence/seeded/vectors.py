@@ -132,9 +132,9 @@ FAULTS = (
     Fault(
         "a published cell may be hidden as uninformative",
         "G-VERIFY",
-        "verification/cells/verify.py",
-        'rule["uninformative"] == "drop" and errors.design.mechanism.name != "user_clipped"',
-        'rule["uninformative"] == "drop"',
+        "verification/cells/request.py",
+        'request["uninformative"] == "drop" and errors.design.mechanism.name != "user_clipped"',
+        'request["uninformative"] == "drop"',
         _OPINION,
     ),
     Fault(

@@ -23,6 +23,8 @@ _LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
 # With fewer, rounding would pass the margins of a variance of weighed users.
 _FEWEST_BITS = 20
+# Half of a range is the error of guessing; sums of logarithms differ in their last places.
+_GUESS, _CLOSE = 0.5, 1e-6
 
 
 def refused(plan: documents.Document) -> str | None:
@@ -41,6 +43,7 @@ def refused(plan: documents.Document) -> str | None:
         (weights and method in {"equalised", "uniform"}, "weights with a method that has none"),
         (not all(map(_can_weigh, weights.values())), "a weight that no cell can have"),
         (not _one_limit(request), "not one of epsilon and error in its limits"),
+        (not _can_limit(request), "a max_error that no plan takes"),
     )
     return next((why for broken, why in rules if broken), None)
 
@@ -58,6 +61,12 @@ def _one_limit(request: documents.Document) -> bool:
     return _LEAST_EPSILON <= rational(epsilon) <= _MOST_EPSILON
 
 
+def _can_limit(request: documents.Document) -> bool:
+    most = request["max_error"]
+    alone = request["error"] is None and request["uninformative"] == "drop"
+    return most is None or (alone and 0 < real(most) < _GUESS)
+
+
 def beyond(errors: Errors, request: documents.Document) -> str | None:
     """Why no plan for these counts and this range has these parts; None if one has."""
     facts, method = errors.design.facts, request["method"]
@@ -73,6 +82,27 @@ def beyond(errors: Errors, request: documents.Document) -> str | None:
          "an error of half the range, which needs no data"),
     )  # fmt: skip
     return next((why for broken, why in rules if broken), None)
+
+
+def left_out(errors: Errors, request: documents.Document) -> set[str]:
+    """What a cell may be called that no public rule leaves out and that is not released."""
+    if request["max_error"] is not None:
+        return {"error too large"}
+    # Users' vectors leave no cell out for its error.
+    drops = request["uninformative"] == "drop" and errors.design.mechanism.name != "user_clipped"
+    return {"uninformative"} if drops else set()
+
+
+def above_most(errors: Errors, request: documents.Document) -> bool:
+    """Whether a worst-case error is above the largest; errors of selected ranges are forecasts."""
+    if request["max_error"] is None or errors.design.mechanism.selects:
+        return False
+    most, facts = real(request["max_error"]), errors.design.facts
+    return any(
+        errors.relative(name, at) > most * (1 + _CLOSE)
+        for name in facts.statistics
+        for at in range(len(facts.released))
+    )
 
 
 def uninformative(errors: Errors) -> bool:

@@ -77,12 +77,17 @@ _COMPARED = (
 )
 _CHOSEN = "that the method is the best for its objective: others cost error, never privacy"
 _LEFT_OUT = "that cells left out as uninformative are so"
+_LARGER = (
+    "that cells left out for their errors would have larger ones: others cost cells, never privacy"
+)
+_FORECAST = "that the typical errors of released cells, which are simulated, are within max_error"
 
 
 def _unverified(plan: documents.Document) -> list[str]:
     """What a manifest with such a plan leaves to the planner's word."""
     request = plan["request"]
     method, names = request["method"], request["statistics"]
+    selecting = verify_mechanism.PER_CELL + verify_mechanism.FOR_ALL
     both = {verify_statistics.MEAN, verify_statistics.VARIANCE} <= {*names}
     said = (
         (bool(request["objective"]), _CHOSEN),
@@ -91,6 +96,8 @@ def _unverified(plan: documents.Document) -> list[str]:
         (both or request["delta"] != "0", _WAYS),
         (request["settings"].get("targets") == "balanced", _COMPARED),
         ("uninformative" in plan["status"], _LEFT_OUT),
+        ("error too large" in plan["status"], _LARGER),
+        (request["max_error"] is not None and plan["mechanism"]["name"] in selecting, _FORECAST),
     )
     return [sentence for there, sentence in said if there]
 
@@ -101,7 +108,7 @@ _PLAN = {
 }
 _REQUEST = {
     *("method", "epsilon", "error", "statistics", "delta", "uninformative", "min_users"),
-    *("min_records", "weights", "settings", "objective"),
+    *("min_records", "weights", "settings", "objective", "max_error"),
 }
 _CLAIMS = {"epsilon", "delta", "gap", "bias_bound", "worst_case_error", "lower_bound"}
 _NUMBERS = {
@@ -223,9 +230,9 @@ def _rules(errors: Errors, plan: documents.Document) -> tuple[bool, str]:
         return False, "not one status a cell"
     if rule["uninformative"] != "keep" and verify_request.uninformative(errors):
         return False, "a released cell is no better than guessing"
-    # Users' vectors leave no cell out for its error.
-    drops = rule["uninformative"] == "drop" and errors.design.mechanism.name != "user_clipped"
-    own = {"released", "uninformative"} if drops else {"released"}
+    if verify_request.above_most(errors, rule):
+        return False, "a released cell has a larger error than max_error"
+    own = {"released", *verify_request.left_out(errors, rule)}
     holds = all(
         each == "too few users" if one else each == "too few records" if other else each in own
         for each, one, other in zip(status, few.tolist(), thin.tolist(), strict=True)

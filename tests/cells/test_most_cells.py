@@ -1,0 +1,264 @@
+"""Cells that are released where a largest error is asked for: nested, and within it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal import documents
+from shoal.cells import document as plan_document
+from shoal.cells import planner
+from shoal.cells.cell_order import keeping_order
+from shoal.cells.typical_error import SPREAD
+from shoal.errors import DocumentError, InputError
+from shoal.privacy.privacy_unit import unit_of_column
+from tests.support import flights, occupancies
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shoal.privacy.privacy_unit import Whose
+
+pytestmark = pytest.mark.property
+
+SHARED = ("balanced", "equalised", "uniform")
+
+
+def released(occupancy: shoal.Occupancy, **wanted: Any) -> set[int]:  # noqa: ANN401
+    """Cells of a plan with a largest error; none if there is no such plan."""
+    try:
+        plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
+    except InputError as error:
+        said = str(error)
+        assert "no cell with an error of at most" in said or "without a single cell" in said
+        return set()
+    assert (plan.cell_error <= (plan.request.max_error or 0) * (1 + 1e-6)).all()
+    return set(plan.released.tolist())
+
+
+def crowd_and_few() -> shoal.Occupancy:
+    """Gaussian noise is better for the crowded cells, and worse for the one with few users."""
+    rng = np.random.default_rng(6)
+    users, cells = int(rng.integers(30, 60)), int(rng.integers(5, 60))
+    inside = (rng.random((users, cells)) < rng.uniform(0.3, 1)) * 1
+    inside[:, 0] = 1
+    few = np.zeros((users, 1), int)
+    few[: int(rng.integers(2, 20)), 0] = 1
+    inside = np.hstack([inside, few])
+    user, cell = np.nonzero(inside)
+    return shoal.Occupancy.from_counts(user, cell, inside[user, cell])
+
+
+@pytest.mark.parametrize("method", SHARED)
+@given(
+    occupancy=occupancies.small,
+    epsilon=st.floats(0.5, 40),
+    more=st.floats(1.01, 20),
+    most=st.floats(0.02, 0.45),
+    deltas=st.sampled_from([("0", "0"), ("0", "1e-9"), ("1e-9", "1e-3")]),
+)
+@settings(max_examples=25)
+def test_a_larger_budget_leaves_out_no_other_cell(
+    method: str,
+    occupancy: shoal.Occupancy,
+    epsilon: float,
+    more: float,
+    most: float,
+    deltas: tuple[str, str],
+) -> None:
+    """G-LARGEST: what is released with less epsilon and delta is released with more of them."""
+    wanted = {"method": method, "max_error": f"{100 * most:.6f}%"}
+    small = released(occupancy, epsilon=epsilon, delta=deltas[0], **wanted)
+    large = released(occupancy, epsilon=epsilon * more, delta=deltas[1], **wanted)
+    assert small <= large
+
+
+def test_gaussian_noise_takes_no_cell_away() -> None:
+    """G-LARGEST: of the two kinds of noise the one is taken whose errors are small enough."""
+    wanted: dict[str, Any] = {"method": "balanced", "epsilon": 4, "max_error": "38%"}
+    pure = released(crowd_and_few(), **wanted)
+    assert len(pure) == crowd_and_few().n_cells
+    assert released(crowd_and_few(), delta="1e-6", **wanted) == pure
+
+
+@pytest.mark.parametrize("method", ["equalised", "uniform"])
+@given(occupancy=occupancies.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
+def test_cells_that_come_later_take_none_away(
+    method: str, occupancy: shoal.Occupancy, epsilon: float, most: float
+) -> None:
+    """G-LARGEST: offering more cells takes none away that all of them come after in the order."""
+    wanted = {"method": method, "epsilon": epsilon, "max_error": f"{100 * most:.6f}%"}
+    kept = released(occupancy, min_users=2, **wanted)
+    assume(kept)
+    request = shoal.plan(occupancy, bounds=(0, 10), uninformative="keep", method=method, epsilon=1)
+    place = np.argsort(keeping_order(occupancy, request.request))
+    offered = np.flatnonzero(occupancy.users_per_cell < 2)
+    assume(len(offered) and place[offered].min() > place[list(kept)].max())
+    assert kept <= released(occupancy, **wanted)
+
+
+@pytest.mark.parametrize("method", SHARED)
+@given(occupancy=occupancies.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
+@settings(max_examples=20)
+def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
+    method: str, occupancy: shoal.Occupancy, epsilon: float, most: float
+) -> None:
+    """The next cell of the order is left out because some error would be too large."""
+    wanted: dict[str, Any] = {"method": method, "epsilon": epsilon}
+    kept = released(occupancy, max_error=f"{100 * most:.6f}%", **wanted)
+    base = shoal.plan(occupancy, bounds=(0, 10), uninformative="keep", **wanted)
+    order = keeping_order(occupancy, base.request)
+    assert set(order[: len(kept)].tolist()) == kept
+    if method != "balanced" and len(kept) < len(order):
+        status = np.full(len(order), "too few users", dtype=object)
+        status[order[: len(kept) + 1]] = "released"
+        more = planner._solve(occupancy, base.lattice, base.request, status)
+        assert more.cell_error.max() > round(most, 8) * (1 - 1e-6)
+
+
+def test_typical_errors_are_those_that_are_printed() -> None:
+    """G-LARGEST: no released cell of a plan for the typical error has one above the largest."""
+    occupancy = occupancies.sparse(3, users=150, cells=40)
+    plan = shoal.plan(occupancy, bounds=(0, 60), epsilon=1, max_error=4)
+    assert 0 < len(plan.released) < occupancy.n_cells
+    assert (plan.typical_error() * SPREAD * 60 <= 4 * (1 + 1e-6)).all()
+    assert {*plan.status} == {"released", "error too large"}
+    assert "typical errors, as shown, of released cells are at most 4, 0.0667" in str(plan)
+
+
+def test_the_order_knows_counts_alone() -> None:
+    """G-LARGEST: neither budget nor error nor the public rules change the order of cells."""
+    occupancy = occupancies.sparse(1)
+    asked = [
+        shoal.plan(occupancy, bounds=(0, 9), method="balanced", **wanted).request
+        for wanted in (
+            {"epsilon": 8, "max_error": "40%"},
+            {"epsilon": 9, "delta": "1e-6", "max_error": "45%"},
+            {"epsilon": 80, "min_users": 12},
+        )
+    ]
+    orders = [keeping_order(occupancy, request).tolist() for request in asked]
+    assert orders[0] == orders[1] == orders[2]
+    assert sorted(orders[0]) == list(range(occupancy.n_cells))
+
+
+def test_without_a_largest_error_no_other_plan_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One plan, as before; and one if all cells keep the error."""
+    made: list[shoal.Occupancy] = []
+    solve = planner._solve
+
+    def counted(occupancy: shoal.Occupancy, *others: Any) -> Any:  # noqa: ANN401
+        made.append(occupancy)
+        return solve(occupancy, *others)
+
+    monkeypatch.setattr(planner, "_solve", counted)
+    occupancy = occupancies.sparse(2, users=200)
+    shoal.plan(occupancy, bounds=(0, 9), epsilon=4)
+    assert len(made) == 1
+    shoal.plan(occupancy, bounds=(0, 9), epsilon=4, max_error="49%")
+    assert len(made) == 2
+
+
+def limited(**wanted: Any) -> shoal.Plan:  # noqa: ANN401
+    """A plan of which some cells are left out for their errors."""
+    occupancy = occupancies.sparse(4, users=60, cells=12)
+    return shoal.plan(
+        occupancy,
+        bounds=(0, 9),
+        **{"epsilon": 3, "max_error": "12%", "method": "balanced", **wanted},
+    )
+
+
+@pytest.mark.parametrize("wanted", [{}, {"method": "optimal"}, {"method": None, "max_error": 0.4}])
+def test_a_plan_is_saved_and_loaded(wanted: dict[str, Any], tmp_path: Path) -> None:
+    """The largest error is part of the request, and of what a ledger knows a question by."""
+    plan = limited(**wanted)
+    assert "error too large" in plan.status
+    plan.save(tmp_path / "plan.json")
+    again = shoal.Plan.load(tmp_path / "plan.json")
+    assert again.to_document() == plan.to_document()
+    assert again.request.max_error == plan.request.max_error
+    asked = plan_document.question_of(plan, {}, whose()).asked
+    assert asked["request"]["max_error"] == plan.request.max_error
+
+
+def whose() -> Whose:
+    """Whose loss a charge is."""
+    return unit_of_column("", "who")
+
+
+@pytest.mark.parametrize("method", ["balanced", "optimal"])
+@pytest.mark.parametrize("change", ["a smaller error", "another cell", "none"])
+def test_another_choice_of_cells_is_refused(method: str, change: str, tmp_path: Path) -> None:
+    """G-TAMPER: released cells are within the error, and the first ones of the order."""
+    plan = limited(method=method)
+    path = tmp_path / "plan.json"
+    if change == "a smaller error":
+        document = plan.to_document()
+        document["request"]["max_error"] = float(plan.cell_error.max()) * 0.9
+    elif change == "none":
+        document = plan.to_document()
+        document["request"]["max_error"] = None
+    else:
+        status = np.array(plan.status, dtype=object)
+        status[plan.released[-1]] = "error too large"
+        less = planner._solve(plan.occupancy, plan.lattice, plan.request, status)
+        document = plan_document.to_document(less)
+    path.write_bytes(documents.canonical_bytes(document))
+    with pytest.raises(DocumentError, match="changed by hand"):
+        shoal.Plan.load(path)
+
+
+def test_a_release_asks_before_values_are_read(tmp_path: Path) -> None:
+    """G-TAMPER: a plan whose cells have larger errors than asked for is not carried out."""
+    source = flights.records()
+    plan = flights.plan(max_error="40%")
+    broken = plan_document.parts(plan.to_document())
+    request = replace(plan.request, max_error=float(plan.cell_error.max()) * 0.9)
+    changed = shoal.Plan(**{**broken, "request": request})
+    with pytest.raises(DocumentError, match="changed by hand"):
+        changed.release(source, ledger=flights.ledger(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"max_error": 0}, "max_error is 0"),
+        ({"max_error": "0%"}, "above 0 and below half of the range"),
+        ({"max_error": 5}, "below half of the range"),
+        ({"max_error": "50%"}, "below half of the range"),
+        ({"max_error": "much"}, "max_error is 'much'"),
+        ({"max_error": float("nan")}, "max_error is nan"),
+        ({"max_error": True}, "max_error is True"),
+        ({"max_error": [1]}, "max_error is"),
+        ({"max_error": 1, "uninformative": "keep"}, "what happens to uninformative cells"),
+        ({"max_error": 1, "uninformative": "refuse"}, "what happens to uninformative cells"),
+        ({"max_error": 1, "epsilon": None, "error": 1}, "max_error with an error"),
+        ({"max_error": 1, "statistics": ["mean", "variance"]}, "a percentage of the range"),
+        ({"max_error": 0.001, "epsilon": 0.1}, "no cell with an error of at most"),
+    ],
+)
+def test_a_largest_error_that_no_plan_takes(wanted: dict[str, Any], message: str) -> None:
+    """G-REFUSE: with what is allowed."""
+    with pytest.raises(InputError, match=message):
+        shoal.plan(
+            occupancies.sparse(1),
+            **{"bounds": (0, 9), "epsilon": 8, "method": "balanced", **wanted},
+        )
+
+
+def test_several_statistics_share_a_percentage() -> None:
+    """G-LARGEST: the largest error over the ranges decides."""
+    plan = shoal.plan(
+        occupancies.sparse(4, users=60, cells=12), bounds=(0, 9), epsilon=60, max_error="30%",
+        statistics=["mean", "variance"],
+    )  # fmt: skip
+    assert plan.request.max_error == 0.3
+    assert (plan.cell_error <= 0.3 * (1 + 1e-6)).all()
