@@ -122,7 +122,7 @@ def test_pooled_values_are_marked() -> None:
 def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     """G-POOLED: such a cell has a value, by its other labels, and no interval."""
     user, cell, count = uneven()
-    cells = pa.table({"row": cell % 8, "column": cell // 8})
+    cells = pa.table({"row": pa.array(cell % 8), "column": pa.array(cell // 8)})
     occupancy = shoal.Occupancy.from_counts(user, cells, count)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=20)
     keys = occupancy.cells.column("row").to_numpy()
