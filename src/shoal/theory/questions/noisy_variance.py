@@ -124,7 +124,7 @@ def quantile(confidence: float, variance: Floats, scale: float) -> Floats:
         scale: b, from 0, in any unit.
 
     Returns:
-        x in the unit of b, not below the exact one by more than 1e-15 of it; shape (numbers,).
+        x in the unit of b, right to about 1e-9 of it, shape (numbers,).
 
     Raises:
         InputError: Numbers outside their ranges.
