@@ -302,6 +302,39 @@ def test_a_crash_that_notes_a_place_takes_no_later_charge_back(
     Ledger.open(moved).verify()
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_a_crash_that_notes_a_place_moves_with_its_ledger(book: Ledger, *, written: bool) -> None:
+    """G-LEDGER: both moved together are as they were, wherever they are taken to."""
+    book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
+    before, folder = book.path.read_bytes(), book.path.with_name("b")
+    folder.mkdir()
+    moved = book.path.rename(folder / "a.ledger")
+    subprocess.run([sys.executable, "-c", DIE_NOTING, str(moved)], check=False)
+    if not written:
+        moved.write_bytes(before)
+    there = folder.rename(folder.with_name("c")) / "a.ledger"
+    assert [entry.question for entry in Ledger.open(there).entries()] == ["first", "long"]
+    Ledger.open(there).record("next", unit="u", epsilon="0.1", document=b"2")
+    Ledger.open(there).verify()
+
+
+def test_a_crash_elsewhere_is_not_played_at_the_old_place(book: Ledger) -> None:
+    """G-LEDGER: what was left where the place was noted takes no charge back that followed here."""
+    book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
+    old, before = book.path, book.path.read_bytes()
+    moved = old.rename(old.with_name("b.ledger"))
+    subprocess.run([sys.executable, "-c", DIE_NOTING, str(moved)], check=False)
+    moved.write_bytes(before)
+    moved.rename(old)
+    Ledger.open(old).record("later", unit="u", epsilon="0.1", document=b"y")
+    journal = moved.with_name("b.ledger-journal").rename(old.with_name("a.ledger-journal"))
+    with pytest.raises(LedgerError, match="SQLite would take charges back with it"):
+        Ledger.open(old)
+    journal.unlink()
+    Ledger.open(old).verify()
+    assert len(Ledger.open(old).entries()) == 3
+
+
 def test_a_crash_that_notes_a_place_is_taken_back_there(book: Ledger) -> None:
     """G-LEDGER: where it happened nothing is lost, and the charge is made when asked again."""
     book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)

@@ -72,9 +72,10 @@ _REASONS = {
         "check the path",
     ),
     sqlite3.SQLITE_CORRUPT: (
-        "it is damaged",
+        "it is damaged, or it was moved after a crash without the -journal file that lies beside "
+        "its old place",
         "a whole ledger",
-        RESTORE,
+        f"look for that file first and move it beside the ledger, under its new name; else {RESTORE}",
     ),
     sqlite3.SQLITE_IOERR: (
         "reading or writing failed",

@@ -37,8 +37,8 @@ _JOURNAL = struct.Struct(">20xII")
 _PART = struct.Struct(">8sI8xII")
 _AROUND = 8
 MAGIC = bytes.fromhex("d9d505f920a163d7")
-# Of a place that lies on the page of the head with all of its row.
-_LONGEST_PLACE = 3000
+# Digits of a seal, which ends a head's row.
+_SEAL = 64
 
 
 class Mark(NamedTuple):
@@ -78,23 +78,19 @@ def mark_of_ledger(path: bytes | Path) -> Mark | None:
     return _newest(_head_page(path))[0]
 
 
-def is_written_at(path: bytes | Path, here: bytes) -> bool:
-    """Whether a ledger's head, read without SQLite, says that it was last written here.
-
-    A place that is too long for the page of the head is taken to be this one.
+def is_written_at(path: bytes | Path, place: bytes) -> bool:
+    """Whether a ledger's head, read without SQLite, says that it was last written at a place.
 
     Args:
         path: Of the ledger.
-        here: The place.
+        place: Where.
 
     Raises:
         OSError: It cannot be read.
     """
-    if len(here) > _LONGEST_PLACE:
-        return True
     page = _head_page(path)
     mark, end = _newest(page)
-    return mark is not None and page.startswith(here + _seal(mark, here).encode(), end)
+    return mark is not None and page.startswith(place + _seal(mark, place).encode(), end)
 
 
 def _head_page(path: bytes | Path) -> bytes:
@@ -115,6 +111,14 @@ def mark_of_journal(path: bytes | Path) -> Mark | None:
     Raises:
         OSError: It cannot be read.
     """
+    page = _page_before(path)
+    if page is None:
+        return None
+    return next((mark for mark, _ in _marks(page[int.from_bytes(page[_POINTER]) :])), None)
+
+
+def _page_before(path: bytes | Path) -> bytes | None:
+    """The page of the head that a journal keeps, which is the first; None if it keeps none."""
     with open(path, "rb") as stream:  # noqa: PTH123
         header = stream.read(_JOURNAL.size)
         if len(header) < _JOURNAL.size:
@@ -122,9 +126,38 @@ def mark_of_journal(path: bytes | Path) -> Mark | None:
         sector, size = _JOURNAL.unpack(header)
         stream.seek(sector)
         number, page = stream.read(4), stream.read(PAGE_SIZE)
-    if size != PAGE_SIZE or number != HEAD_PAGE.to_bytes(4) or page[:1] != _LEAF:
+    whole = size == PAGE_SIZE and number == HEAD_PAGE.to_bytes(4) and page[:1] == _LEAF
+    return page if whole else None
+
+
+def place_before(path: bytes | Path) -> bytes | None:
+    """Where the ledger lay in the state that a journal takes it back to; None if that is not known.
+
+    Args:
+        path: Of what SQLite keeps beside a ledger.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    page = _page_before(path)
+    row = page[int.from_bytes(page[_POINTER]) :] if page else b""
+    mark, end = next(_marks(row), (None, 0))
+    if mark is None:
         return None
-    return next((mark for mark, _ in _marks(page[int.from_bytes(page[_POINTER]) :])), None)
+    length, at = _varint(row, 0)
+    # A row that is too long for its page goes on elsewhere.
+    place = row[end : _varint(row, at)[1] + length - _SEAL]
+    return place if row.startswith(_seal(mark, place).encode(), end + len(place)) else None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number as SQLite writes it, and where it ends."""
+    value = 0
+    for end in range(at, min(at + 9, len(data))):
+        value = value << 7 | data[end] & 0x7F
+        if data[end] < 0x80:  # noqa: PLR2004
+            return value, end + 1
+    return value, len(data)
 
 
 def notes_a_place(path: bytes | Path) -> bool:

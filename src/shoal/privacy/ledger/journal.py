@@ -13,6 +13,7 @@ from shoal.privacy.ledger.head import (
     mark_of_journal,
     mark_of_ledger,
     notes_a_place,
+    place_before,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def check_journal(path: Path, here: bytes) -> None:
     A transaction is taken back to the state before it: the ledger has the journal's mark, or that
     of the transaction itself, of one more write. A ledger that was charged at another place was
     written at least twice there, as it notes its place first; but a crash that notes a place leaves
-    a journal that the old place knows nothing of. Such a one fits one more write only here.
+    a journal that the old place knows nothing of. Such a one fits one more write only if that
+    write noted another place.
 
     Args:
         path: Where the ledger lies.
@@ -57,7 +59,7 @@ def check_journal(path: Path, here: bytes) -> None:
         try:
             marks = mark_of_journal(journal), mark_of_ledger(here)
             empty = marks[0] is None and not _is_whole(journal)
-            fits = _fits(*marks, own=is_written_at(here, here) or not notes_a_place(journal))
+            fits = _fits(*marks, own=not notes_a_place(journal) or _is_noted(journal, here))
         except FileNotFoundError:
             # Its transaction has ended meanwhile.
             return
@@ -77,6 +79,12 @@ def check_journal(path: Path, here: bytes) -> None:
         f"move {old!r} out of the way, if the ledger was used elsewhere since that crash; else move"
         " both to where they lay together",
     )
+
+
+def _is_noted(journal: bytes, here: bytes) -> bool:
+    """Whether a ledger has another place than before the transaction that noted one."""
+    before = place_before(journal)
+    return before is None or not is_written_at(here, before)
 
 
 def _is_whole(journal: bytes) -> bool:
@@ -114,7 +122,7 @@ def check_nothing_left(path: Path, here: bytes, place: bytes, identity: str) -> 
     """
     for there in {was_at(here, place), place}:
         journal = there + _ENDING
-        if there == here or not _is_there(journal):
+        if there == here or not _is_there(journal) or _is_beside(journal, here):
             continue
         try:
             left = mark_of_journal(journal)
@@ -132,6 +140,14 @@ def check_nothing_left(path: Path, here: bytes, place: bytes, identity: str) -> 
             "a ledger with all its parts",
             f"move that file to {now + '-journal'!r}, or the ledger back to {old!r}",
         )
+
+
+def _is_beside(journal: bytes, here: bytes) -> bool:
+    """Whether a journal lies beside the ledger, too: one folder may be seen at two places."""
+    try:
+        return os.path.samefile(journal, here + _ENDING)
+    except OSError:
+        return False
 
 
 def was_at(here: bytes, place: bytes) -> bytes:
