@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 _N = 120
-_NUMBERS = "value,low,high,typical_low,typical_high,noise_scale,bias_bound,worst_case_error"
+_NUMBERS = "value,low,high,plain,plain_low,plain_high,noise_scale,bias_bound,worst_case_error"
 THEIRS = (
     # A column of theirs before, between and behind, or one of ours left out.
     "patient,diagnosis,cluster,arm,outcome,debiased",
@@ -80,7 +80,12 @@ def _released(folder: Path) -> dict[str, pa.Table]:
             each = f"{name}, {len(statistics)}"
             made[each] = plan.release(records, ledger=book, name=each).table()
     arm, cluster = np.arange(_N) % 2, np.arange(_N) // 30
-    families = (trials.UniformPrior, trials.NoisyHorvitzThompson, trials.NoisyHistogram)
+    families = (
+        trials.UniformPrior,
+        trials.BestTable,
+        trials.NoisyHorvitzThompson,
+        trials.NoisyHistogram,
+    )
     for at, family in enumerate(families):
         for unit in (None, np.arange(_N)):
             trial = family(epsilon=1).privatize(

@@ -48,7 +48,7 @@ def test_what_is_said_of_a_release() -> None:
     assert found.mechanism == "best_table"
     assert found.reason.startswith("a table of ")
     assert 2 * (1 - 1e-9) < found.epsilon <= 2
-    assert found.table().column_names == ["cluster", "arm", "debiased"]
+    assert found.table().column_names == ["cluster", "arm", "response", "debiased"]
     assert _release(unit=np.arange(N)).table().column_names[2] == "unit"
     with pytest.raises(InputError, match="priors of best_table"):
         found.priors()

@@ -33,6 +33,8 @@ _CELLS = (
 _TRIALS = {
     ("cluster", "arm", "outcome", "debiased"),
     ("cluster", "arm", "unit", "outcome", "debiased"),
+    ("cluster", "arm", "response", "debiased"),
+    ("cluster", "arm", "unit", "response", "debiased"),
     ("cluster", "arm", "units", "control_units", "difference", "noise_standard_error"),
     ("cluster", "arm", "units", "outcome", "share"),
 }

@@ -92,10 +92,10 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     def table(self) -> pa.Table:
         """The released table, to estimate from.
 
-        Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome` (but of
-        `BestTable`), and `debiased`, whose mean over any set of units is unbiased for the mean
-        outcome: regress on that. Of clusters: `cluster`, `arm`, and noisy differences, or a noisy
-        share a level.
+        Of units: `cluster`, `arm`, `unit` if units have names, the private `outcome` (of
+        `BestTable` the number of its `response`), and `debiased`, whose mean over any set of units
+        is unbiased for the mean outcome: regress on that. Of clusters: `cluster`, `arm`, and noisy
+        differences, or a noisy share a level.
 
         Returns:
             One row a unit, or one a cluster or group.

@@ -77,7 +77,7 @@ class TableRelease(Frozen):
         return tuple(effects_of(self.assignment, mean, spread, confidence=confidence))
 
     def table(self) -> pa.Table:
-        """One row a unit: cluster, arm, unit if named, debiased."""
+        """One row a unit: cluster, arm, unit if named, number of the response, debiased."""
         assignment = self.assignment
         arms = assignment.sizes.shape[1]
         found = {
@@ -86,7 +86,9 @@ class TableRelease(Frozen):
         }
         if assignment.units is not None:
             found["unit"] = assignment.units
-        return pa.table({**found, "debiased": pa.array(self.debiased)})
+        found["response"] = pa.array(self.codes)
+        found["debiased"] = pa.array(self.debiased)
+        return pa.table(found)
 
     def to_document(self) -> documents.Document:
         """What was released, as a JSON object.

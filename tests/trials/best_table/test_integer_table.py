@@ -99,6 +99,11 @@ def _p_value(seen: np.ndarray, chance: np.ndarray) -> float:
     "change",
     [
         lambda shift, numbers: (shift, numbers + np.array([[1, 0], [0, 0]])),
+        # Means are right, and what is said of the lowest level is said too often.
+        lambda shift, numbers: (
+            np.insert(shift, 1, 0.0),
+            np.insert(numbers, 1, [ONE // 2, ONE // 2], axis=0),
+        ),
         lambda shift, numbers: (shift + 2.0**-40, numbers),
         lambda shift, numbers: (shift[::-1], numbers),
         lambda shift, numbers: (
