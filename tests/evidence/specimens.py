@@ -102,8 +102,8 @@ def _same_numbers(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether both are packed columns of the same numbers: how they are deflated is left open."""
     if not one.keys() == other.keys() == {"type", "length", "data"}:
         return False
-    mine, theirs = (documents.unpack_integers(each, "a column") for each in (one, other))
-    return np.array_equal(mine, theirs)
+    own, others = (documents.unpack_integers(each, "a column") for each in (one, other))
+    return np.array_equal(own, others)
 
 
 def changed_paths(one: object, other: object, path: str = "") -> list[str]:
