@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 import shoal
 from shoal.cells.derived import is_planned
 from shoal.cells.user_clipped_plan import follows_counts
-from shoal.errors import DocumentError
+from shoal.errors import DocumentError, ShoalError
 from tests.support import methods
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_copies_of_a_plan_are_drawn_from(records: shoal.Records, method: str) ->
     """A copy is another plan, and has all that its request leads to."""
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, method=method)
     for other in (replace(plan, built=None), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):  # noqa: S301
-        assert not is_planned(other)
+        assert not is_planned(other, other)
         assert other.release(records, noise=shoal.Simulated(1)).simulated
 
 
@@ -58,5 +59,21 @@ def test_plans_of_the_planner_and_of_files_are_known(
     """They were compared once: a release does not plan them again."""
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1)
     plan.save(tmp_path / "plan.json")
-    assert is_planned(plan)
-    assert is_planned(shoal.Plan.load(tmp_path / "plan.json"))
+    assert is_planned(plan, plan)
+    loaded = shoal.Plan.load(tmp_path / "plan.json")
+    assert is_planned(loaded, loaded)
+
+
+def test_a_plan_whose_numbers_are_seen_otherwise_is_not_drawn(tmp_path: Path) -> None:
+    """G-COVERAGE: NumPy lets anybody give a read-only array other strides."""
+    records = methods.records(methods.tied(3, 60, 3))
+    weights = {label: 1.0 + at for at, label in enumerate(records.occupancy().labels)}
+    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, weights=weights)
+    assert len(set(plan.relative_scale.tolist())) > 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan.relative_scale.strides = (0,)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    with pytest.raises(ShoalError):
+        plan.release(records, ledger=ledger)
+    assert ledger.spent.epsilon == 0

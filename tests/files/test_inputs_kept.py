@@ -103,8 +103,8 @@ def test_no_output_replaces_a_loaded_manifest(tmp_path: Path) -> None:
     place = tmp_path / "release.json"
     plan.release(records, noise=shoal.Simulated(1)).write_manifest(place)
     before, loaded = place.read_bytes(), shoal.Release.load(place)
-    for write in (loaded.write, loaded.write_manifest):
-        with pytest.raises(DocumentError, match="what is read as manifest"):
+    for write in (loaded.write, loaded.write_manifest, loaded.plan.occupancy.save):
+        with pytest.raises(DocumentError, match="what is read as"):
             write(place, overwrite=True)
     assert place.read_bytes() == before
     arm = np.arange(40) % 2
@@ -115,6 +115,24 @@ def test_no_output_replaces_a_loaded_manifest(tmp_path: Path) -> None:
     loaded_trial = trials.PrivateTrial.load(tmp_path / "trial.json")
     with pytest.raises(DocumentError, match="what is read as manifest"):
         loaded_trial.write(tmp_path / "trial.json", overwrite=True)
+    trial.write_manifest(tmp_path / "trial.svg")
+    with pytest.raises(DocumentError, match="what is read as manifest"):
+        shoal.picture(
+            trials.PrivateTrial.load(tmp_path / "trial.svg"), tmp_path / "trial.svg", overwrite=True
+        )
+
+
+def test_no_output_replaces_a_loaded_plan(tmp_path: Path) -> None:
+    """G-OUTPUTS: neither itself, nor its counts, nor a manifest of it."""
+    records, _ = _source(tmp_path / OWN)
+    place = tmp_path / "plan.json"
+    shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1).save(place)
+    before, loaded = place.read_bytes(), shoal.Plan.load(place)
+    release = loaded.release(records, noise=shoal.Simulated(1))
+    for write in (loaded.save, loaded.occupancy.save, release.write_manifest):
+        with pytest.raises(DocumentError, match="what is read as"):
+            write(place, overwrite=True)
+    assert place.read_bytes() == before
 
 
 @pytest.mark.parametrize("subject", ["occupancy", "plan", "frontier", "comparison", "of a release"])

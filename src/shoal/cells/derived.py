@@ -7,8 +7,9 @@ refused.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,8 +27,8 @@ PlanT = TypeVar("PlanT", bound=PlanFacts)
 # Another machine's logarithms: of scales, and of rewards, which are rounded products of them.
 _CLOSE, _OF_OPTIMAL = 1e-8, 1e-6
 _ROUNDED = 1
-# By identity: copies, and what `dataclasses.replace` makes of a plan, are other plans.
-_PLANNED: WeakSet[PlanFacts] = WeakSet()
+# Copies, and what `dataclasses.replace` makes of a plan, are other plans.
+_PLANNED: WeakKeyDictionary[PlanFacts, str] = WeakKeyDictionary()
 
 
 def planned(plan: PlanT) -> PlanT:
@@ -39,17 +40,31 @@ def planned(plan: PlanT) -> PlanT:
     Returns:
         The same plan.
     """
-    _PLANNED.add(plan)
+    _PLANNED[plan] = _decided(plan)
     return plan
 
 
-def is_planned(plan: PlanFacts) -> bool:
-    """Whether this very plan was made or compared here.
+def is_planned(plan: PlanFacts, now: PlanFacts) -> bool:
+    """Whether a plan was made or compared here, and has the numbers that it had then.
 
     Args:
         plan: Of cells.
+        now: What its document says now: whoever has an array may have given it other strides.
     """
-    return plan in _PLANNED
+    return _PLANNED.get(plan) == _decided(now)
+
+
+def _decided(plan: PlanFacts) -> str:
+    """Digest of all that the planner decides."""
+    state = hashlib.sha256(repr((plan.status, plan.lattice_bits, plan.joint)).encode())
+    arrays = {"scale": plan.relative_scale, "selection": plan.selection_scale, **plan.parameters}
+    optional = {"duals": plan.duals, "targets": plan.targets}
+    arrays |= {name: each for name, each in optional.items() if each is not None}
+    for name in sorted(arrays):
+        each = np.ascontiguousarray(arrays[name])
+        state.update(f"{name} {each.dtype.str} {each.shape}".encode())
+        state.update(each.tobytes())
+    return state.hexdigest()
 
 
 def follows(facts: PlanFacts) -> bool:

@@ -83,7 +83,7 @@ def to_document(plan: PlanFacts) -> documents.Document:
     }
 
 
-def written_anew(plan: PlanFacts, kind: type[PlanT]) -> PlanT:
+def written_anew(plan: PlanFacts, kind: type[PlanT], origin: str | None) -> PlanT:
     """The plan that its document says, for one release: nobody else has it.
 
     Arrays that cannot be written into can still be given other strides or another type by whoever
@@ -92,16 +92,17 @@ def written_anew(plan: PlanFacts, kind: type[PlanT]) -> PlanT:
     Args:
         plan: Of any class of plans of cells.
         kind: Of the plan that is made.
+        origin: The file that no output of it may replace; None if there is none.
 
     Returns:
-        The plan, whose occupancy knows the file that was counted.
+        The plan.
 
     Raises:
         InputError: Its document cannot be written or read.
     """
     found: list[dict[str, Any]] = []
     rehearse(lambda: to_document(plan), SCHEMA, lambda read: found.append(parts(read)))
-    counted = replace(found[0]["occupancy"], origin=plan.occupancy.origin)
+    counted = replace(found[0]["occupancy"], origin=origin)
     return kind(**{**found[0], "occupancy": counted})
 
 

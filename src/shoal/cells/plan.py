@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +26,6 @@ from shoal.files import outputs
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
     from dp_accounting.dp_event import DpEvent
@@ -184,7 +184,7 @@ class Plan(PlanViews):
 
         Raises:
             DocumentError: There is a file already, the place cannot be written, or it is that of
-                the records, which are never replaced.
+                the records, or of the plan that was loaded, which are never replaced.
 
         Guarantees: G-OUTPUTS.
         """
@@ -208,7 +208,10 @@ class Plan(PlanViews):
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         try:
-            loaded = cls(**plan_document.parts(document))
+            parts = plan_document.parts(document)
+            # An absolute path, whatever the working folder is later.
+            counted = replace(parts["occupancy"], origin=os.path.abspath(path))  # noqa: PTH100
+            loaded = cls(**{**parts, "occupancy": counted})
             plan_document.check_claims(loaded, document)
         except (InputError, LookupError, ArithmeticError):
             raise_alone(plan_document.damaged())

@@ -82,7 +82,8 @@ class Release(release.Release[PlanViews, Numbers]):
 
     def _plan_of(self, document: documents.Document) -> PlanViews:
         """A plan, from its document; what is made of it replaces no records either."""
-        parts, place = read_plan(document), self.inputs.get("records")
+        parts = read_plan(document)
+        place = self.inputs.get("records") or self.inputs.get("manifest")
         origin = None if place is None else os.fspath(place)
         found = PlanViews(**{**parts, "occupancy": replace(parts["occupancy"], origin=origin)})
         if not keeps(found):
@@ -197,14 +198,15 @@ def release_cells(
             "make one with Ledger.create(path, epsilon=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
-    anew = written_anew(plan, PlanViews)
+    place, told = records.place, plan.occupancy.origin
+    anew = written_anew(plan, PlanViews, place or told)
     # What decides the loss is accounted anew; intervals rest on the noise that the planner chose.
-    if not keeps(anew) or not (is_planned(plan) or follows(anew)):
+    if not keeps(anew) or not (is_planned(plan, anew) or follows(anew)):
         raise damaged()
     whose = unit_of_column(privacy_unit, records.user)
     question = question_of(anew, _described(anew, records), whose, name)
     done = carry_out(question, CellDraw(anew, records), ledger=ledger, again=again, noise=noise)
-    inputs: dict[str, str | os.PathLike[str] | None] = {"records": records.place}
+    inputs: dict[str, str | os.PathLike[str] | None] = {"records": place, "plan": told}
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
         inputs["ledger"] = os.path.abspath(book)  # noqa: PTH100

@@ -81,7 +81,8 @@ def picture(
             "an occupancy, a plan, a comparison, a frontier, or a trial",
             "give one",
         )
-    outputs.keep_inputs(path, {"records": _origin(subject)})
+    inputs = subject.inputs if isinstance(subject, PrivateTrial) else {}
+    outputs.keep_inputs(path, {"records": _origin(subject), **inputs})
     drawn = io.BytesIO()
     kind = Path(path).suffix[1:].lower()
     # By its mark an output is told from other pictures, which are never replaced.

@@ -80,12 +80,13 @@ def loss_of(plan: TrialPlan) -> Budget:
 
 
 def _farthest(released: Released, effects: tuple[Effect, ...]) -> float:
-    """The largest number that effects are means of: debiased ones lie far outside of the levels."""
+    """The largest number that effects are made of, from the lowest level: some lie far outside."""
     if isinstance(released, UnitRelease):
-        return float(np.abs(released.omega).max())
+        return float(np.abs(released.omega - released.levels[0]).max())
     if isinstance(released, TableRelease):
-        return float(np.abs(released.drawn_from.debiased).max())
-    parts = [released.space.array, *(each.clusters.value for each in effects)]
+        return float(np.abs(released.drawn_from.shift).max())
+    levels = released.space.array
+    parts = [levels - levels[0], *(each.clusters.value for each in effects)]
     return max(float(np.abs(part).max()) for part in parts)
 
 

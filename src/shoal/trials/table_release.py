@@ -63,13 +63,17 @@ class TableRelease(Frozen):
         return np.asarray(self.drawn_from.debiased[self.codes])
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance (divisor d - 1, NaN for one unit) of responses, clusters x arms."""
+        """Mean above the lowest level and variance (divisor d - 1, NaN for one unit) of responses.
+
+        Returns:
+            Clusters x arms each.
+        """
         sizes, shift = self.assignment.sizes, self.drawn_from.shift
         mean = self.counts @ shift / sizes
         squares = (self.counts * (shift - mean[:, :, None]) ** 2).sum(axis=2)
         spread = np.full(sizes.shape, np.nan)
         np.divide(squares, sizes - 1, out=spread, where=sizes > 1)
-        return self.drawn_from.levels[0] + mean, spread
+        return mean, spread
 
     def effects(self, confidence: float) -> tuple[Effect, ...]:
         """Every arm against the control; standard errors contain the variance of the responses."""

@@ -81,10 +81,18 @@ class UnitRelease(Frozen):
         return np.asarray(flat[self.assignment.group, self.codes])
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance (divisor d - 1, NaN for one unit) of omega, clusters x arms."""
-        sizes = self.assignment.sizes
-        mean = (self.counts * self.omega).sum(axis=2) / sizes
-        squares = (self.counts * (self.omega - mean[:, :, None]) ** 2).sum(axis=2)
+        """Mean above the lowest level and variance (divisor d - 1, NaN for one unit) of omega.
+
+        Differences of means keep their digits, wherever the levels are.
+
+        Returns:
+            Clusters x arms each.
+        """
+        sizes, flat = self.assignment.sizes, self.prior.reshape(-1, self.parameters.levels)
+        away = self.levels - self.levels[0]
+        above = response.debiased(away, flat, self.parameters).reshape(self.prior.shape)
+        mean = (self.counts * above).sum(axis=2) / sizes
+        squares = (self.counts * (above - mean[:, :, None]) ** 2).sum(axis=2)
         spread = np.full(sizes.shape, np.nan)
         np.divide(squares, sizes - 1, out=spread, where=sizes > 1)
         return mean, spread

@@ -19,6 +19,7 @@ from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import Simulated
+from shoal.trials.inference import effects
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
 from shoal.trials.mechanisms.table import BestTable
@@ -620,8 +621,8 @@ def test_rounding_excuses_little_of_what_outcomes_err_by(kind: str, far: float) 
         sizes = np.array([[units, 3, 4], [5, 6, 7]])
         facts = dataclasses.replace(Facts.of(manifest), sizes=sizes)
         assert facts.width == 3
-        assert rounding_of(facts) <= min(3 / math.sqrt(facts.units) / 16, (far + 3) * 1e-14)
-        assert rounding_of(facts) >= min(3 / math.sqrt(facts.units) / 17, far * 1e-15)
+        assert rounding_of(facts) <= min(3 / math.sqrt(facts.units) / 16, 3.1e-14)
+        assert rounding_of(facts) >= min(3 / math.sqrt(facts.units) / 17, 2.9e-14)
 
 
 @pytest.mark.parametrize(
@@ -648,3 +649,44 @@ def test_small_errors_are_no_cloak(kind: str, epsilon: int, far: float) -> None:
     point = copy.deepcopy(trial.manifest)
     point["results"]["effects"][0]["finite_population"]["interval"] = [effect["value"]] * 2
     assert "intervals" in failed_claims(point)
+
+
+def test_responses_that_say_little_hide_no_interval() -> None:
+    """G-VERIFY: clusters that differ by a little, far levels, a stretch of 200: no other error."""
+    clusters, units = 10, 10
+    at = np.arange(2 * clusters * units)
+    space = Space.bins(9e8, 9e8 + 1, 2)
+    mechanism = ClusterDP(epsilon="1/100", levels="all", floor=0.2, histogram_scale=1e4)
+    outcomes, cluster = 9e8 + (at % 3 == 0), at // (2 * units)
+    manifest = mechanism.privatize(outcomes, at % 2, cluster, space=space).manifest
+    assert failed_claims(manifest) == []
+    counts = np.zeros((clusters, 2, 2), np.int64)
+    counts[:, :, 0] = units
+    prior = np.full((clusters, 2, 2), 2**31)
+    prior[:, 1, 0] -= 12_000 * np.arange(clusters)
+    prior[:, 1, 1] += 12_000 * np.arange(clusters)
+    released = manifest["results"]["released"]
+    released["counts"] = documents.pack_integers(counts.ravel())
+    released["prior"] = documents.pack_integers(prior.ravel())
+    keep = 1 - manifest["plan"]["mechanism"]["parameters"]["replaced"] / 2**32
+    guess = prior @ np.array([0.0, 1.0]) / 2**32
+    mean = guess - guess / keep
+    (found,) = effects(np.full((clusters, 2), units), mean, np.zeros((clusters, 2)))
+    told = manifest["results"]["effects"][0]
+    told["value"] = found.value
+    for name in ("finite_population", "super_population"):
+        known = getattr(found, name)
+        numbers = [known.standard_error, *known.interval]
+        error, low, high = (None if math.isnan(each) else float(each) for each in numbers)
+        told[name] = {"standard_error": error, "interval": [low, high]}
+    assert failed_claims(manifest) == []
+    true = copy.deepcopy(told["super_population"])
+    for factor in (0.0, 0.1, 0.999, 2.0):
+        ends = [found.value + factor * (end - found.value) for end in true["interval"]]
+        told["super_population"] = {
+            "standard_error": factor * true["standard_error"],
+            "interval": ends,
+        }
+        assert failed_claims(manifest) == ["standard errors", "intervals"]
+    told["super_population"], told["value"] = true, found.value + true["standard_error"] / 1000
+    assert "effects" in failed_claims(manifest)

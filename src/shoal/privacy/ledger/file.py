@@ -72,10 +72,9 @@ _REASONS = {
         "check the path",
     ),
     sqlite3.SQLITE_CORRUPT: (
-        "it is damaged, or it was moved after a crash without the -journal file that lies beside "
-        "its old place",
+        "it is damaged, or was moved after a crash without the -journal file beside its old place",
         "a whole ledger",
-        f"look for that file first and move it beside the ledger, under its new name; else {RESTORE}",
+        f"look for that file first and move it here, under the new name; else {RESTORE}",
     ),
     sqlite3.SQLITE_IOERR: (
         "reading or writing failed",

@@ -145,7 +145,7 @@ def check_nothing_left(path: Path, here: bytes, place: bytes, identity: str) -> 
 def _is_beside(journal: bytes, here: bytes) -> bool:
     """Whether a journal lies beside the ledger, too: one folder may be seen at two places."""
     try:
-        return os.path.samefile(journal, here + _ENDING)
+        return os.path.samefile(journal, here + _ENDING)  # noqa: PTH121
     except OSError:
         return False
 

@@ -32,7 +32,7 @@ INFERENCE = {"standard_error", "interval"}
 # Rounding leaves a variance of this part of mean squares where there is none.
 _NOTHING = 1e-26
 _CLOSE, _CLOSE_QUANTILE = 1e-9, 1e-6
-# Rounding of numbers that are far from 0 compared with how they differ.
+# Rounding of sums whose parts may cancel.
 _DIGITS = 1e-14
 # It excuses no more than this part of the error of outcomes of so many units.
 _EXCUSED = 1 / 16
@@ -76,13 +76,12 @@ def of_responses(released: Responses | Tables) -> list[Found]:
 
 
 def rounding_of(facts: Facts) -> float:
-    """Error of a mean that floating-point numbers may have made, with levels far from 0.
+    """Error of a mean that floating-point numbers may have made: means are above the lowest level.
 
     Outcomes of n units have an error of width/sqrt(n): rounding may be a small part of that at
     most.
     """
-    far = _DIGITS * float(np.abs(facts.levels).max())
-    return min(far, _EXCUSED * facts.width / math.sqrt(facts.units))
+    return min(_DIGITS * facts.width, _EXCUSED * facts.width / math.sqrt(facts.units))
 
 
 def _little(rounding: float, known: Known, size: float) -> float:
@@ -193,14 +192,14 @@ def values_hold(facts: Facts, found: list[Found], stated: list[Document]) -> tup
     return same and close, ", ".join(f"{each.value:.6g}" for each in found)
 
 
-def errors_hold(facts: Facts, found: list[Found], stated: list[Document]) -> tuple[bool, str]:
+def errors_hold(_: Facts, found: list[Found], stated: list[Document]) -> tuple[bool, str]:
     """Whether both standard errors of each effect are right, and null where not known."""
 
     def right(each: Found, known: Known, told: Document) -> bool:
         error = told["standard_error"]
         if math.isnan(known.error) or error is None:
             return math.isnan(known.error) and error is None
-        return abs(real(error) - known.error) <= _capacity(facts, each, known.error, _CLOSE)
+        return abs(real(error) - known.error) <= _capacity(each, known.error, _CLOSE)
 
     shown = ", ".join(_pair([known.error for known in each.known]) for each in found)
     return _all(found, stated, right), shown
@@ -213,7 +212,7 @@ def intervals_hold(facts: Facts, found: list[Found], stated: list[Document]) -> 
         low, high = told["interval"]
         if math.isnan(known.half) or low is None or high is None:
             return math.isnan(known.half) and low is None and high is None
-        capacity = _capacity(facts, each, known.half, _CLOSE_QUANTILE) + _CLOSE * abs(each.value)
+        capacity = _capacity(each, known.half, _CLOSE_QUANTILE) + _CLOSE * abs(each.value)
         off = max(
             abs(real(low) - (each.value - known.half)),
             abs(real(high) - (each.value + known.half)),
@@ -223,10 +222,9 @@ def intervals_hold(facts: Facts, found: list[Found], stated: list[Document]) -> 
     return _all(found, stated, right), f"at confidence {facts.confidence:.6g}"
 
 
-def _capacity(facts: Facts, each: Found, size: float, close: float) -> float:
-    """By how much a stated number may be off: rounding is worse where levels are far from 0."""
-    far = float(np.abs(facts.levels).max()) / facts.width
-    return each.rounding + (close + _DIGITS * far) * size
+def _capacity(each: Found, size: float, close: float) -> float:
+    """By how much a stated number may be off."""
+    return each.rounding + close * size
 
 
 def _all(

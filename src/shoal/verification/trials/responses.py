@@ -146,7 +146,9 @@ class Responses:
         return holds, f"{self.facts.units} units, {'named' if self.facts.named else 'not named'}"
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance (divisor d - 1, NaN for one unit) of debiased outcomes of groups.
+        """Mean above the lowest level and variance of debiased outcomes of groups.
+
+        Variances have the divisor d - 1 and are NaN for one unit.
 
         Within a group (y - lambda q1)/(1 - lambda) is a straight line: the mean goes through it and
         the variance is that of the responses over (1 - lambda)^2.
@@ -154,12 +156,11 @@ class Responses:
         Returns:
             Clusters x arms each.
         """
-        lowest = self.facts.levels[0]
         # Distances from the lowest level keep their digits, wherever the levels are.
-        y, n = self.facts.levels[self.kept] - lowest, self.facts.sizes
+        y, n = self.facts.levels[self.kept] - self.facts.levels[0], self.facts.sizes
         keep = (ONE - self.replaced) / ONE
         answer, guess = self.counts @ y / n, self.prior @ y / ONE
-        mean = lowest + guess + (answer - guess) / keep
+        mean = guess + (answer - guess) / keep
         squares = (self.counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
         spread = np.where(n > 1, squares / np.maximum(n - 1, 1) / keep**2, np.nan)
         return mean, spread

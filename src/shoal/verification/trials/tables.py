@@ -163,7 +163,9 @@ class Tables:
         return holds, f"{self.facts.units} units, {'named' if self.facts.named else 'not named'}"
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance (divisor d - 1, NaN for one unit) of what is said in each group.
+        """Mean above the lowest level and variance of what is said in each group.
+
+        Variances have the divisor d - 1 and are NaN for one unit.
 
         Returns:
             Clusters x arms each.
@@ -173,7 +175,7 @@ class Tables:
         apart = says - mean[..., None]
         squares = (self.counts * apart**2).sum(axis=2) - (self.counts * apart).sum(axis=2) ** 2 / n
         spread = np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan)
-        return float(self.facts.levels[0]) + mean, spread
+        return mean, spread
 
     def _mean(self, level: int, power: int) -> Fraction:
         """Sum of what is said to a power, times 2^62."""
