@@ -96,7 +96,7 @@ def _row(method: str, settings: dict[str, str]) -> str:
     said = ", ".join(f"`{name}={value}`" for name, value in given.items())
     parts = parts_of(method, settings)
     noise = parts.noise.title + (
-        f"; with a delta {NoiseRule(_DELTA).title}" if parts.shares else ""
+        f"; with a delta {NoiseRule(_DELTA).title}" if parts.takes_delta else ""
     )
     shown = [_shown(getattr(parts, name)) for name in ("contributions", "range", "allocation")]
     return _line([f"`{method}`", said, *shown, noise, parts.shrinkage.title])

@@ -33,24 +33,38 @@ def test_the_density_is_the_convolution(apart: float, scale: float, deviation: f
         assert found == pytest.approx(np.log(expected), rel=1e-4, abs=1e-4)
 
 
+@given(apart=st.floats(-30, 30), scale=positive, deviation=positive)
+def test_two_normals_are_one(apart: float, scale: float, deviation: float) -> None:
+    """The density with normal noise."""
+    expected = stats.norm.logpdf(apart, scale=(scale**2 + deviation**2) ** 0.5)
+    args = np.array(apart), np.array(scale), np.array(deviation)
+    assert float(log_density(*args, normal=True)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("normal", [False, True])
 @given(
     estimate=st.lists(st.floats(-10, 10), min_size=1, max_size=3),
     scale=positive,
     level=st.sampled_from([0.025, 0.5, 0.9]),
 )
 def test_quantiles_are_those_of_the_posterior(
-    estimate: list[float], scale: float, level: float
+    normal: bool,  # noqa: FBT001  a parameter of the test
+    estimate: list[float],
+    scale: float,
+    level: float,
 ) -> None:
     """The posterior integrated on a fine grid has this much below the quantile."""
     y, b = np.array(estimate), np.full(len(estimate), scale)
     deviation = np.array([0.5, 4.0])
-    joint = np.log([0.3, 0.7]) + log_density(y[:, None], b[:, None], deviation)
+    joint = np.log([0.3, 0.7]) + log_density(y[:, None], b[:, None], deviation, normal=normal)
     share = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    found = posterior_quantile(y, b, np.zeros(len(y)), Mixture(deviation, share, 0.0), level)
+    mixture = Mixture(deviation, share, 0.0)
+    found = posterior_quantile(y, b, np.zeros(len(y)), mixture, level, normal=normal)
     grid = np.linspace(-60, 60, 240_001)
     prior = 0.3 * stats.norm.pdf(grid, scale=0.5) + 0.7 * stats.norm.pdf(grid, scale=4)
     for at, each in enumerate(y):
-        density = prior * np.exp(-np.abs(each - grid) / scale)
+        apart = np.abs(each - grid) / scale
+        density = prior * np.exp(-(apart**2) / 2 if normal else -apart)
         below = (np.cumsum(density) - density / 2) / density.sum()
         assert np.interp(found[at], grid, below) == pytest.approx(level, abs=2e-3)
 

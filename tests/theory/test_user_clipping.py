@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.theory.user_clipping import ALONE, TOGETHER, best_caps, hidden_radii, split
+from shoal.theory.user_clipping import (
+    ALONE,
+    TOGETHER,
+    balancing_users,
+    best_caps,
+    clipped_users,
+    hidden_radii,
+    split,
+)
 
 pytestmark = pytest.mark.property
 
@@ -84,3 +92,19 @@ def test_a_large_loss_leaves_every_weight() -> None:
 def test_longer_tails_hide_more() -> None:
     """One radius where the bounds are near, half of one more each time they are twice as far."""
     assert [hidden_radii(ratio) for ratio in (0.5, 2, 16, 64, 256)] == [1, 1, 1, 2, 3]
+
+
+@given(distance=st.floats(1e-3, 10), cells=st.integers(1, 1000), each=st.floats(1, 100))
+def test_gaussian_noise_is_weighed_by_its_mean_size(
+    distance: float, cells: int, each: float
+) -> None:
+    """Laplace noise of the same mean size, and deviations that are spread over all cells."""
+    laplace = 3 * cells / (distance / np.sqrt(2 / np.pi))
+    assert balancing_users(distance, cells, each) == pytest.approx(laplace / np.sqrt(each))
+
+
+def test_a_rank_can_be_found_and_most_users_are_kept() -> None:
+    """10 over the loss of the selection at least, 35% of the users at most, one in any case."""
+    assert clipped_users(5.0, 10**6, 0.25) == 40
+    assert clipped_users(1e9, 1000, 0.25) == 350
+    assert clipped_users(1e9, 1, 0.25) == 1

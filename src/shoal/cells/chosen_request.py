@@ -47,5 +47,5 @@ def chosen_request(
     aim = goal if parts_of(found.method).selects else "worst_case"
     own: dict[str, Any] = {"method": found.method, "settings": found.settings, "objective": aim}
     # Others draw Laplace noise, which needs none of the delta that was granted.
-    needed = delta if parts_of(found.method).shares else 0
+    needed = delta if parts_of(found.method).takes_delta else 0
     return make_request(delta=needed, **own, **asked)

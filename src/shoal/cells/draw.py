@@ -91,7 +91,7 @@ class Drawing:
         """
         means = PrivateMeans(self.design, aggregate)
         if self.mechanism.range.of_vectors:
-            vectors = UserVectors.of(means, self.relative_scale, self.bits)
+            vectors = UserVectors.of(means, self.relative_scale, self.bits, gaussian=self.gaussian)
             within, ball = vectors.select(self.parameters, self.selection_scale, noise)
             return vectors.steps(within, ball), within
         chosen = self.mechanism.range.select(means, self.parameters, self.selection_scale, noise)

@@ -300,8 +300,11 @@ class Numbers:
         share = float(self.chosen.range_width[0]) / self._top
         beyond *= hidden_radii(1 / share)
         moved_by_weights = share * plan.width * 2 / 3 * (off + moved)
-        reach = np.bincount(design.number, design.part, minlength=cells) / plan.relative_scale
-        part = np.maximum(reach / reach.sum(), 1 / cells)
+        power = 2 if plan.gaussian else 1
+        reach = design.part / plan.relative_scale[design.number]
+        norm = np.bincount(design.user, reach**power) ** (1 / power)
+        each = np.bincount(design.number, reach, minlength=cells) / norm.sum()
+        part = np.maximum(each, each.sum() / cells)
         return np.asarray(self.noise_scale * beyond * part / 2 + moved_by_weights)
 
     def _quantile(self, miss: float) -> float:

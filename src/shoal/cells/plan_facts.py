@@ -176,7 +176,7 @@ class PlanFacts(Frozen):
     @cached_property
     def rho(self) -> float | None:
         """Zero-concentrated loss with Gaussian noise, rounded upwards; None with Laplace noise."""
-        return float(self.losses.largest(self.relative_scale)) if self.gaussian else None
+        return self.losses.rho(self.relative_scale) if self.gaussian else None
 
     @cached_property
     def user_losses(self) -> NDArray[np.float64]:

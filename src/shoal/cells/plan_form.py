@@ -167,8 +167,10 @@ def _in_the_ball(facts: Facts) -> bool:
     """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
     design = facts.mechanism.design(facts.occupancy, facts.released, facts.parameters)
     step = facts.relative_scale[design.number] * 2.0**-facts.lattice_bits
-    reach = np.bincount(design.user, design.weight / design.total[design.number] / step)
-    return float(reach.max()) <= facts.mechanism.range.ball(facts.parameters) * _FULL
+    power = 2 if facts.gaussian else 1
+    reach = design.weight / design.total[design.number] / step
+    norm = np.bincount(design.user, reach**power) ** (1 / power)
+    return float(norm.max()) <= facts.mechanism.range.ball(facts.parameters) * _FULL
 
 
 def _check_kinds(facts: Facts) -> None:

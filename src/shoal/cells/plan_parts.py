@@ -93,6 +93,11 @@ class PlanParts:
         return not self.mean_alone and not isinstance(self.contributions, CellsLeftOut)
 
     @property
+    def takes_delta(self) -> bool:
+        """Whether noise may be Gaussian."""
+        return self.shares or self.range.of_vectors
+
+    @property
     def overcounts(self) -> bool:
         """Whether noise is planned by the paper's accounting, which counts losses too high."""
         return isinstance(self.allocation, Uniform) or isinstance(self.contributions, CellsLeftOut)
@@ -120,6 +125,6 @@ class PlanParts:
             (not (shared or program or how.by_cell), noisy),
             (vectors != isinstance(who, NearlyFullCounts), both),
             (vectors and not how.by_cell, noisy),
-            (self.noise.delta > 0 and not self.shares, f"Gaussian noise with {noisy}"),
+            (self.noise.delta > 0 and not self.takes_delta, f"Gaussian noise with {noisy}"),
             (sums and self.shrinkage.weighed, f"shrinkage of weighed users with {who.title}"),
         )

@@ -93,7 +93,7 @@ def _predicted(numbers: Numbers, fit: Fitted) -> tuple[Floats, NDArray[np.bool_]
         if use
     ]
     own = [each for each, use in zip(codes, used, strict=True) if use]
-    found = predicted(fit.estimate, 2 * fit.scale**2, own, others)
+    found = predicted(fit.seen.estimate, fit.seen.variance, own, others)
     return found, np.all([each >= 0 for each in others], axis=0)
 
 
@@ -108,8 +108,7 @@ def _half(numbers: Numbers, fit: Fitted, confidence: float) -> Floats:
     radius = numbers.radius
     if radius is None or len(plan.released) < _FEWEST:
         return np.full(len(where), np.nan)
-    around = fit.estimate - fit.prediction
-    variance = 2 * fit.scale**2
+    around, variance = fit.seen.estimate - fit.prediction, fit.seen.variance
     prior = shrinkage.fit_prior(around, variance)
     spread = shrinkage.widened(prior, variance) * fit.unit
     occupancy = plan.occupancy

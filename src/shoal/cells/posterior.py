@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,10 +63,9 @@ def values_of(numbers: Numbers, confidence: float) -> Posterior:
 
 
 def applies(numbers: Numbers) -> bool:
-    """Whether there are means of several cells with Laplace noise."""
+    """Whether there are means of several cells."""
     plan = numbers.plan
-    enough = len(plan.released) >= plan.parts.shrinkage.fewest
-    return Mean() in plan.statistics and not plan.gaussian and enough
+    return Mean() in plan.statistics and len(plan.released) >= plan.parts.shrinkage.fewest
 
 
 def posterior(numbers: Numbers, confidence: float) -> Posterior:
@@ -76,14 +76,49 @@ def posterior(numbers: Numbers, confidence: float) -> Posterior:
         confidence: Of the intervals, over the cells together.
     """
     plan, fit = numbers.plan, fitted(numbers)
-    value = scale_mixture.posterior_quantile(
-        fit.estimate, fit.scale, fit.prediction, fit.mixture, 0.5
-    )
+    value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5)
     value = np.clip((value + fit.middle) * fit.unit, plan.bounds.lo, plan.bounds.hi)
-    hidden = numbers.hidden / fit.unit
-    half = _half(fit.estimate + fit.middle, fit.scale, hidden, confidence) * fit.unit
+    seen = replace(fit.seen, estimate=fit.seen.estimate + fit.middle)
+    half = _half(seen, numbers.hidden / fit.unit, confidence) * fit.unit
     low, high = np.maximum(value - half, plan.bounds.lo), np.minimum(value + half, plan.bounds.hi)
     return Posterior(value, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Noisy estimates of the cells.
+
+    Attributes:
+        estimate: Shape (cells,), in one unit.
+        scale: Of the noise, same shape and unit.
+        normal: Whether the noise is normal, with these deviations; else Laplace, with these scales.
+    """
+
+    estimate: Floats
+    scale: Floats
+    normal: bool
+
+    @property
+    def variance(self) -> Floats:
+        """Of the noise."""
+        return self.scale**2 * (1 if self.normal else 2)
+
+    def fit(self, prediction: Floats, width: float) -> Mixture:
+        """The residuals around predictions."""
+        return scale_mixture.fit_mixture(
+            self.estimate, self.scale, prediction, width, normal=self.normal
+        )
+
+    def quantile(self, prediction: Floats, mixture: Mixture, level: float) -> Floats:
+        """Of the posterior."""
+        return scale_mixture.posterior_quantile(
+            self.estimate, self.scale, prediction, mixture, level, normal=self.normal
+        )
+
+    def beyond(self, confidence: float) -> float:
+        """What noise of scale 1 exceeds with this much less than certainty."""
+        miss = 1 - confidence
+        return NormalDist().inv_cdf(1 - miss / 2) if self.normal else math.log(1 / miss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +128,8 @@ class Fitted:
     Attributes:
         unit: In the value's unit.
         middle: The median estimate, in units; the others are around it.
-        estimate: Of each released cell.
-        scale: Laplace scale of its noise and of what exchangeable users leave together.
+        seen: Estimates of the released cells around the middle, with their noise and what
+            exchangeable users leave together.
         prediction: For each cell, by the others.
         mixture: Of what predictions miss.
         labelled: Whether predictions are by labels; else they are a common mean.
@@ -102,8 +137,7 @@ class Fitted:
 
     unit: float
     middle: float
-    estimate: Floats
-    scale: Floats
+    seen: Seen
     prediction: Floats
     mixture: Mixture
     labelled: bool
@@ -119,46 +153,46 @@ def fitted(numbers: Numbers) -> Fitted:
     # Squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
     estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
-    # A Laplace scale with the variance of noise and of what exchangeable users leave together.
-    whole = np.sqrt(scale**2 + deviation**2 / 2)
+    # A scale with the variance of noise and of what exchangeable users leave together.
+    whole = np.sqrt(scale**2 + deviation**2 / (1 if plan.gaussian else 2))
     middle = float(np.median(estimate))
     labels = useful_columns([codes for codes, _ in label_codes(numbers)])
-    prediction, mixture, told = _fitted(estimate - middle, whole, labels, plan.width / unit)
-    return Fitted(unit, middle, estimate - middle, whole, prediction, mixture, told)
+    seen = Seen(estimate - middle, whole, normal=plan.gaussian)
+    return Fitted(unit, middle, seen, *_fitted(seen, labels, plan.width / unit))
 
 
 def _fitted(
-    estimate: Floats, scale: Floats, labels: list[NDArray[np.int64]], width: float
+    seen: Seen, labels: list[NDArray[np.int64]], width: float
 ) -> tuple[Floats, Mixture, bool]:
     """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
-    spread = max(float(np.var(estimate) - 2 * (scale**2).mean()), 0.0)
-    weight = 1 / (2 * scale**2 + spread)
+    estimate, variance = seen.estimate, seen.variance
+    spread = max(float(np.var(estimate) - variance.mean()), 0.0)
+    weight = 1 / (variance + spread)
     flat = np.full(len(estimate), float((weight * estimate).sum() / weight.sum()))
-    first = scale_mixture.fit_mixture(estimate, scale, flat, width)
-    precision = first.share / (first.deviation**2 + 2 * scale[:, None] ** 2)
+    first = seen.fit(flat, width)
+    precision = first.share / (first.deviation**2 + variance[:, None])
     flat = np.full(len(estimate), float((precision.sum(axis=1) * estimate).sum() / precision.sum()))
-    best = flat, scale_mixture.fit_mixture(estimate, scale, flat, width), False
+    best = flat, seen.fit(flat, width), False
     if labels:
-        told = fitted_without(estimate, 2 * scale**2, labels)
-        other = told, scale_mixture.fit_mixture(estimate, scale, told, width), True
-        best = max(best, other, key=lambda each: each[1].likelihood)
+        told = fitted_without(estimate, variance, labels)
+        best = max(best, (told, seen.fit(told, width), True), key=lambda each: each[1].likelihood)
     return best
 
 
-def _half(estimate: Floats, scale: Floats, hidden: Floats, confidence: float) -> Floats:
+def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
     """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
-    around = math.log(1 / (1 - confidence))
-    noisy = scale + hidden / around
-    prior = shrinkage.fit_prior(estimate, 2 * scale**2)
-    wide = replace(prior, deviation=shrinkage.widened(prior, 2 * noisy**2))
+    around, estimate = seen.beyond(confidence), seen.estimate
+    noisy = replace(seen, scale=seen.scale + hidden / around)
+    prior = shrinkage.fit_prior(estimate, seen.variance)
+    wide = replace(prior, deviation=shrinkage.widened(prior, noisy.variance))
     normal = Mixture(np.array([wide.deviation]), np.ones((len(estimate), 1)), 0.0)
     middle = np.full(len(estimate), wide.mean)
-    ends = [
-        scale_mixture.posterior_quantile(estimate, noisy, middle, normal, level)
+    low, high = (
+        noisy.quantile(middle, normal, level)
         for level in ((1 - confidence) / 2, (1 + confidence) / 2)
-    ]
+    )
     left = float(np.median(hidden))
-    return np.asarray(np.minimum((ends[1] - ends[0]) / 2 + left, scale * around + hidden))
+    return np.asarray(np.minimum((high - low) / 2 + left, seen.scale * around + hidden))
 
 
 def label_codes(numbers: Numbers) -> list[tuple[NDArray[np.int64], pa.Array[Any]]]:

@@ -12,6 +12,7 @@ import numpy as np
 from shoal.cells.contributions.design import add_by
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip as selection
+from shoal.privacy.displayed_loss import round_up
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.theory import gaussian
 
@@ -40,7 +41,8 @@ class Losses:
         selection_scale: Of the private selections: one a number, one in all, or none.
         bits: j, the lattice bits.
         delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
-        ball: Radius of the l1 ball that users' vectors are moved into, in steps; 0 if they are not.
+        ball: Radius of the ball that users' vectors are moved into, in steps, 0 if they are not: in
+            l1 with Laplace noise, in l2 with Gaussian noise.
     """
 
     mechanism: Mechanism
@@ -61,12 +63,22 @@ class Losses:
         Raises:
             InputError: The losses do not fit exact sums.
         """
+        if self.queries.gaussian and self.ball:
+            users = np.zeros(self.queries.design.occupancy.n_users)
+            users[self.queries.design.user] = self.rho(scale)
+            return users
         if self.queries.gaussian:
             return self._squares(scale) / (2.0 * 4.0**self.bits)
         return np.asarray(self._steps(scale) / 2.0**self.bits)
 
     def largest(self, scale: NDArray[np.float64]) -> Fraction:
-        """The loss of the user with the largest loss, exactly or rounded upwards."""
+        """The loss of the user with the largest loss, exactly or rounded upwards.
+
+        With Gaussian noise that of the numbers; `selecting` is not part of it.
+        """
+        if self.queries.gaussian and self.ball:
+            # Two vectors of the ball are at most its diameter apart, whatever their cells.
+            return Fraction((2 * self.ball) ** 2, 2 * 4**self.bits)
         if self.queries.gaussian:
             return Fraction(float(self.of_users(scale).max()))
         return Fraction(int(self._steps(scale).max()), 2**self.bits)
@@ -76,17 +88,27 @@ class Losses:
         largest = self.largest(scale)
         if not self.queries.gaussian:
             return largest
-        return Fraction(
-            gaussian.epsilon_of_lattice(float(largest), float(self.delta), self.most, self.bits)
+        # Selections are pure, so that the losses of both add up.
+        return self.selecting + Fraction(
+            gaussian.epsilon_of_lattice(round_up(largest), float(self.delta), self.most, self.bits)
         )
+
+    def rho(self, scale: NDArray[np.float64]) -> float:
+        """Zero-concentrated loss with Gaussian noise, rounded upwards.
+
+        A pure loss of epsilon is a zero-concentrated one of epsilon^2/2 (Bun and Steinke 2016,
+        Proposition 1.4).
+        """
+        return round_up(self.largest(scale) + self.selecting**2 / 2)
 
     def limit(self, epsilon: Fraction) -> Fraction:
         """The largest `largest` that an epsilon allows."""
         if not self.queries.gaussian:
             return epsilon
-        return Fraction(
-            gaussian.rho_of_lattice(float(epsilon), float(self.delta), self.most, self.bits)
-        )
+        left = epsilon - self.selecting
+        near = float(left)
+        below = near if near <= left else math.nextafter(near, 0.0)
+        return Fraction(gaussian.rho_of_lattice(below, float(self.delta), self.most, self.bits))
 
     @property
     def selecting(self) -> Fraction:

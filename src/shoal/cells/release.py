@@ -109,8 +109,8 @@ class Release(release.Release[PlanViews, Numbers]):
     def table(self, confidence: float = CONFIDENCE) -> pa.Table:
         """One row a cell: keys, status, counts, value, plain number, intervals, noise and errors.
 
-        `value`, with `low` and `high`, is the best estimate: of means with Laplace noise in three
-        cells or more the posterior median given the other cells (docs/theory/user-clipped.md).
+        `value`, with `low` and `high`, is the best estimate: of means in three cells or more
+        the posterior median given the other cells (docs/theory/user-clipped.md).
         `plain`, with `plain_low` and `plain_high`, is the released number by itself.
 
         Args:

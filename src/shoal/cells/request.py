@@ -150,10 +150,10 @@ def _check_together(
             f"an error with {_those(lambda each: each.takes_error)}, one statistic and no delta",
             "give epsilon instead, and look at the errors it leads to",
         )
-    if delta and not parts.shares:
+    if delta and not parts.takes_delta:
         raise InputError(
             f"delta with the method {method}",
-            f"delta with {_those(lambda each: each.shares)}; the others need Laplace noise",
+            f"delta with {_those(lambda each: each.takes_delta)}; the others need Laplace noise",
             "leave delta out",
         )
 

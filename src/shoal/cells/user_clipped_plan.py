@@ -16,10 +16,12 @@ from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.ranges.centre_and_radius import MIDDLE
 from shoal.cells.ranges.one_interval import USER
+from shoal.cells.typical_error import typical_errors
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
+from shoal.theory import gaussian as gaussian_noise
 from shoal.theory import user_clipping
-from shoal.theory.user_clipping import RADII, split
+from shoal.theory.user_clipping import RADII, balancing_users, clipped_users, split
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from shoal.theory.user_clipping import Split
 
 _ROUNDS, _FINER = 4, 8
+# Radii that are projected onto exactly have fewer.
+_MOST_BALL_BITS = 46
 # Of epsilon, what the noise is planned with until the parts are known.
 _NOISE = 0.8
 
@@ -46,25 +50,46 @@ def solve(
 ) -> PlanFacts:
     """The plan of user-clipped means for the given cells.
 
+    With a delta the noise is Laplace or Gaussian, each of the same loss: whichever makes the
+    smaller typical error.
+
     Raises:
         InputError: The loss leaves no room for noise on the lattice.
     """
+    found = [
+        _plan(occupancy, lattice, request, cells, status, gaussian=gaussian)
+        for gaussian in request.parts.noise.gaussian
+        if not gaussian or _fits(request, len(cells))
+    ]
+    if len(found) == 1:
+        return found[0]
+    return min(found, key=lambda plan: float(typical_errors(plan).mean()))
+
+
+def _plan(
+    occupancy: Occupancy,
+    lattice: Lattice,
+    request: Request,
+    cells: NDArray[np.int64],
+    status: tuple[Status, ...],
+    *,
+    gaussian: bool,
+) -> PlanFacts:
+    """The plan with one kind of noise."""
     limit = request.epsilon
     assert limit is not None  # noqa: S101  an error goes with other parts
+    delta = request.delta if gaussian else Fraction(0)
     epsilon = float(limit)
     member, _ = members(occupancy, cells)
     chosen = split(epsilon, len(np.unique(occupancy.user[member])), len(cells))
-    design, parameters, shape = _weigh(occupancy, request, cells, epsilon, chosen)
-    bits = _bits(design, epsilon)
+    rate = _planned_rate(epsilon, delta)
+    design, parameters, shape = _weigh(occupancy, request, cells, rate, chosen, gaussian=gaussian)
+    bits = _bits(design, epsilon, delta)
     sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, epsilon)
-    parameters |= _candidates(chosen)
-    mechanism, queries = request.parts.mechanism(lattice), Queries(design, request.statistics)
-    selecting = Losses(mechanism, queries, sharp, bits).selecting
-    ball = math.floor((limit - selecting) * 2**bits / 2)
-    if ball < 1:
-        raise InputError(
-            "a loss that private selections use up", "a larger epsilon", "ask for a larger one"
-        )
+    mechanism = request.parts.mechanism(lattice)
+    queries = Queries(design, request.statistics, gaussian=gaussian)
+    ball = _ball(Losses(mechanism, queries, sharp, bits, delta), limit)
+    parameters |= _candidates(chosen, design, epsilon, ball * 2.0 ** (1 - bits) * gaussian)
     return PlanFacts(
         occupancy=occupancy,
         lattice=lattice,
@@ -74,7 +99,42 @@ def solve(
         lattice_bits=bits,
         parameters=parameters | {"ball": np.array([ball], dtype=np.int64)},
         selection_scale=sharp,
+        gaussian=gaussian,
         built=queries,
+    )
+
+
+def _fits(request: Request, cells: int) -> bool:
+    """Whether the lattice that a delta needs leaves room for a ball; no delta is too large."""
+    epsilon = float(request.epsilon or 0)
+    bits = lattice_bits(cells, epsilon, float(request.delta))
+    # Its diameter is at most sqrt(2 rho) deviations, and rho below epsilon.
+    return bits + math.log2(max(2 * epsilon, 1)) / 2 <= _MOST_BALL_BITS
+
+
+def _ball(losses: Losses, limit: Fraction) -> int:
+    """The largest radius of a ball, in steps, whose diameter the noise hides at a loss.
+
+    Raises:
+        InputError: There is none.
+    """
+    left = limit - losses.selecting
+    if left <= 0:
+        raise _used_up()
+    whole = 4**losses.bits if losses.gaussian else 2**losses.bits
+    if losses.gaussian:
+        # rho = (2 T)^2 / (2 4^j).
+        ball = math.isqrt(math.floor(losses.limit(limit) * whole / 2))
+    else:
+        ball = math.floor(left * whole / 2)
+    if ball < 1:
+        raise _used_up()
+    return ball
+
+
+def _used_up() -> InputError:
+    return InputError(
+        "a loss that private selections use up", "a larger epsilon", "ask for a larger one"
     )
 
 
@@ -91,31 +151,46 @@ def follows_counts(plan: PlanFacts) -> bool:
         return False
     users = len(np.unique(plan.design.user))
     chosen = split(float(limit), users, len(plan.released))
-    own = _candidates(chosen)
+    noise = int(plan.parameters["ball"][0]) * 2.0 ** (1 - plan.lattice_bits) * plan.gaussian
+    own = _candidates(chosen, plan.design, float(limit), noise)
     sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, float(limit))
     return (
         all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
-        and plan.lattice_bits == _bits(plan.design, float(limit))
+        and plan.lattice_bits == _bits(plan.design, float(limit), plan.exact_delta)
         and plan.selection_scale.shape == sharp.shape
         and bool(np.allclose(plan.selection_scale, sharp, rtol=1e-9, atol=0))
     )
 
 
-def _bits(design: Design, epsilon: float) -> int:
+def _bits(design: Design, epsilon: float, delta: Fraction) -> int:
     """Lattice bits: vectors are moved after rounding, so that rounding costs no privacy.
 
-    All users of a cell together are rounded by less than 2^-9 of the noise scale.
+    All users of a cell together are rounded by less than 2^-9 of the noise scale; what a lattice
+    adds to delta is a millionth of it.
     """
     users = int(np.bincount(design.number).max())
-    return max(lattice_bits(1, epsilon), _FINER + math.ceil(math.log2(users)))
+    fine = max(lattice_bits(1, epsilon), _FINER + math.ceil(math.log2(users)))
+    if not delta:
+        return fine
+    return max(fine, lattice_bits(int(np.bincount(design.user).max()), epsilon, float(delta)))
+
+
+def _planned_rate(epsilon: float, delta: Fraction) -> float:
+    """Loss of Laplace noise with the mean size that noise will have: planned with until known."""
+    if not delta:
+        return _NOISE * epsilon
+    rho = gaussian_noise.rho_of(_NOISE * epsilon, float(delta))
+    return math.sqrt(math.pi * rho)
 
 
 def _weigh(
     occupancy: Occupancy,
     request: Request,
     cells: NDArray[np.int64],
-    epsilon: float,
+    rate: float,
     chosen: Split | None,
+    *,
+    gaussian: bool,
 ) -> tuple[Design, Parameters, NDArray[np.float64]]:
     """Caps and the shape of the noise, each for the other, in turn: design, caps and shape."""
     who, cap = request.parts.contributions, largest_counts(occupancy, cells)
@@ -123,8 +198,8 @@ def _weigh(
     width = user_clipping.WHOLE_WIDTH if chosen is None else user_clipping.PRIVATE_RADIUS
     for _ in range(_ROUNDS):
         design = who.design(occupancy, cells, {"cap": cap})
-        shape = _balance(design, request)
-        loss = _NOISE * epsilon * design.largest / shape
+        shape = _balance(design, request, gaussian=gaussian)
+        loss = rate * design.largest / shape
         before, cap = (
             cap,
             user_clipping.best_caps(
@@ -134,14 +209,15 @@ def _weigh(
         if np.array_equal(before, cap):
             return design, {"cap": cap}, shape
     design = who.design(occupancy, cells, {"cap": cap})
-    return design, {"cap": cap}, _balance(design, request)
+    return design, {"cap": cap}, _balance(design, request, gaussian=gaussian)
 
 
-def _balance(design: Design, request: Request) -> NDArray[np.float64]:
-    """Shape b of the noise with the sum over a user's cells of w/b at most 1."""
+def _balance(design: Design, request: Request, *, gaussian: bool) -> NDArray[np.float64]:
+    """Shape b of the noise with the norm of w/b over a user's cells at most 1."""
     weight = weights_of(design.occupancy, design.cells, request.weights)
-    problem = Queries(design, request.statistics).problem(weight, np.ones(len(weight)))
-    return balanced.solve(problem).noise_scale
+    queries = Queries(design, request.statistics, gaussian=gaussian)
+    scale = balanced.solve(queries.problem(weight, np.ones(len(weight)))).noise_scale
+    return np.sqrt(scale) if gaussian else scale
 
 
 def _selection_scale(chosen: Split, epsilon: float) -> NDArray[np.float64]:
@@ -149,8 +225,16 @@ def _selection_scale(chosen: Split, epsilon: float) -> NDArray[np.float64]:
     return round_scale(2 * USER / (epsilon * np.array([chosen.centre, chosen.radius])))
 
 
-def _candidates(chosen: Split | None) -> Parameters:
+def _candidates(
+    chosen: Split | None, design: Design, epsilon: float, distance: float
+) -> Parameters:
+    """Candidates and ranks; with Gaussian noise the ball is this many noise scales wide."""
     told = dict(MIDDLE)
     if chosen is not None:
-        told = {"centres": [chosen.bins], "radii": [0, RADII], "clipped": [chosen.clipped]}
+        clipped = chosen.clipped
+        if distance:
+            users = len(np.unique(design.user))
+            wanted = balancing_users(distance, design.n_numbers, len(design.user) / users)
+            clipped = clipped_users(wanted, users, chosen.radius * epsilon)
+        told = {"centres": [chosen.bins], "radii": [0, RADII], "clipped": [clipped]}
     return {name: np.array(values, dtype=np.int64) for name, values in told.items()}

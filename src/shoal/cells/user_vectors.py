@@ -15,9 +15,11 @@ from shoal.cells.ranges.centre_and_radius import (
 )
 from shoal.cells.ranges.one_interval import USER
 from shoal.cells.ranges.selected import Range
-from shoal.theory.l1_projection import norms, project
+from shoal.theory import l1_projection, l2_projection
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from numpy.typing import NDArray
 
     from shoal.cells.contributions.base import Parameters
@@ -43,17 +45,27 @@ class UserVectors:
         means: Private means of the users, in ticks over 2^FINE.
         top: The width in the same unit.
         step: b_g 2^-j: a lattice step of each number over the radius.
+        gaussian: Whether the ball, like the noise that hides it, is one of the l2 norm.
     """
 
     design: Design
     means: NDArray[np.int64] = field(repr=False)
     top: int
     step: NDArray[np.float64]
+    gaussian: bool = False
 
     @classmethod
-    def of(cls, means: PrivateMeans, relative_scale: NDArray[np.float64], bits: int) -> UserVectors:
+    def of(
+        cls,
+        means: PrivateMeans,
+        relative_scale: NDArray[np.float64],
+        bits: int,
+        *,
+        gaussian: bool = False,
+    ) -> UserVectors:
         """The vectors of a design's private means on a lattice of noise."""
-        return cls(means.design, means.means, means.top, relative_scale * 2.0**-bits)
+        step = relative_scale * 2.0**-bits
+        return cls(means.design, means.means, means.top, step, gaussian=gaussian)
 
     @property
     def reach(self) -> NDArray[np.float64]:
@@ -102,7 +114,8 @@ class UserVectors:
         """Exact lattice number of each cell: the centre, and the users' vectors in the ball."""
         centre, radius = int(chosen.low[0]), int(chosen.range_width[0])
         design = self.design
-        kept = project(self.vectors(centre, radius), design.user, ball)
+        vector = self.vectors(centre, radius)
+        kept = self._ball.project(vector, design.user, ball)
         total = np.zeros(design.n_numbers, dtype=np.int64)
         np.add.at(total, design.number, kept)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
@@ -111,4 +124,9 @@ class UserVectors:
     def _norms(self, centre: int) -> NDArray[np.int64]:
         """Norm of each user in a released cell, for a radius of the whole width."""
         size = np.abs(self.vectors(centre, self.top))
-        return norms(size, self.design.user)[np.unique(self.design.user)]
+        found: NDArray[np.int64] = self._ball.norms(size, self.design.user)
+        return found[np.unique(self.design.user)]
+
+    @property
+    def _ball(self) -> ModuleType:
+        return l2_projection if self.gaussian else l1_projection

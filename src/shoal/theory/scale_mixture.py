@@ -1,6 +1,8 @@
-"""Estimates with Laplace noise around predictions: a scale mixture of normals is the prior.
+"""Noisy estimates around predictions: a scale mixture of normals is the prior.
 
-    theta_g = prediction_g + sum_j pi_j N(0, t_j^2),   y_g = theta_g + Laplace(b_g)
+    theta_g = prediction_g + sum_j pi_j N(0, t_j^2),   y_g = theta_g + noise
+
+The noise is Laplace with the scale b_g, or normal with the deviation b_g.
 
 A few cells are always unlike the rest: a mixture lets them be, where a single normal would pull
 them in or let go of all.
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _NORMALS, _ROUNDS, _PSEUDO = 8, 30, 0.3
 _HALVINGS = 44
+_ROOT = float(np.log(2 * np.pi) / 2)
 _WIDEST = 8.0  # root mean squares of what the predictions miss
 
 
@@ -41,7 +44,14 @@ class Mixture:
     likelihood: float
 
 
-def fit_mixture(estimate: Floats, scale: Floats, prediction: Floats, width: float) -> Mixture:
+def fit_mixture(
+    estimate: Floats,
+    scale: Floats,
+    prediction: Floats,
+    width: float,
+    *,
+    normal: bool = False,
+) -> Mixture:
     """Probabilities of normals with t_j = z/2^(j - 1/2), j = 1..8, by expectation-maximisation.
 
     z is eight root mean squares of what the predictions miss, at most the width. 0.3 cells of
@@ -49,9 +59,10 @@ def fit_mixture(estimate: Floats, scale: Floats, prediction: Floats, width: floa
 
     Args:
         estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g of its Laplace noise, same shape and unit.
+        scale: b_g of its noise, same shape and unit.
         prediction: Of each cell, same shape and unit.
         width: Of the value's range, in its unit.
+        normal: Whether the noise is normal instead of Laplace.
 
     Returns:
         The mixture.
@@ -64,7 +75,7 @@ def fit_mixture(estimate: Floats, scale: Floats, prediction: Floats, width: floa
     missed = max(float((apart**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
     widest = min(_WIDEST * missed, width)
     deviation = widest / 2.0 ** (np.arange(1, _NORMALS + 1) - 0.5)
-    density = log_density(apart[:, None], scale[:, None], deviation)
+    density = log_density(apart[:, None], scale[:, None], deviation, normal=normal)
     probability = np.full(_NORMALS, 1 / _NORMALS)
     for _ in range(_ROUNDS):
         share = special.softmax(np.log(probability) + density, axis=1)
@@ -74,15 +85,17 @@ def fit_mixture(estimate: Floats, scale: Floats, prediction: Floats, width: floa
     return Mixture(deviation, special.softmax(joint, axis=1), likelihood)
 
 
-def log_density(apart: Floats, scale: Floats, deviation: Floats) -> Floats:
-    """Logarithm of the density of a normal and a Laplace variable together.
+def log_density(apart: Floats, scale: Floats, deviation: Floats, *, normal: bool = False) -> Floats:
+    """Logarithm of the density of a normal variable and the noise together.
 
-    With s = t/b: e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)).
+    With s = t/b: e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)); with normal noise
+    that of N(0, t^2 + b^2).
 
     Args:
         apart: d, any shape, in the value's unit.
         scale: b, of a shape that broadcasts, in the same unit.
         deviation: t, of such a shape too, in the same unit.
+        normal: Whether the noise is normal instead of Laplace.
 
     Returns:
         Of the shape of all together, a logarithm without a unit.
@@ -91,13 +104,22 @@ def log_density(apart: Floats, scale: Floats, deviation: Floats) -> Floats:
         >>> float(log_density(np.array(0.0), np.array(1.0), np.array(1e-9)).round(6))
         -0.693147
     """
+    if normal:
+        both = np.hypot(deviation, scale)
+        return np.asarray(-((apart / both) ** 2) / 2 - np.log(both) - _ROOT)
     below, above = _sides(apart, scale, deviation)
     ratio = deviation / scale
     return np.asarray(ratio**2 / 2 - np.log(2 * scale) + np.logaddexp(below, above))
 
 
 def posterior_quantile(
-    estimate: Floats, scale: Floats, prediction: Floats, mixture: Mixture, level: float
+    estimate: Floats,
+    scale: Floats,
+    prediction: Floats,
+    mixture: Mixture,
+    level: float,
+    *,
+    normal: bool = False,
 ) -> Floats:
     """The value that theta stays below with the given posterior probability, by bisection.
 
@@ -107,6 +129,7 @@ def posterior_quantile(
         prediction: Of each cell, same shape and unit.
         mixture: As fitted to them.
         level: The probability, above 0 and below 1.
+        normal: Whether the noise is normal instead of Laplace.
 
     Returns:
         Quantiles, same shape and unit.
@@ -119,9 +142,10 @@ def posterior_quantile(
     apart = estimate - prediction
     reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())
     low, high = -reach, reach
+    below_of = _below_normal if normal else _below
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        below = _below(middle, apart, scale, mixture) < level
+        below = below_of(middle, apart, scale, mixture) < level
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(prediction + (low + high) / 2)
 
@@ -140,6 +164,14 @@ def _below(residual: Floats, apart: Floats, scale: Floats, mixture: Mixture) -> 
     between = np.exp(above - total) - beyond
     found = under + np.where(x > d, np.maximum(between, 0.0), 0.0)
     return np.asarray((mixture.share * found).sum(axis=1))
+
+
+def _below_normal(residual: Floats, apart: Floats, scale: Floats, mixture: Mixture) -> Floats:
+    """The same with normal noise: given a normal, N(k d, k b^2) with k = t^2/(t^2 + b^2)."""
+    t, b = mixture.deviation, scale[:, None]
+    kept = (t / np.hypot(t, b)) ** 2
+    place = (residual[:, None] - kept * apart[:, None]) / (b * np.sqrt(kept))
+    return np.asarray((mixture.share * special.ndtr(place)).sum(axis=1))
 
 
 def _sides(apart: Floats, scale: Floats, deviation: Floats) -> tuple[Floats, Floats]:

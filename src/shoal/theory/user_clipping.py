@@ -1,6 +1,6 @@
 """Public numbers of the user-clipped mean: how a budget is split, and how heavy users count.
 
-Each user's whole vector of weighed deviations from a private centre is moved into an l1 ball of a
+Each user's whole vector of weighed deviations from a private centre is moved into a ball of a
 private radius. What the centre and the radius may cost, how many users should be clipped, and where
 counts are capped, follow from counts alone.
 
@@ -95,14 +95,59 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     centre = min(0.2, 40 / everyone)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
     noise = (1 - centre - radius) * epsilon
-    wanted = max(3 * cells / noise, 10 / (radius * epsilon))
     bins = 2 ** math.floor(math.log2(max(everyone / 2, 1)))
     return Split(
         centre=centre,
         radius=radius,
-        clipped=max(1, math.floor(min(0.35 * users, wanted))),
+        clipped=clipped_users(3 * cells / noise, users, radius * epsilon),
         bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
     )
+
+
+def clipped_users(wanted: float, users: int, selecting: float) -> int:
+    """How many users should be beyond the radius: k, at least 1.
+
+    min(0.35 users, max(wanted, 10/epsilon_radius)), rounded downwards: a rank that the selection
+    can find.
+
+    Source: docs/theory/user-clipped.md#parts-of-the-budget.
+
+    Args:
+        wanted: Users at whom the bias of clipping and the noise balance, without a unit.
+        users: Users in released cells.
+        selecting: Loss of the radius.
+
+    Returns:
+        A whole number.
+
+    Example:
+        >>> clipped_users(30.0, 1000, 0.1), clipped_users(30.0, 100, 0.1)
+        (100, 35)
+    """
+    return max(1, math.floor(min(0.35 * users, max(wanted, 10 / selecting))))
+
+
+def balancing_users(distance: float, cells: int, each: float) -> float:
+    """How many users' clipping weighs as much as Gaussian noise: 3 cells/(e sqrt(each)).
+
+    e = distance sqrt(pi/2) is the loss of Laplace noise of the same mean size. A vector of `each`
+    equal deviations that is shortened by one in l2 is shortened by sqrt(each) in l1.
+
+    Source: docs/theory/user-clipped.md#gaussian-noise.
+
+    Args:
+        distance: Diameter of the ball over the deviation of the noise, without a unit.
+        cells: Released cells.
+        each: Cells of a user in the mean, a number without a unit.
+
+    Returns:
+        Users, without a unit.
+
+    Example:
+        >>> round(balancing_users(0.2, 100, 25.0), 1)
+        239.4
+    """
+    return 3 * cells / (distance * math.sqrt(math.pi / 2 * each))
 
 
 def hidden_radii(ratio: float) -> float:

@@ -40,7 +40,7 @@ FAULTS = (
         "Gaussian noise is planned where it is not accounted for",
         "G-PARTS",
         "cells/plan_parts.py",
-        "self.noise.delta > 0 and not self.shares",
+        "self.noise.delta > 0 and not self.takes_delta",
         "self.noise.delta > 1",
         (_PARTS,),
     ),

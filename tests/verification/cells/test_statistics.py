@@ -302,7 +302,7 @@ def test_methods_for_means_release_means_only(manifests: dict[str, Manifest], pl
     lie = failures_after(
         manifests["gaussian mean"], lambda m: m["plan"]["request"].update(method=plan)
     )
-    assert lie == ["within what was asked for"]
+    assert lie == ["mechanism" if plan == "user_clipped" else "within what was asked for"]
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -161,7 +161,7 @@ def _plan(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) ->
 
 def _delta(request: Request, choice: Choice) -> Fraction:
     # Others draw Laplace noise, which needs none of the delta that was granted.
-    return request.delta if parts_of(*choice).shares else Fraction(0)
+    return request.delta if parts_of(*choice).takes_delta else Fraction(0)
 
 
 def _choice(method: object) -> Choice:

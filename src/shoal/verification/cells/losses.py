@@ -48,12 +48,14 @@ class Losses:
         """Largest over users: epsilon with Laplace noise, rho with Gaussian noise.
 
         Epsilon is a sum of steps over 2^j, ceil(D 2^j / b) for a number with sensitivity D, and of
-        selections; rho is half the sum of their squares over 4^j.
+        selections; rho is half the sum of their squares over 4^j, without selections.
         """
         facts = self.design.facts
         if self.design.mechanism.name == "user_clipped":
             # Whoever is in a released cell: selections, and the diameter of the ball.
             [ball] = self.design.mechanism.parameters["ball"]
+            if facts.gaussian:
+                return Fraction((2 * ball) ** 2, 2 * 4**facts.bits)
             return Fraction(self.once() + 2 * ball, 2**facts.bits)
         cost, kind = self._costs()
         # Whoever loses most is in a released cell, and pays for a selection for all cells.
@@ -83,13 +85,16 @@ class Losses:
         if not facts.gaussian:
             least, capacity = self.largest, Fraction(2 * numbers, 2**facts.bits)
             return least <= stated <= least * (1 + _PLACES) + capacity, f"{float(least):.12g}"
-        rho = self.largest
-        least = verify_gaussian.delta_at(stated, rho, numbers, facts.bits)
+        # What selections cost, for certain, is no part of what delta is about.
+        rho, noise = self.largest, stated - Fraction(self.once(), 2**facts.bits)
+        if noise < 0:
+            return False, "selections alone cost more"
+        least = verify_gaussian.delta_at(noise, rho, numbers, facts.bits)
         # Of vectors d and d + 2, lengths differ by at most twice the root of their dimension.
         length = math.sqrt(2 * rho) + 2 * math.sqrt(numbers) / 2**facts.bits
         other = Fraction(length**2 / 2) * (1 + _PLACES_OF_SQUARES)
-        below = stated * (1 - _PLACES_OF_SQUARES)
-        close = stated == 0 or (
+        below = noise * (1 - _PLACES_OF_SQUARES)
+        close = noise == 0 or (
             verify_gaussian.delta_at(below, other, numbers, facts.bits)
             >= facts.delta * (1 - _PLACES_OF_SQUARES)
         )

@@ -37,7 +37,7 @@ def refused(plan: documents.Document) -> str | None:
     rules = (
         (many and method not in ALLOCATIONS + BOUNDINGS, "several statistics with another method"),
         (many and selects, "a selected range with more than the mean alone"),
-        (delta > 0 and method not in ALLOCATIONS, "a delta with a method of Laplace noise"),
+        (delta > 0 and method not in (*ALLOCATIONS, "user_clipped"), "a delta with Laplace noise"),
         (delta > 0 and not _LEAST_DELTA <= delta <= _MOST_DELTA, "a delta that is not small"),
         (error is not None and not fits_error, "an error with what takes epsilon only"),
         (weights and method in {"equalised", "uniform"}, "weights with a method that has none"),

@@ -184,14 +184,15 @@ class _Scales:
 def _fits_ball(design: Design) -> tuple[bool, str]:
     """Whether noise is such that a user with all its means a radius away is just in the ball.
 
-    The largest sum over a user's cells of w/b is the ball's radius over 2^j: less noise would hide
-    less than it says, and more would be wasted.
+    The largest sum over a user's cells of w/b (with Gaussian noise, root of the sum of squares) is
+    the ball's radius over 2^j: less noise would hide less than it says, and more would be wasted.
     """
     facts, [ball] = design.facts, design.mechanism.parameters["ball"]
     scale = np.array([float(each) for each in facts.scale])[facts.member_number]
     total = np.array(design.total, dtype=np.float64)[facts.member_number]
-    reach = np.bincount(facts.member_user, design.weight / total / scale)
-    found = float(reach.max()) * 2.0**facts.bits / ball
+    power = 2 if facts.gaussian else 1
+    reach = np.bincount(facts.member_user, (design.weight / total / scale) ** power)
+    found = float(reach.max()) ** (1 / power) * 2.0**facts.bits / ball
     return abs(found - 1) <= _FILLED, f"the largest vector of weights fills {found:.6f} of the ball"
 
 

@@ -50,8 +50,12 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[F
     if [len(told[name]) for name in VECTORS] != [1, 2, 1, 1] or facts.epsilon is None:
         return False
     [bins], radii, [clipped], [ball] = (told[name] for name in VECTORS)
-    own = _expected(float(facts.epsilon), len(set(facts.member_user.tolist())), len(facts.released))
-    most = max(map(len, facts.counts))
+    users, most = len(set(facts.member_user.tolist())), max(map(len, facts.counts))
+    # Two vectors of the ball are as far apart as so many deviations of Gaussian noise.
+    apart = ball / 2.0 ** (facts.bits - 1) if facts.gaussian else 0.0
+    own = _expected(
+        float(facts.epsilon), users, len(facts.released), len(facts.member) / users, apart
+    )
     return (
         (bins, radii) == own[:2]
         and len(scales) == len(own[3])
@@ -67,11 +71,12 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[F
 
 
 def _expected(
-    epsilon: float, users: int, cells: int
+    epsilon: float, users: int, cells: int, each: float, apart: float
 ) -> tuple[int, list[int], int, tuple[float, ...]]:
     """Bins of the centre, radii, how many users are to be beyond, and losses of both selections.
 
-    docs/theory/user-clipped.md#parts-of-the-budget.
+    docs/theory/user-clipped.md#parts-of-the-budget. A user has `each` cells in the mean; `apart` is
+    0 with Laplace noise.
     """
     everyone = epsilon * users
     if everyone < (60 if cells == 1 else 30):
@@ -80,7 +85,11 @@ def _expected(
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
     centre = min(0.2, 40 / everyone)
     noise = epsilon * (1 - radius - centre)
-    clipped = max(1, int(min(0.35 * users, max(3 * cells / noise, 10 / (epsilon * radius)))))
+    balance = 3 * cells / noise
+    if apart:
+        # Laplace noise of this size would cost 1.25 times as much; l1 is sqrt(each) times l2.
+        balance = 3 * cells / (apart / math.sqrt(2 / math.pi)) / math.sqrt(each)
+    clipped = max(1, int(min(0.35 * users, max(balance, 10 / (epsilon * radius)))))
     bins = 1 << (max(8, min(1024, int(everyone / 2))).bit_length() - 1)
     return bins, [0, _RADII], clipped, (epsilon * centre, epsilon * radius)
 

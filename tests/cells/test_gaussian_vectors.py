@@ -1,0 +1,261 @@
+"""Users' vectors in an l2 ball with Gaussian noise: every small data set, losses, values, books."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import shoal
+from shoal.cells.draw import drawing_of
+from shoal.cells.estimates import Numbers
+from shoal.cells.posterior import values_of
+from shoal.cells.ranges.one_interval import USER
+from shoal.cells.typical_error import typical_errors
+from shoal.data.aggregate import Aggregate
+from shoal.errors import BudgetError
+from tests.cells.test_user_vectors import BITS, CASES, Recorder
+from tests.support.gaussian_vectors import always_gaussian
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+
+pytestmark = pytest.mark.property
+
+DELTA = "1e-6"
+
+
+@pytest.fixture
+def _gaussian() -> Iterator[None]:
+    """Gaussian noise wherever it may be drawn."""
+    with always_gaussian():
+        yield
+
+
+def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: str = DELTA) -> shoal.Plan:
+    users, cells = zip(*counts, strict=True)
+    occupancy = shoal.Occupancy.from_counts(users, cells, list(counts.values()))
+    return shoal.plan(
+        occupancy,
+        bounds=(0, 1),
+        epsilon=epsilon,  # type: ignore[arg-type]
+        delta=delta,
+        method="user_clipped",
+        tick_bits=BITS,
+    )
+
+
+def _data_sets(plan: shoal.Plan) -> Iterator[NDArray[np.int64]]:
+    for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.occupancy.count)):
+        yield np.array(sums)
+
+
+def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...]) -> Recorder:
+    centred = sums - (plan.occupancy.count << (BITS - 1))
+    aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+    recorder = Recorder(answers)
+    drawing_of(plan).draw(aggregate, recorder)
+    return recorder
+
+
+@pytest.mark.usefixtures("_gaussian")
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("epsilon", [1, 60])
+def test_no_user_moves_more_than_the_ball_is_wide(
+    counts: dict[tuple[str, int], int], epsilon: int
+) -> None:
+    """G-REACH: all data sets, centres and radii: at most 2 T steps in l2, and often nearly all."""
+    plan = _plan(counts, epsilon)
+    assert plan.gaussian
+    ball, [bins] = int(plan.parameters["ball"][0]), plan.parameters["centres"].tolist()
+    first, end = plan.parameters["radii"].tolist()
+    places = sorted({0, bins // 2, bins - 1})
+    steps = sorted({0, 3, (end - first) // 2, end - first - 1} & set(range(end - first)))
+    widest = 0.0
+    for answers in itertools.product(places, steps) if len(plan.selection_scale) else [()]:
+        shown = {sums.tobytes(): _recorded(plan, sums, answers).steps for sums in _data_sets(plan)}
+        for user in range(plan.occupancy.n_users):
+            own = plan.occupancy.user == user
+            groups: dict[bytes, list[list[int]]] = {}
+            for sums in _data_sets(plan):
+                groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
+            for found in groups.values():
+                for one, other in itertools.combinations(found, 2):
+                    square = sum((x - y) ** 2 for x, y in zip(one, other, strict=True))
+                    assert square <= (2 * ball) ** 2
+                    widest = max(widest, math.sqrt(square) / (2 * ball))
+    assert widest >= 0.49
+    assert widest >= 0.99 or not len(plan.selection_scale)
+
+
+@pytest.mark.usefixtures("_gaussian")
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
+    """G-SELECTION: all data sets: norms of the l2 kind count each user once, too."""
+    plan = _plan(counts, 60)
+    assert len(plan.selection_scale) == 2
+    shown = {sums.tobytes(): _recorded(plan, sums, (0, 3)).scores for sums in _data_sets(plan)}
+    for user in range(plan.occupancy.n_users):
+        own = plan.occupancy.user == user
+        groups: dict[bytes, list[list[NDArray[np.int64]]]] = {}
+        for sums in _data_sets(plan):
+            groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
+        for found in groups.values():
+            for selection in range(2):
+                every = np.stack([each[selection] for each in found])
+                assert (every.max(axis=0) - every.min(axis=0)).max() <= USER
+
+
+def _tail(move: float, epsilon: float) -> float:
+    """Delta of normal noise for two outcomes that are so many deviations apart."""
+    near, far = move / 2 - epsilon / move, -move / 2 - epsilon / move
+    return float(stats.norm.cdf(near) - math.exp(epsilon) * stats.norm.cdf(far))
+
+
+@pytest.mark.usefixtures("_gaussian")
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("epsilon", ["0.01", 1, 20, 60])
+def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
+    """G-BUDGET: pure selections, and noise that hides the diameter at what they leave."""
+    plan = _plan(counts, epsilon)
+    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
+    assert plan.exact_epsilon <= Fraction(str(epsilon))
+    assert plan.exact_delta == Fraction(DELTA)
+    left = float(plan.exact_epsilon - selections)
+    move = 2 * int(plan.parameters["ball"][0]) / 2**plan.lattice_bits
+    assert _tail(move, left) <= float(DELTA)
+    assert _tail(move, left * (1 - 1e-3)) > float(DELTA)
+    assert float(plan.exact_epsilon) >= float(str(epsilon)) * (1 - 1e-4)
+    assert plan.rho is not None
+    assert plan.rho >= move**2 / 2 + float(selections) ** 2 / 2
+    assert set(plan.user_losses.tolist()) == {plan.rho}
+
+
+@pytest.mark.usefixtures("_gaussian")
+def test_noise_has_the_deviation_that_is_charged() -> None:
+    """G-ACCOUNTING: 9,600 numbers around the same centre are normal with the stated scales."""
+    users, cells = np.repeat(np.arange(50), 80), np.tile(np.arange(80), 50)
+    table = _table(users, cells, np.full(4000, 0.5))
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="at")
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 1), epsilon="0.5", delta=DELTA, method="user_clipped"
+    )
+    assert plan.gaussian
+    drawn: list[float] = []
+    for turn in range(120):
+        numbers = plan.release(records, noise=shoal.Simulated(turn)).numbers
+        scaled = (numbers.unclamped - 0.5) / numbers.noise_scale
+        # Without a private range everybody is at the centre: what is left is noise.
+        drawn.extend(scaled.tolist())
+    assert len(plan.selection_scale) == 0
+    assert stats.kstest(drawn, "norm").pvalue > 1e-6
+    assert stats.kstest(drawn, "laplace").pvalue < 1e-9
+
+
+def _table(
+    user: NDArray[np.int64], cell: NDArray[np.int64], value: NDArray[np.float64]
+) -> pa.Table:
+    return pa.table({"who": pa.array(user), "at": pa.array(cell), "value": pa.array(value)})
+
+
+def _crowded() -> tuple[shoal.Records, NDArray[np.float64]]:
+    """300 users, each in 30 cells, who differ; the cells' means."""
+    rng = np.random.default_rng(5)
+    user, cell = np.repeat(np.arange(300), 30), np.tile(np.arange(30), 300)
+    own, place = rng.normal(0, 6, 300)[user], rng.normal(0, 5, 30)[cell]
+    value = np.clip(40 + own + place + rng.normal(0, 5, len(user)), 0, 100)
+    table = _table(user, cell, value)
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 100), cell="at")
+    return records, np.bincount(cell, value) / 300
+
+
+def test_noise_is_that_with_the_smaller_typical_error() -> None:
+    """G-SIMULATED: users in 30 cells get Gaussian noise, users in one cell Laplace noise."""
+    records, _ = _crowded()
+    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
+    pure = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1)
+    assert plan.gaussian
+    assert typical_errors(plan).mean() < typical_errors(pure).mean()
+    alone = shoal.Occupancy.from_counts(np.arange(300), np.arange(300) % 3, np.ones(300, dtype=int))
+    plan = shoal.plan(alone, bounds=(0, 100), epsilon=1, delta=DELTA)
+    assert (plan.method, plan.gaussian, plan.delta) == ("user_clipped", False, 0)
+
+
+@pytest.mark.parametrize("delta", ["1e-100", "1e-40", "1e-20"])
+@pytest.mark.parametrize("epsilon", ["1e-6", 1, 10_000])
+def test_deltas_that_no_lattice_serves_are_not_used(delta: str, epsilon: object) -> None:
+    """G-BUDGET: then the noise is Laplace; no plan fails for a small delta."""
+    plan = _plan(CASES["three cells"], epsilon, delta)
+    assert plan.exact_epsilon <= Fraction(str(epsilon))
+    assert not plan.gaussian or delta == "1e-20"
+
+
+def test_values_are_nearer_and_intervals_cover() -> None:
+    """G-SHRINK: 20 releases of 30 cells: smaller errors than numbers', at least 94% covered."""
+    records, truth = _crowded()
+    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon="0.3", delta=DELTA)
+    assert plan.gaussian
+    plain, value, covered = [], [], []
+    for turn in range(20):
+        numbers = plan.release(records, noise=shoal.Simulated(turn)).numbers
+        best, (low, high) = values_of(numbers, 0.95), numbers.plain_intervals(0.95)
+        plain.append(np.abs(numbers.value - truth).mean())
+        value.append(np.abs(best.value - truth).mean())
+        covered.append(
+            [((best.low <= truth) & (truth <= best.high)).mean(),
+             ((low <= truth) & (truth <= high)).mean()]
+        )  # fmt: skip
+    assert np.mean(value) < np.mean(plain)
+    assert np.mean(covered, axis=0).min() >= 0.94
+
+
+def test_what_clipped_users_hide_by_hand() -> None:
+    """G-COVERAGE: k users who hide a radius each in l2, over the cells as their norms are."""
+    records, _ = _crowded()
+    plan: PlanFacts = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
+    numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers  # type: ignore[arg-type]
+    assert isinstance(numbers, Numbers)
+    assert numbers.chosen is not None
+    radius = float(numbers.chosen.range_width[0]) / 2.0 ** (plan.lattice.bits + 10)
+    radii = max(1.0, 1 + math.log2(1 / radius / 16) / 2)
+    ball, clipped = (int(plan.parameters[name][0]) for name in ("ball", "clipped"))
+    reach = plan.design.part / plan.relative_scale[plan.design.number]
+    norm = np.sqrt(np.bincount(plan.design.user, reach**2))
+    for cell in range(30):
+        share = reach[plan.design.number == cell].sum() / norm.sum()
+        share = max(share, reach.sum() / norm.sum() / 30)
+        diameter = 2 * ball * 2.0**-plan.lattice_bits
+        wanted = radii * clipped * share * float(numbers.noise_scale[cell]) * diameter / 2
+        # Everybody has one record in every cell: weights move nothing.
+        assert numbers.hidden[cell] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_ledger_books_delta_and_delivers_again(tmp_path: Path) -> None:
+    """G-LEDGER: epsilon and delta are charged once; a budget without delta refuses."""
+    records, _ = _crowded()
+    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
+    plan.save(tmp_path / "plan.json")
+    plan = shoal.Plan.load(tmp_path / "plan.json")
+    assert plan.gaussian
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, delta="1e-5", unit="who")
+    release = plan.release(records, ledger=ledger)
+    again = plan.release(records, ledger=ledger, again=True)
+    assert release.numbers.steps == again.numbers.steps
+    assert ledger.spent.delta == Fraction(DELTA)
+    assert ledger.spent.epsilon == plan.exact_epsilon
+    verdict = shoal.verify(release.manifest)
+    assert verdict.holds, str(verdict)
+    pure = shoal.Ledger.create(tmp_path / "b.ledger", epsilon=2, unit="who")
+    with pytest.raises(BudgetError):
+        plan.release(records, ledger=pure)

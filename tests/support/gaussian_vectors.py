@@ -1,0 +1,24 @@
+"""Gaussian noise for users' vectors wherever it may be drawn, whatever its error."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from shoal.cells import user_clipped_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def always_gaussian() -> Iterator[None]:
+    """Plans with a delta have Gaussian noise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            user_clipped_plan, "typical_errors", lambda plan: np.array([float(not plan.gaussian)])
+        )
+        yield
