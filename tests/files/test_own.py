@@ -31,10 +31,10 @@ THEIRS = (
     "cluster,arm,outcome,debiased,note",
     "arm,cluster,outcome,debiased",
     "cluster,arm,units,difference,noise_standard_error",
-    f"dest,statistic,status,users,records,{_NUMBERS},note",
-    f"dest,statistic,status,users,records,note,{_NUMBERS}",
-    "dest,statistic,status,users,records,noise_scale,worst_case_error",
-    f"statistic,status,users,records,{_NUMBERS}",
+    f"dest,statistic,status,reason,source,users,records,{_NUMBERS},note",
+    f"dest,statistic,status,reason,source,users,records,note,{_NUMBERS}",
+    "dest,statistic,status,reason,source,users,records,noise_scale,worst_case_error",
+    f"statistic,status,reason,source,users,records,{_NUMBERS}",
     "patient,shoal_study",
 )
 

@@ -18,6 +18,7 @@ import shoal
 from shoal import documents, trials, unbiased
 from shoal.checks.amounts import MOST_DIGITS
 from shoal.data.keys import as_table
+from shoal.documents import canonical_bytes
 from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
     found.write_manifest(manifest)
     if isinstance(found, shoal.Release):
         assert found.table().num_rows
-        plan: Any = found.plan
-        plan.save(folder / "plan.json")
+        assert str(found.plan)
+        (folder / "plan.json").write_bytes(canonical_bytes(found.manifest["plan"]))
         shoal.Plan.load(folder / "plan.json")
     elif isinstance(found, trials.PrivateTrial):
         assert trials.PrivateTrial.load(manifest).table().num_rows

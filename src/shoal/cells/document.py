@@ -184,7 +184,7 @@ def _close(mine: object, theirs: object, unit: NDArray[np.float64]) -> bool:
     except (TypeError, ValueError):
         return False
     return one.shape == other.shape and bool(
-        np.isclose(one, other, rtol=1e-9, atol=1e-12 * unit).all()
+        np.isclose(one, other, rtol=1e-9, atol=1e-15 * unit).all()
     )
 
 

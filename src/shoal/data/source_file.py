@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks
@@ -81,7 +82,7 @@ def describe(source: object) -> str:
     """A source in public words: its path, or what kind of table it is."""
     if isinstance(source, SourceFile):
         return repr(source.given)
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | PurePath):
         return repr(os.fspath(source))
     return f"the {type(source).__module__.split('.')[0]} table"
 

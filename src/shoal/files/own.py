@@ -27,8 +27,8 @@ PAGE_END = b"<!-- " + MARK + b" -->\n"
 MARK_COLUMN = "shoal_study"
 # Columns of a table of cells, after those of the keys.
 _CELLS = (
-    *("statistic", "status", "users", "records", "value", "low", "high", "plain", "plain_low"),
-    *("plain_high", "noise_scale", "bias_bound", "worst_case_error"),
+    *("statistic", "status", "reason", "source", "users", "records", "value", "low", "high"),
+    *("plain", "plain_low", "plain_high", "noise_scale", "bias_bound", "worst_case_error"),
 )
 _TRIALS = {
     ("cluster", "arm", "outcome", "debiased"),

@@ -223,8 +223,9 @@ def _block_numbers(setting: Setting) -> list[int]:
     if setting.epsilon == 0 or setting.epsilon > _MOST_EPSILON:
         return []
     # A bound never exceeds half the width, so m (L^2 - bias^2) is used up by then.
-    # A bias that is large enough for 1e3 / bias^4 to vanish is as good as a larger one.
-    most = 1e15 if setting.bias == 0 else min(1e15, 1e3 / min(setting.bias, 1e60) ** 4)
+    # A bias that is large enough for 1e3 / bias^4 to vanish is as good as a larger one, and one
+    # whose fourth power vanishes as good as none.
+    most = min(1e15, 1e3 / min(max(setting.bias, 1e-60), 1e60) ** 4)
     return [int(number) for number in np.unique(np.geomspace(2, max(most, 2), 40).round())]
 
 

@@ -207,8 +207,8 @@ FAULTS = (
         "whatever lies at a ledger's old name hides what a crash left",
         "G-LEDGER",
         "privacy/ledger/journal.py",
-        "if there == here or not _is_there(journal):",
-        "if there == here or os.path.lexists(there) or not _is_there(journal):",
+        "if there == here or not _is_there(journal) or _is_beside(journal, here):",
+        "if there == here or not _is_there(journal) or os.path.lexists(there):",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),
     Fault(
