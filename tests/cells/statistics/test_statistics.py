@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.cells.derived import planned
 from shoal.cells.statistics.catalogue import NAMES, statistic, statistics
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.share import ShareAbove
@@ -209,9 +210,9 @@ def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     made = shoal.plan(
         records.occupancy(), method="balanced", bounds=BOUNDS, epsilon=8, statistics=["mean"]
     )
-    wanted = replace(made, request=replace(made.request, statistics=(below,)))
+    wanted = planned(replace(made, request=replace(made.request, statistics=(below,))))
     monkeypatch.setattr(
-        "shoal.cells.release.written_anew", lambda plan: plan
+        "shoal.cells.release.written_anew", lambda plan, *_: plan
     )  # not in the catalogue
     drawn = wanted.release(records, noise=shoal.Simulated(1)).table().to_pylist()
     assert [row["statistic"] for row in drawn] == [below.name] * 3

@@ -59,8 +59,9 @@ def run(
         }
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in phases}
         for turn in range(_ROUNDS):
-            for name, phase in phases.items():
-                found[name].append(_alone(phase, data, plan, Path(scratch) / f"{turn}.ledger"))
+            for at, (name, phase) in enumerate(phases.items()):
+                ledger = Path(scratch) / f"{turn}-{at}.ledger"
+                found[name].append(_alone(phase, data, plan, ledger))
         plain = None
         for name, each in found.items():
             seconds = statistics.median(second for second, _ in each)
