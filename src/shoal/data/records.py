@@ -224,7 +224,7 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
 
 RESERVED = frozenset({
     "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
-    "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale",
+    "reason", "source", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale",
     "bias_bound", "worst_case_error", "count_sum",
     "present_sum", "centred_sum", "squares_sum", *passing.MEASURED,
     *(f"{name}_sum" for name in passing.MEASURED),
