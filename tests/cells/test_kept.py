@@ -24,7 +24,7 @@ pytestmark = pytest.mark.unit
 
 def consistent(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the claims that its contents lead to."""
-    return shoal.Plan(**plan_document.parts(document)).to_document()
+    return shoal.Plan(**plan_document.parts(document, None)).to_document()
 
 
 def refused(document: dict[str, Any], folder: Path) -> None:

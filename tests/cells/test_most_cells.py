@@ -220,7 +220,7 @@ def test_a_release_asks_before_values_are_read(tmp_path: Path) -> None:
     """G-TAMPER: a plan whose cells have larger errors than asked for is not carried out."""
     source = flights.records()
     plan = flights.plan(max_error="40%")
-    broken = plan_document.parts(plan.to_document())
+    broken = plan_document.parts(plan.to_document(), None)
     request = replace(plan.request, max_error=float(plan.cell_error.max()) * 0.9)
     changed = shoal.Plan(**{**broken, "request": request})
     with pytest.raises(DocumentError, match="changed by hand"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from shoal.privacy.privacy_unit import Whose
 
 SCHEMA = "shoal.plan/3"
-PlanT = TypeVar("PlanT", bound="PlanFacts")
 KIND = "cells"
 _NOISE = ("discrete laplace", "discrete gaussian")
 # Of a parameter: products with ticks and weights stay whole 64-bit numbers.
@@ -83,38 +82,40 @@ def to_document(plan: PlanFacts) -> documents.Document:
     }
 
 
-def written_anew(plan: PlanFacts, kind: type[PlanT], origin: str | None) -> PlanT:
-    """The plan that its document says, for one release: nobody else has it.
+def written_anew(plan: PlanFacts, origin: str | None) -> dict[str, Any]:
+    """The fields of the plan that a plan's document says, for one release: nobody else has them.
 
     Arrays that cannot be written into can still be given other strides or another type by whoever
     has them, after losses were computed: so nothing that is drawn or charged comes from there.
 
     Args:
         plan: Of any class of plans of cells.
-        kind: Of the plan that is made.
         origin: The file that no output of it may replace; None if there is none.
 
     Returns:
-        The plan.
+        Arguments for `PlanViews` or `Plan`.
 
     Raises:
         InputError: Its document cannot be written or read.
     """
     found: list[dict[str, Any]] = []
-    rehearse(lambda: to_document(plan), SCHEMA, lambda read: found.append(parts(read)))
-    counted = replace(found[0]["occupancy"], origin=origin)
-    return kind(**{**found[0], "occupancy": counted})
+    rehearse(lambda: to_document(plan), SCHEMA, lambda read: found.append(parts(read, origin)))
+    return found[0]
 
 
-def parts(document: documents.Document) -> dict[str, Any]:
+def parts(document: documents.Document, origin: str | None) -> dict[str, Any]:
     """The fields of a plan from its document; claims are left for the caller to compare.
+
+    Args:
+        document: Of a plan.
+        origin: The file that no output of it may replace; None if there is none.
 
     Raises:
         DocumentError: A part is missing or damaged.
     """
     try:
         numbers = document["numbers"]
-        occupancy = Occupancy.from_document(document["occupancy"])
+        occupancy = replace(Occupancy.from_document(document["occupancy"]), origin=origin)
         status = tuple(str(each) for each in document["status"])
         scale = np.array(numbers["relative_scale"], dtype=np.float64)
         released = [at for at, each in enumerate(status) if each == "released"]

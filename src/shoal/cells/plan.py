@@ -208,10 +208,9 @@ class Plan(PlanViews):
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         try:
-            parts = plan_document.parts(document)
             # An absolute path, whatever the working folder is later.
-            counted = replace(parts["occupancy"], origin=os.path.abspath(path))  # noqa: PTH100
-            loaded = cls(**{**parts, "occupancy": counted})
+            place = os.path.abspath(path)  # noqa: PTH100
+            loaded = cls(**plan_document.parts(document, os.fsdecode(place)))
             plan_document.check_claims(loaded, document)
         except (InputError, LookupError, ArithmeticError):
             raise_alone(plan_document.damaged())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,10 +82,8 @@ class Release(release.Release[PlanViews, Numbers]):
 
     def _plan_of(self, document: documents.Document) -> PlanViews:
         """A plan, from its document; what is made of it replaces no records either."""
-        parts = read_plan(document)
         place = self.inputs.get("records") or self.inputs.get("manifest")
-        origin = None if place is None else os.fspath(place)
-        found = PlanViews(**{**parts, "occupancy": replace(parts["occupancy"], origin=origin)})
+        found = PlanViews(**read_plan(document, None if place is None else os.fspath(place)))
         if not keeps(found):
             raise damaged()
         return found
@@ -199,7 +197,7 @@ def release_cells(
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     place, told = records.place, plan.occupancy.origin
-    anew = written_anew(plan, PlanViews, place or told)
+    anew = PlanViews(**written_anew(plan, place or told))
     # What decides the loss is accounted anew; intervals rest on the noise that the planner chose.
     if not keeps(anew) or not (is_planned(plan, anew) or follows(anew)):
         raise damaged()

@@ -28,8 +28,8 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
 
     `source` says where a value is from: `released`, the cell's own number, or `pooled`, the
     released numbers of other cells. `reason` says in words why a cell is left out. `value` with
-    `low` and `high` is the posterior median of means with Laplace noise, and the plain number of
-    all else; `plain` is the released number.
+    `low` and `high` is the posterior median of means, and the plain number of all else; `plain` is
+    the released number.
 
     Of a variance, its square root follows as the statistic `std`: post-processing, so the interval
     is that of the variance, and there is no noise scale.
@@ -52,14 +52,14 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         "bias_bound": numbers.bias_bound,
         "worst_case_error": plan.worst_case_error,
     }
-    blocks, others = [], pooled(numbers, confidence)
+    blocks, others, why = [], pooled(numbers, confidence), reasons(plan)
     for at, statistic in enumerate(plan.request.statistics):
         rows = slice(at * len(cells), (at + 1) * len(cells))
         block = {name: values[rows] for name, values in columns.items()}
         told = others if statistic == Mean() else None
-        blocks.append(_with_source(_block(plan, statistic.name, block), plan, told))
+        blocks.append(_with_source(_block(plan, statistic.name, why, block), plan, told))
         if statistic == Variance():
-            blocks.append(_with_source(_block(plan, "std", _roots(block)), plan, None))
+            blocks.append(_with_source(_block(plan, "std", why, _roots(block)), plan, None))
     return pa.concat_tables(blocks).combine_chunks()
 
 
@@ -69,7 +69,7 @@ def plan_table(plan: PlanFacts) -> pa.Table:
     Args:
         plan: Of any kind.
     """
-    cells, blocks = len(plan.released), []
+    cells, blocks, why = len(plan.released), [], reasons(plan)
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * cells, (at + 1) * cells)
         likely = typical_errors(plan) if plan.statistics == (Mean(),) else np.full(cells, np.nan)
@@ -78,17 +78,18 @@ def plan_table(plan: PlanFacts) -> pa.Table:
             "certified": plan.worst_case_error[rows],
             "lower_bound": plan.lower_bound[rows],
         }
-        blocks.append(_block(plan, statistic.name, block))
+        blocks.append(_block(plan, statistic.name, why, block))
     return pa.concat_tables(blocks).combine_chunks()
 
 
-def _block(plan: PlanFacts, statistic: str, columns: dict[str, NDArray[np.float64]]) -> pa.Table:
+def _block(
+    plan: PlanFacts, statistic: str, why: list[str], columns: dict[str, NDArray[np.float64]]
+) -> pa.Table:
     table = plan.occupancy.cells
     size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))
     table = table.append_column("status", pa.array(plan.status))
-    why = [each or None for each in reasons(plan)]
-    table = table.append_column("reason", pa.array(why, pa.string()))
+    table = table.append_column("reason", pa.array([each or None for each in why], pa.string()))
     table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))
     table = table.append_column("records", pa.array(plan.occupancy.totals))
     for name, values in columns.items():

@@ -137,7 +137,7 @@ def _run(arguments: list[str]) -> int:
         # The text of an unforeseen error could hold a private value: only its kind is shown.
         return _fail(f"unexpected {type(error).__name__}; nothing was delivered; please report it.")
     if status == _INTERRUPTED:
-        return _fail("interrupted; asking again delivers what the ledger recorded at no cost.")
+        return _fail("interrupted; what a ledger recorded, --again delivers at no cost.")
     return status if isinstance(status, int) else 0
 
 

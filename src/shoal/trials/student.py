@@ -140,6 +140,8 @@ def _power(centre: float, limit: float, degrees: float) -> float:
     """
     from scipy.special import gammainc, ndtr
 
+    if limit == 0:
+        return 1.0
     if math.isinf(degrees):
         return float(ndtr(centre - limit) + ndtr(-centre - limit))
     # Pieces end at the integrand's kink, and around its steep parts for many degrees.

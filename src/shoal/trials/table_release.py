@@ -10,11 +10,17 @@ import pyarrow as pa
 
 from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
-from shoal.errors import DocumentError
 from shoal.trials.best_table.choice import table_of
 from shoal.trials.inference import effects_of
 from shoal.trials.response import tabulate
-from shoal.trials.unit_release import spread_out, unpacked
+from shoal.trials.unit_responses import (
+    codes_of,
+    columns_of,
+    counts_agree,
+    damaged,
+    moments_of,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +59,7 @@ class TableRelease(Frozen):
     @cached_property
     def codes(self) -> NDArray[np.int64]:
         """Response of each unit; rising within a group if units have no names."""
-        if self.responses is not None:
-            return self.responses
-        return spread_out(self.counts.reshape(-1, self.drawn_from.responses))
+        return codes_of(self.counts, self.responses)
 
     @cached_property
     def debiased(self) -> NDArray[np.float64]:
@@ -68,12 +72,7 @@ class TableRelease(Frozen):
         Returns:
             Clusters x arms each.
         """
-        sizes, shift = self.assignment.sizes, self.drawn_from.shift
-        mean = self.counts @ shift / sizes
-        squares = (self.counts * (shift - mean[:, :, None]) ** 2).sum(axis=2)
-        spread = np.full(sizes.shape, np.nan)
-        np.divide(squares, sizes - 1, out=spread, where=sizes > 1)
-        return mean, spread
+        return moments_of(self.counts, self.drawn_from.shift, self.assignment.sizes)
 
     def effects(self, confidence: float) -> tuple[Effect, ...]:
         """Every arm against the control; standard errors contain the variance of the responses."""
@@ -82,17 +81,8 @@ class TableRelease(Frozen):
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, number of the response, debiased."""
-        assignment = self.assignment
-        arms = assignment.sizes.shape[1]
-        found = {
-            "cluster": assignment.clusters.take(assignment.group // arms),
-            "arm": assignment.arms.take(assignment.group % arms),
-        }
-        if assignment.units is not None:
-            found["unit"] = assignment.units
-        found["response"] = pa.array(self.codes)
-        found["debiased"] = pa.array(self.debiased)
-        return pa.table(found)
+        told = {"response": pa.array(self.codes), "debiased": pa.array(self.debiased)}
+        return pa.table({**columns_of(self.assignment), **told})
 
     def to_document(self) -> documents.Document:
         """What was released, as a JSON object.
@@ -126,28 +116,9 @@ class TableRelease(Frozen):
             unpacked(document, "counts", (*assignment.sizes.shape, table.responses)),
             None if given is None else unpacked(document, "responses", (assignment.n,)),
         )
-        if not found._agrees():
-            raise DocumentError(
-                "responses that do not fit the groups",
-                "a document written by shoal",
-                "fetch it again, or have it delivered from the ledger",
-            )
+        if not counts_agree(assignment, found.counts, found.responses):
+            raise damaged()
         return found
-
-    def _agrees(self) -> bool:
-        """Whether numbers fit each other: what follows need not ask again."""
-        sizes, many = self.assignment.sizes, self.drawn_from.responses
-        if (self.responses is None) != (self.assignment.units is None):
-            return False
-        # Sums of absurd numbers wrap: what is above the largest allowed is refused before.
-        fits = int(self.counts.max()) <= int(sizes.max())
-        fits &= np.array_equal(self.counts.sum(axis=2), sizes)
-        if fits and self.responses is not None:
-            fits = int(self.responses.max()) < many and np.array_equal(
-                tabulate(self.responses, self.assignment.group, sizes.size, many),
-                self.counts.reshape(-1, many),
-            )
-        return fits
 
 
 def draw_table(

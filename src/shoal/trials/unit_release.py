@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,17 @@ import pyarrow as pa
 from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
-from shoal.errors import DocumentError
 from shoal.trials import response
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
+from shoal.trials.unit_responses import (
+    codes_of,
+    columns_of,
+    counts_agree,
+    damaged,
+    moments_of,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,9 +69,7 @@ class UnitRelease(Frozen):
     @cached_property
     def codes(self) -> NDArray[np.int64]:
         """Level of each unit among those in use; rising within a group if units have no names."""
-        if self.responses is not None:
-            return self.responses
-        return spread_out(self.counts.reshape(-1, self.parameters.levels))
+        return codes_of(self.counts, self.responses)
 
     @cached_property
     def omega(self) -> NDArray[np.float64]:
@@ -88,14 +92,9 @@ class UnitRelease(Frozen):
         Returns:
             Clusters x arms each.
         """
-        sizes, flat = self.assignment.sizes, self.prior.reshape(-1, self.parameters.levels)
-        away = self.levels - self.levels[0]
+        flat, away = self.prior.reshape(-1, self.parameters.levels), self.levels - self.levels[0]
         above = response.debiased(away, flat, self.parameters).reshape(self.prior.shape)
-        mean = (self.counts * above).sum(axis=2) / sizes
-        squares = (self.counts * (above - mean[:, :, None]) ** 2).sum(axis=2)
-        spread = np.full(sizes.shape, np.nan)
-        np.divide(squares, sizes - 1, out=spread, where=sizes > 1)
-        return mean, spread
+        return moments_of(self.counts, above, self.assignment.sizes)
 
     def effects(self, confidence: float) -> tuple[Effect, ...]:
         """Every arm against the control; standard errors contain the mechanism's variance."""
@@ -104,17 +103,8 @@ class UnitRelease(Frozen):
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, outcome, debiased."""
-        assignment = self.assignment
-        arms = assignment.sizes.shape[1]
-        found = {
-            "cluster": assignment.clusters.take(assignment.group // arms),
-            "arm": assignment.arms.take(assignment.group % arms),
-        }
-        if assignment.units is not None:
-            found["unit"] = assignment.units
-        found["outcome"] = self._outcomes().take(self.codes)
-        found["debiased"] = pa.array(self.debiased)
-        return pa.table(found)
+        told = {"outcome": self._outcomes().take(self.codes), "debiased": pa.array(self.debiased)}
+        return pa.table({**columns_of(self.assignment), **told})
 
     def priors(self) -> pa.Table:
         """One row a cluster, arm and level: the share of the level in the prior."""
@@ -176,25 +166,18 @@ class UnitRelease(Frozen):
             None if given is None else unpacked(document, "responses", (assignment.n,)),
         )
         if not found._agrees():
-            raise _damaged()
+            raise damaged()
         return found
 
     def _agrees(self) -> bool:
         """Whether numbers fit each other: what follows need not ask again."""
-        levels, sizes = self.parameters.levels, self.assignment.sizes
         # Sums of absurd numbers wrap: what is above the largest allowed is refused before.
-        small = int(self.prior.max()) <= ONE and int(self.counts.max()) <= int(sizes.max())
-        fits = small and bool((self.prior.sum(axis=2) == ONE).all())
-        fits &= int(self.prior.min()) >= self.parameters.floor
-        fits &= np.array_equal(self.counts.sum(axis=2), sizes)
-        if (self.responses is None) != (self.assignment.units is None):
-            return False
-        if fits and self.responses is not None:
-            fits = int(self.responses.max()) < levels and np.array_equal(
-                response.tabulate(self.responses, self.assignment.group, sizes.size, levels),
-                self.counts.reshape(-1, levels),
-            )
-        return fits
+        return (
+            int(self.prior.max()) <= ONE
+            and bool((self.prior.sum(axis=2) == ONE).all())
+            and int(self.prior.min()) >= self.parameters.floor
+            and counts_agree(self.assignment, self.counts, self.responses)
+        )
 
 
 def draw_units(
@@ -272,17 +255,6 @@ def _prior(
     return response.prior_of(np.array(noisy, dtype=np.int64).reshape(shape), sizes, parameters)
 
 
-def spread_out(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One code a unit, rising within each group: the order says nothing.
-
-    Example:
-        >>> spread_out(np.array([[1, 2], [0, 1]])).tolist()
-        [0, 1, 1, 1]
-    """
-    levels = counts.shape[1]
-    return np.repeat(np.tile(np.arange(levels), len(counts)), counts.ravel())
-
-
 def parameters_of(document: documents.Document, levels: int) -> Parameters:
     """The parameters of a document, for a space of some levels.
 
@@ -291,7 +263,7 @@ def parameters_of(document: documents.Document, levels: int) -> Parameters:
     """
     kept = kept_of(document["kept"], levels)
     if any(type(number) is not int for name, number in document.items() if name != "kept"):
-        raise _damaged()
+        raise damaged()
     return Parameters(**{**document, "kept": kept})
 
 
@@ -308,24 +280,5 @@ def kept_of(positions: list[int], levels: int) -> tuple[int, ...]:
     whole = all(type(each) is int for each in positions) and len(positions) >= FEWEST_LEVELS
     rising = whole and all(low < high for low, high in itertools.pairwise(positions))
     if not rising or positions[0] < 0 or positions[-1] >= levels:
-        raise _damaged()
+        raise damaged()
     return tuple(positions)
-
-
-def unpacked(document: documents.Document, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Packed integers of a shape; others are not even inflated.
-
-    Raises:
-        DocumentError: They are of another shape, or damaged.
-    """
-    if document[name]["length"] != math.prod(shape):
-        raise _damaged()
-    return documents.unpack_integers(document[name], name).reshape(shape)
-
-
-def _damaged() -> DocumentError:
-    return DocumentError(
-        "responses or parameters that do not fit the groups",
-        "a document written by shoal",
-        "fetch it again, or have it delivered from the ledger",
-    )

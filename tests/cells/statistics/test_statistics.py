@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -212,7 +212,8 @@ def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     wanted = planned(replace(made, request=replace(made.request, statistics=(below,))))
     monkeypatch.setattr(
-        "shoal.cells.release.written_anew", lambda plan, *_: plan
+        "shoal.cells.release.written_anew",
+        lambda plan, *_: {each.name: getattr(plan, each.name) for each in fields(plan)},
     )  # not in the catalogue
     drawn = wanted.release(records, noise=shoal.Simulated(1)).table().to_pylist()
     assert [row["statistic"] for row in drawn] == [below.name] * 3

@@ -94,3 +94,27 @@ def test_one_output_for_each_set() -> None:
     """Outputs of one set are joined: there are no more of them than that."""
     columns = Program(np.linspace(-0.5, 0.5, 8), None, math.exp(1.0)).solve().columns
     assert len(np.unique(columns.likely, axis=0)) == len(columns.output)
+
+
+def _uniform_prior(kept: tuple[int, ...], epsilon: float) -> float:
+    """Largest variance at 11 even levels with a uniform prior on some of them, by its law."""
+    even = np.linspace(0, 1, 11)
+    levels, ratio = even[list(kept)], math.exp(epsilon)
+    other = 1 / (ratio + len(kept) - 1)
+    said = levels.mean() + (levels - levels.mean()) / ((ratio - 1) * other)
+    squares = (ratio - 1) * other * said**2 + other * (said**2).sum()
+    return float((np.interp(even, levels, squares) - even**2).max())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "uniform", "table"),
+    [(0.5, 4.168, 4.000), (1, 1.171, 0.9972), (2, 0.2489, 0.2159), (4, 0.0397, 0.03129)],
+)
+def test_the_best_uniform_prior_on_some_of_eleven_levels(
+    epsilon: float, uniform: float, table: float
+) -> None:
+    """Over all sets with both ends: what the best table takes away is said in the docs."""
+    inner = [each for size in range(10) for each in itertools.combinations(range(1, 10), size)]
+    least = min(_uniform_prior((0, *each, 10), epsilon) for each in inner)
+    assert least == pytest.approx(uniform, rel=2e-3)
+    assert 0.04 < 1 - table / least < 0.22
