@@ -12,8 +12,9 @@ import pytest
 
 import shoal
 from shoal.data import one_pass
+from shoal.data.source_file import located
 from shoal.data.whole_columns import read_columns
-from shoal.errors import DataError, DocumentError
+from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,3 +107,16 @@ def test_the_working_folder_moves_no_records(
     missing = shoal.Records("no.csv", user="who", value="speed", bounds=(0, 9), cell="where")
     with pytest.raises(DataError, match=r"no file at 'no.csv'"):
         missing.occupancy()
+
+
+@pytest.mark.parametrize("source", ["a.csv", "*.csv", "x/../a.csv"])
+def test_no_working_folder(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-FUZZ: where the working folder was removed a relative path is refused in words."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InputError, match="working folder was removed") as told:
+        located(source)
+    assert told.value.__context__ is None
+    assert located("/a.csv")

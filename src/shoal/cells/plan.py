@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +25,7 @@ from shoal.files import outputs
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from dp_accounting.dp_event import DpEvent
@@ -207,10 +207,10 @@ class Plan(PlanViews):
         Guarantees: G-TAMPER.
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
+        # An absolute path, whatever the working folder is later.
+        origin = checks.whole_path(path)
         try:
-            # An absolute path, whatever the working folder is later.
-            place = os.path.abspath(path)  # noqa: PTH100
-            loaded = cls(**plan_document.parts(document, os.fsdecode(place)))
+            loaded = cls(**plan_document.parts(document, origin))
             plan_document.check_claims(loaded, document)
         except (InputError, LookupError, ArithmeticError):
             raise_alone(plan_document.damaged())

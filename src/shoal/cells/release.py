@@ -207,7 +207,7 @@ def release_cells(
     inputs: dict[str, str | os.PathLike[str] | None] = {"records": place, "plan": told}
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
-        inputs["ledger"] = os.path.abspath(book)  # noqa: PTH100
+        inputs["ledger"] = checks.whole_path(book)
     return Release.delivered(done, anew, inputs=inputs)
 
 

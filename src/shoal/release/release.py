@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from shoal import documents
+from shoal import checks, documents
 from shoal.checks.frozen import cached_property
 from shoal.checks.numpy_errors import quietly
 from shoal.errors import DocumentError, raise_alone
@@ -19,6 +18,7 @@ from shoal.release.manifest import SCHEMA
 from shoal.release.stated import damaged
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     from shoal.privacy.budget import Budget
@@ -79,7 +79,7 @@ class Release(Generic[PlanT, Drawn]):
                 "give another file, or load it with the class of its kind",
             )
         # An absolute path, whatever the working folder is later.
-        loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})  # noqa: PTH100
+        loaded = cls(data, loaded=True, inputs={"manifest": checks.whole_path(path)})
         # What does not follow from what was drawn is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)
