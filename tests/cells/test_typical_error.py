@@ -46,6 +46,29 @@ def test_the_error_is_about_what_is_made_on_such_data(method: str) -> None:
     assert abs(plan.typical_error(wide).mean() / np.mean(made) - 1) < 0.2
 
 
+@pytest.mark.parametrize("method", ["user_clipped", "uniform"])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 20.0])
+def test_the_error_follows_the_spread_as_the_noise_does(method: str, spread: float) -> None:
+    """G-SIMULATED: noise from the bounds stays what it is if values are said to be closer."""
+    counts = _crowd()
+    plan = shoal.plan(counts, bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
+    said, made = plan.typical_error(spread), []
+    for turn in range(40):
+        rng = np.random.default_rng([78, turn])
+        apart = [rng.normal(0, size**0.5, many) for size, many in
+                 ((CELLS, 12), (USERS, counts.n_users), (1 - CELLS - USERS, len(counts.user)))]  # fmt: skip
+        rest = apart[2] / counts.count**0.5
+        mean = np.clip(24 + spread * (apart[0][counts.cell] + apart[1][counts.user] + rest), 0, 60)
+        values, cell = np.repeat(mean, counts.count), np.repeat(counts.cell, counts.count)
+        drawn = drawing_of(plan).draw(
+            made_up(counts, plan.lattice, values), shoal.Simulated(2000 + turn)
+        )
+        value = values_of(Numbers(plan, drawn.steps, drawn.chosen), 0.95).value
+        made.append(np.abs(value - np.bincount(cell, values) / counts.totals).mean())
+    # Not their mean: one radius in fifty is far too large.
+    assert abs(said.mean() / np.median(made) - 1) < 0.3
+
+
 def test_the_error_is_a_public_number_of_the_plan() -> None:
     """G-PURE: the same for the same counts; less with more epsilon; in the unit of the spread."""
     plans = [shoal.plan(_crowd(), bounds=(0, 60), epsilon=epsilon) for epsilon in (1, 1, 4)]
@@ -53,7 +76,7 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
     assert np.array_equal(one, same)
     assert one.shape == (12,)
     assert more.mean() < 0.7 * one.mean()
-    assert np.array_equal(plans[0].typical_error(3), 3 * one)
+    assert np.array_equal(plans[0].typical_error(60 * SPREAD), 60 * SPREAD * one)
     with pytest.raises(ValueError, match="read-only"):
         plans[0].typical_error()[:] = 0
 
@@ -63,7 +86,7 @@ def test_other_statistics_and_spreads_are_refused() -> None:
     plan = shoal.plan(_crowd(), bounds=(0, 60), epsilon=1, statistics=["mean", "variance"])
     with pytest.raises(InputError, match="the mean alone"):
         plan.typical_error()
-    for wrong in (0, -1, float("nan"), "far"):
+    for wrong in (0, -1, float("nan"), "far", 30.1):
         with pytest.raises(InputError, match="spread"):
             shoal.plan(_crowd(), bounds=(0, 60), epsilon=1).typical_error(wrong)  # type: ignore[arg-type]
 

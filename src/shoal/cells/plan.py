@@ -17,6 +17,7 @@ from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
 from shoal.cells.statistics.catalogue import statistics as statistics_of
+from shoal.checks.places import whole_path
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
@@ -208,7 +209,7 @@ class Plan(PlanViews):
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         # An absolute path, whatever the working folder is later.
-        origin = checks.whole_path(path)
+        origin = whole_path(path)
         try:
             loaded = cls(**plan_document.parts(document, origin))
             plan_document.check_claims(loaded, document)

@@ -11,6 +11,7 @@ from shoal.cells.simulation.compare import compare_methods
 from shoal.cells.table import plan_table
 from shoal.cells.text import describe, summary
 from shoal.cells.typical_error import typical_errors
+from shoal.errors import InputError
 from shoal.files import tables
 
 if TYPE_CHECKING:
@@ -72,10 +73,11 @@ class PlanViews(PlanFacts):
 
         Args:
             spread: Standard deviation of the values, in their unit, if somebody may say it without
-                a look at them; errors are then in that unit.
+                a look at them: half of the width at most, as no values have a larger one.
 
         Returns:
-            Parts of the values' deviation, or errors in their unit; shape (released cells,).
+            Errors in the unit of the values for this spread; else parts of the deviation of values
+            that spread by a sixth of the width. Shape (released cells,).
 
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable spread.
@@ -90,8 +92,15 @@ class PlanViews(PlanFacts):
             ((3,), True)
         """
         wide = checks.optional(spread, checks.number, "spread", above=0, example=10)
-        found = typical_errors(self)
-        return found if wide is None else found * wide
+        if wide is None:
+            return typical_errors(self)
+        if wide > self.width / 2:
+            raise InputError(
+                f"a spread of {wide:g}, and bounds that are {self.width:g} apart",
+                f"a standard deviation of at most half of that, {self.width / 2:g}",
+                "give the values' standard deviation, or leave it out",
+            )
+        return typical_errors(self, wide / self.width) * wide
 
     def compare(
         self,

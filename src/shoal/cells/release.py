@@ -22,6 +22,7 @@ from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
 from shoal.checks.frozen import thaw
 from shoal.checks.numpy_errors import quietly
+from shoal.checks.places import whole_path
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import html, outputs, tables
@@ -207,7 +208,7 @@ def release_cells(
     inputs: dict[str, str | os.PathLike[str] | None] = {"records": place, "plan": told}
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
-        inputs["ledger"] = checks.whole_path(book)
+        inputs["ledger"] = whole_path(book)
     return Release.delivered(done, anew, inputs=inputs)
 
 

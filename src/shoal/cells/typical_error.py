@@ -34,18 +34,20 @@ _MEMBERS, _FEWEST, _MOST = 100_000, 3, 12
 # Errors are averaged over cells with about the same noise until so many make a figure.
 _TOGETHER = 36
 # Public facts are frozen, so that what was simulated of them stays right.
-_KNOWN: WeakKeyDictionary[PlanFacts, NDArray[np.float64]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[PlanFacts, dict[float, NDArray[np.float64]]] = WeakKeyDictionary()
 
 
 @quietly
-def typical_errors(plan: PlanFacts) -> NDArray[np.float64]:
+def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float64]:
     """Mean absolute error of each released cell's value over its population's deviation.
 
     Each of 3 to 12 simulated releases draws its own population; errors of cells with about the same
-    noise are averaged.
+    noise are averaged. Where noise follows the bounds a small spread has large parts of itself as
+    error; where it follows a private radius all spreads have about the same.
 
     Args:
         plan: Of means.
+        spread: The population's standard deviation, as a part of the width, up to a half.
 
     Returns:
         Shape (released cells,), without a unit.
@@ -59,16 +61,16 @@ def typical_errors(plan: PlanFacts) -> NDArray[np.float64]:
         raise InputError(
             "typical errors of other statistics", "the mean alone", "plan means by themselves"
         )
-    if plan not in _KNOWN:
-        found = _simulated(plan)
-        found.setflags(write=False)
-        _KNOWN[plan] = found
-    return _KNOWN[plan]
+    known = _KNOWN.setdefault(plan, {})
+    if spread not in known:
+        known[spread] = _simulated(plan, spread)
+        known[spread].setflags(write=False)
+    return known[spread]
 
 
-def _simulated(plan: PlanFacts) -> NDArray[np.float64]:
+def _simulated(plan: PlanFacts, spread: float) -> NDArray[np.float64]:
     turns = min(max(_MEMBERS // len(plan.occupancy.user), _FEWEST), _MOST)
-    errors = np.mean([_one(plan, turn) for turn in range(turns)], axis=0)
+    errors = np.mean([_one(plan, spread, turn) for turn in range(turns)], axis=0)
     order = np.argsort(plan.noise_scale, kind="stable")
     half = min(-(-_TOGETHER // turns), len(errors)) // 2
     ranks = np.arange(len(errors))
@@ -79,7 +81,7 @@ def _simulated(plan: PlanFacts) -> NDArray[np.float64]:
     return smooth
 
 
-def _one(plan: PlanFacts, turn: int) -> NDArray[np.float64]:
+def _one(plan: PlanFacts, spread: float, turn: int) -> NDArray[np.float64]:
     """Absolute errors of one simulated release, over the population's deviation."""
     occupancy, lattice = plan.occupancy, plan.lattice
     rng = np.random.default_rng([turn, len(occupancy.user)])
@@ -87,11 +89,11 @@ def _one(plan: PlanFacts, turn: int) -> NDArray[np.float64]:
     users = rng.normal(0, USERS**0.5, occupancy.n_users)[occupancy.user]
     rest = 1 - CELLS - USERS
     within = rng.normal(0, 1, len(occupancy.user)) * (rest / occupancy.count) ** 0.5
-    mean = np.clip(_PLACE + SPREAD * (between + users + within), 0, 1)
+    mean = np.clip(_PLACE + spread * (between + users + within), 0, 1)
     sums = np.rint(mean * occupancy.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (occupancy.count << (lattice.bits - 1))
     aggregate = Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
     drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
     value = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE).value
     truth = aggregate.cell_means()[plan.released]
-    return np.abs(value - truth) / (plan.width * SPREAD)
+    return np.abs(value - truth) / (plan.width * spread)

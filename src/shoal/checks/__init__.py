@@ -339,28 +339,6 @@ def path(value: object, name: str = "path") -> str:
     raise InputError(f"{name} is {shown(value)}", "a path", "give the name of a file")
 
 
-def whole_path(value: object, name: str = "path") -> str:
-    """A path as text that stays the same whatever the working folder will be; follows no link.
-
-    Raises:
-        InputError: It is none, or relative to a working folder that was removed.
-
-    Example:
-        >>> whole_path("/trips/../a.csv")
-        '/a.csv'
-    """
-    given = path(value, name)
-    try:
-        return os.path.abspath(given)  # noqa: PTH100
-    except OSError:
-        pass
-    raise InputError(
-        f"{name} is relative, and the working folder was removed",
-        "an absolute path, or a working folder that exists",
-        "change to a folder that exists",
-    )
-
-
 def array(value: object) -> np.ndarray[Any, Any] | None:
     """A plain NumPy array, or None for what cannot be one; says nothing of what is in it.
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from shoal import checks
+from shoal.checks.places import whole_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def plain(path: str) -> str:
         >>> plain("/trips/2013.csv"), plain("/no such folder/./x//2013.csv")
         ('/trips/2013.csv', '/no such folder/x/2013.csv')
     """
-    here = checks.whole_path(os.curdir) if not os.path.isabs(path) else ""  # noqa: PTH117
+    here = whole_path(os.curdir) if not os.path.isabs(path) else ""  # noqa: PTH117
     whole = os.path.join(here, path) if path else here  # noqa: PTH118
     if os.path.normpath(whole) == whole:
         return whole

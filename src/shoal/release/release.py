@@ -6,9 +6,10 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from shoal import checks, documents
+from shoal import documents
 from shoal.checks.frozen import cached_property
 from shoal.checks.numpy_errors import quietly
+from shoal.checks.places import whole_path
 from shoal.errors import DocumentError, raise_alone
 from shoal.files import outputs
 from shoal.privacy.budget import from_text, text
@@ -79,7 +80,7 @@ class Release(Generic[PlanT, Drawn]):
                 "give another file, or load it with the class of its kind",
             )
         # An absolute path, whatever the working folder is later.
-        loaded = cls(data, loaded=True, inputs={"manifest": checks.whole_path(path)})
+        loaded = cls(data, loaded=True, inputs={"manifest": whole_path(path)})
         # What does not follow from what was drawn is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)

@@ -106,8 +106,8 @@ def _line(population: Population, epsilon: float, repetitions: int) -> tuple[str
     }
     others |= naive(population, float(epsilon), repetitions)
     best = min(others, key=lambda name: others[name])
-    spread = np.mean([float(np.std(each)) for each in population.means])
-    stated = float(typical_errors(plan).mean()) * float(spread)
+    spread = float(np.mean([np.std(each) for each in population.means]))
+    stated = float(typical_errors(plan, spread / plan.width).mean()) * spread
     ratio = own.value / others[best]
     warned = "!" if warnings(plan) else " "
     return (
