@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
+from shoal import mean
 from shoal.cells.draw import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
@@ -55,10 +57,10 @@ def test_the_error_follows_the_spread_as_the_noise_does(method: str, spread: flo
     said, made = plan.typical_error(spread), []
     for turn in range(40):
         rng = np.random.default_rng([78, turn])
-        apart = [rng.normal(0, size**0.5, many) for size, many in
-                 ((CELLS, 12), (USERS, counts.n_users), (1 - CELLS - USERS, len(counts.user)))]  # fmt: skip
-        rest = apart[2] / counts.count**0.5
-        mean = np.clip(24 + spread * (apart[0][counts.cell] + apart[1][counts.user] + rest), 0, 60)
+        places = rng.normal(0, CELLS**0.5, 12)[counts.cell]
+        users = rng.normal(0, USERS**0.5, counts.n_users)[counts.user]
+        rest = rng.normal(0, (1 - CELLS - USERS) ** 0.5, len(counts.user)) / counts.count**0.5
+        mean = np.clip(24 + spread * (places + users + rest), 0, 60)
         values, cell = np.repeat(mean, counts.count), np.repeat(counts.cell, counts.count)
         drawn = drawing_of(plan).draw(
             made_up(counts, plan.lattice, values), shoal.Simulated(2000 + turn)
@@ -105,3 +107,47 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     assert any("epsilon times users is 30" in each for each in warnings(few))
     fine = shoal.plan(occupancies.sparse(3), bounds=(0, 60), epsilon=0.5)
     assert any("cells are too fine" in each for each in warnings(fine))
+
+
+@pytest.mark.parametrize("users", [31, 40, 49, 50, 55])
+def test_intervals_cover_however_few_users_there_are(users: int) -> None:
+    """G-TYPICAL: of normal users about alike; where they are few no radius is selected."""
+    found = []
+    for data in range(2):
+        rng = np.random.default_rng([5, users, data])
+        who, cell = np.repeat(np.arange(users), 20), rng.integers(0, 6, 20 * users)
+        middle = rng.uniform(15, 45) + rng.normal(0, 3, 6)[cell] + rng.normal(0, 3, users)[who]
+        values = middle + rng.normal(0, 4, len(who))
+        columns = {"who": who, "cell": cell, "v": values}
+        table = pa.table({name: pa.array(found) for name, found in columns.items()})
+        records = shoal.Records(table, user="who", value="v", bounds=(0, 60), cell="cell")
+        plan = shoal.plan(records.occupancy(), bounds=(0, 60), epsilon=1)
+        means = np.bincount(cell, np.clip(values, 0, 60)) / np.bincount(cell)
+        for turn in range(15):
+            drawn = plan.release(records, noise=shoal.Simulated(turn)).table()
+            low, high = (drawn[name].to_numpy() for name in ("low", "high"))
+            found.append((low <= means) & (means <= high))
+    assert np.mean(found) > 0.94
+
+
+@pytest.mark.parametrize(("rare", "told"), [(True, True), (False, False)])
+def test_values_that_are_mostly_equal_are_told(rare: bool, told: bool) -> None:  # noqa: FBT001
+    """G-TYPICAL: a radius far below the bounds speaks against intervals; others say nothing."""
+    rng = np.random.default_rng(3)
+    who = np.repeat(np.arange(1500), 4)
+    user = rng.random(1500) < 0.02 if rare else rng.uniform(0.2, 0.8, 1500)
+    cell, values = rng.integers(0, 10, 6000), user[who].astype(np.float64)
+    columns = {"who": who, "cell": cell, "v": values}
+    table = pa.table({name: pa.array(found) for name, found in columns.items()})
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 1), cell="cell")
+    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1)
+    assert "for yes or no" in str(plan)
+    # Of equal scores any may be drawn: some are wide.
+    texts = [str(plan.release(records, noise=shoal.Simulated(turn))) for turn in range(8)]
+    assert any("if most values are equal" in each for each in texts) == told
+    one = [
+        mean.auto(values, who, bounds=(0, 1), epsilon=1, noise=shoal.Simulated(turn))
+        for turn in range(8)
+    ]
+    assert any(each.warnings for each in one) == told
+    assert any("warning: the private radius" in str(each) for each in one) == told

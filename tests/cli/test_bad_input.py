@@ -272,6 +272,22 @@ def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
     assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
 
 
+@pytest.mark.usefixtures("shell")
+def test_ctrl_c_that_python_drops_is_raised_again() -> None:
+    """An interrupt within a destructor is not shown and lost, as Python would have it."""
+    code = (
+        "import signal, sys; from shoal.cli import entry, streams; old = streams.open_all\n"
+        "class Dropped:\n    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+        "def late():\n    import time; old(); Dropped(); time.sleep(20)\n"
+        "streams.open_all = late; entry.run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stderr == "shoal: interrupted before anything was done.\n"
+
+
 @given(
     junk=st.binary(max_size=300),
     name=st.sampled_from(["plan.json", "m.json", "r.csv", "r.parquet", "x.ledger"]),

@@ -24,8 +24,8 @@ class Estimate:
             in every data set: bias bound plus the noise's quantile, in the value's unit. Wide where
             a range was selected, because a data set could have values far outside of it.
         typical_interval: The same, in the value's unit, under an assumption: users are exchangeable
-            (who is heavy says nothing of its values) and what the range cuts off balances. Never
-            wider.
+            (who is heavy says nothing of its values) and what the range cuts off balances or is
+            small: of yes or no, and of amounts that are mostly 0, it may miss. Never wider.
         noise_scale: Scale b of the Laplace noise: its mean absolute value, in the value's unit.
         bias_bound: Most that the estimate without noise is off in any data set with this range, in
             the value's unit.
@@ -36,6 +36,7 @@ class Estimate:
         mechanism: What was used.
         parameters: Its public whole numbers, such as the cap.
         simulated: Whether the randomness was repeatable: then nobody is protected.
+        warnings: What the released numbers say against the typical interval, in sentences.
 
     Guarantees: G-COVERAGE, G-TYPICAL.
 
@@ -57,15 +58,17 @@ class Estimate:
     mechanism: str
     parameters: Mapping[str, tuple[int, ...]]
     simulated: bool
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line."""
+        """One line, and what speaks against it."""
         low, high = self.typical_interval
         found = "" if self.range is None else f", range [{self.range[0]:.4g}, {self.range[1]:.4g}]"
         kind = "simulated " if self.simulated else ""
-        return (
+        line = (
             f"{kind}{self.mechanism}: {self.value:.6g}, typically in "
             f"[{low:.6g}, {high:.6g}] ({self.confidence:.0%}), noise "
             f"{self.noise_scale:.3g}, bias at most {self.bias_bound:.3g}{found}, "
             f"epsilon {show(self.epsilon)}"
         )
+        return "\n".join([line, *(f"warning: {sentence}" for sentence in self.warnings)])

@@ -20,6 +20,7 @@ from shoal.cells.plan_views import PlanViews
 from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
+from shoal.cells.warnings import doubts
 from shoal.checks.frozen import thaw
 from shoal.checks.numpy_errors import quietly
 from shoal.checks.places import whole_path
@@ -74,8 +75,23 @@ class Release(release.Release[PlanViews, Numbers]):
         )
 
     def __str__(self) -> str:
-        """One line, and the first rows of the table."""
-        return f"{self!r}\n{table.to_text(self.table())}"
+        """One line, the first rows of the table, and what speaks against them."""
+        return f"{self!r}\n{self.to_text()}"
+
+    def to_text(self, confidence: float = CONFIDENCE) -> str:
+        """The first rows of the table, and what speaks against them.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            Lines of text.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+        """
+        warned = [f"warning: {sentence}" for sentence in doubts(self.numbers)]
+        return "\n".join([table.to_text(self.table(confidence)), *warned])
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""

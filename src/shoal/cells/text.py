@@ -147,6 +147,11 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
         f"that spread by {plan.width * SPREAD:.3g}; simulated on these counts, if users are about "
         "alike (no value was read)"
     )
+    if plan.mechanism.range.of_vectors:
+        yield (
+            "intervals cover values of that kind; for yes or no, or amounts that are mostly 0, "
+            'take objective="worst_case"'
+        )
     yield from (f"warning: {sentence}" for sentence in warnings(plan))
 
 

@@ -13,15 +13,15 @@ from shoal.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from shoal.cells.estimates import Numbers
     from shoal.cells.plan_facts import PlanFacts
 
 # Of a cell's records: whoever owns so many decides what the cell's mean is.
 _HEAVY = 0.25
-# Epsilon times users: below it private ranks are about as uncertain as there are users.
-_FEW = 60.0
-_MOST_CLIPPED = 0.35
 # Of the population's deviation: what a constant would err.
 _COARSE = 0.5
+# Of the width: a smaller radius says that bounds are far too wide, or that most values are equal.
+_NARROW = 1 / 64
 
 
 def warnings(plan: PlanFacts) -> list[str]:
@@ -35,18 +35,30 @@ def warnings(plan: PlanFacts) -> list[str]:
     return [*_few_users(plan), *_heavy_users(plan), *_fine_cells(plan)]
 
 
+def doubts(numbers: Numbers) -> list[str]:
+    """Sentences that a reader of released numbers should know; what was released alone decides.
+
+    Args:
+        numbers: What was released.
+    """
+    width = numbers.plan.width
+    if numbers.radius is None or numbers.radius > _NARROW * width:
+        return []
+    told = (
+        f"the private radius is {numbers.radius:.3g}, and the bounds are {width:.3g} apart: if "
+        "most values are equal (yes or no, amounts that are mostly 0) errors are larger than "
+        'intervals say, and objective="worst_case" is right; else tighter bounds make errors '
+        "smaller"
+    )
+    return [told]
+
+
 def _few_users(plan: PlanFacts) -> Iterator[str]:
-    users = len(np.unique(plan.design.user))
-    everyone = plan.epsilon * users
-    if everyone < _FEW:
+    if not len(plan.selection_scale):
+        everyone = plan.epsilon * len(np.unique(plan.design.user))
         yield (
             f"epsilon times users is {everyone:.3g}: too few for a private range; "
             'objective="worst_case" may have smaller errors'
-        )
-    elif int(plan.parameters["clipped"][0]) >= int(_MOST_CLIPPED * users):
-        yield (
-            f"{users} users are few for {len(plan.released)} cells at this epsilon: many of them "
-            "are clipped, and intervals may cover less often than they say"
         )
 
 
@@ -78,5 +90,5 @@ def _fine_cells(plan: PlanFacts) -> Iterator[str]:
             )
         yield (
             f"cells are too fine: half of them err by {middle:.2g} of the users' spread or more, "
-            f"about as much as one common number; {better}"
+            f"and one common number would not err by more; {better}"
         )

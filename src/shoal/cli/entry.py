@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+from _thread import interrupt_main
+from typing import TYPE_CHECKING
 
 from shoal.cli import streams
 
-_FAILED = 2
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_FAILED, _SOON = 2, 0.01
 
 
 def run() -> None:
@@ -19,6 +25,7 @@ def run() -> None:
     stays delivered.
     """
     try:
+        sys.unraisablehook = _again
         streams.open_all()
         from shoal.cli.main import main
 
@@ -32,6 +39,17 @@ def run() -> None:
         streams.complain(f"unexpected {type(error).__name__}; nothing was delivered.")
         status = _FAILED
     _leave(status)
+
+
+def _again(ignored: UnraisableHookArgs) -> None:
+    """Raise Ctrl-C once more where Python drops it, as in what it calls back while it imports.
+
+    Nothing else is shown: the text of an error could hold a private value.
+    """
+    if issubclass(ignored.exc_type, KeyboardInterrupt):
+        soon = threading.Timer(_SOON, interrupt_main)
+        soon.daemon = True
+        soon.start()
 
 
 def _leave(status: int) -> None:

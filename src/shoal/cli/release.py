@@ -45,7 +45,6 @@ def release(
     --manifest manifest.json
     """
     import shoal
-    from shoal.cells.table import to_text
     from shoal.checks import check_confidence
     from shoal.checks.frozen import thaw
     from shoal.errors import DocumentError
@@ -73,4 +72,4 @@ def release(
     table = partial(done.write, confidence=confidence)
     files = (table, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
-        show_release(done, ledger, lambda: to_text(done.table(confidence)), as_json=as_json)
+        show_release(done, ledger, lambda: done.to_text(confidence), as_json=as_json)

@@ -8,7 +8,33 @@ _VECTORS = ("tests/cells/test_user_vectors.py",)
 _PROJECTION = ("tests/theory/test_l1_projection.py",)
 _OPINION = ("tests/verification/cells/test_mechanisms.py",)
 
+_TYPICAL = ("tests/cells/test_typical_error.py",)
+
 FAULTS = (
+    Fault(
+        "a radius is selected where users are too few for it",
+        "G-TYPICAL",
+        "theory/user_clipping.py",
+        "everyone < (60 if cells == 1 else 50)",
+        "everyone < (60 if cells == 1 else 30)",
+        _TYPICAL,
+    ),
+    Fault(
+        "nothing is said of a radius far below the bounds",
+        "G-TYPICAL",
+        "cells/warnings.py",
+        "numbers.radius is None or numbers.radius > _NARROW * width",
+        "numbers.radius is None or numbers.radius > 0",
+        _TYPICAL,
+    ),
+    Fault(
+        "noise from the bounds is said to shrink with the values' spread",
+        "G-SIMULATED",
+        "cells/plan_views.py",
+        "typical_errors(self, wide / self.width) * wide",
+        "typical_errors(self) * wide",
+        _TYPICAL,
+    ),
     Fault(
         "a ball costs its radius, not its diameter",
         "G-BUDGET",

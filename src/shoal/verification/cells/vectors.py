@@ -79,7 +79,7 @@ def _expected(
     0 with Laplace noise.
     """
     everyone = epsilon * users
-    if everyone < (60 if cells == 1 else 30):
+    if everyone < (60 if cells == 1 else 50):
         return 1, [2, 3], 0, ()
     rate = math.sqrt(0.3 / cells)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
