@@ -76,8 +76,8 @@ class PlanViews(PlanFacts):
                 a look at them: half of the width at most, as no values have a larger one.
 
         Returns:
-            Errors in the unit of the values for this spread; else parts of the deviation of values
-            that spread by a sixth of the width. Shape (released cells,).
+            Errors of values with this spread, in their unit; else parts of the deviation of values
+            that spread by a sixth of the width; shape (released cells,).
 
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable spread.
