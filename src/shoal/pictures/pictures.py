@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +15,10 @@ from shoal import checks, files
 from shoal.cells.frontier.frontier import Frontier
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.simulation.compare import Comparison
+from shoal.cells.statistics.mean import Mean
+from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.data.occupancy import Occupancy
-from shoal.errors import InputError, MissingPartError
+from shoal.errors import InputError, MissingPartError, printable
 from shoal.files import outputs
 from shoal.files.own import MARK
 from shoal.pictures import frontier, trials
@@ -33,6 +36,8 @@ _MAKER = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 _ENDINGS = tuple(f".{kind}" for kind in _MAKER)
 _COLOURS = ("#1f6f8b", "#7a5195", "#2a9d8f", "#8d99ae")
 _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
+# More cells than that have no room for their names.
+_NAMED = 40
 
 
 def picture(
@@ -188,6 +193,8 @@ def _plan(plan: PlanFacts) -> Figure:
 
 
 def _selecting(plan: PlanFacts) -> Figure:
+    if plan.statistics == (Mean(),):
+        return _typical(plan)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: noise of each cell"
     figure, (axis,) = _new(title, 1)
     figure.set_size_inches(7, 4)
@@ -195,6 +202,27 @@ def _selecting(plan: PlanFacts) -> Figure:
     axis.plot(np.arange(1, len(noise) + 1), noise, ".", color=_BLUE, label="this plan")
     axis.axhline(1 / 2, color=_ORANGE, label="guessing the middle of the range")
     axis.set(yscale="log", xlabel="cells, best first", ylabel="mean noise over the selected range")
+    axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _typical(plan: PlanFacts) -> Figure:
+    """Errors to expect, each beside what one number for all cells would err."""
+    title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: typical error of each cell"
+    figure, (axis,) = _new(title, 1)
+    figure.set_size_inches(7, 4)
+    spread = plan.width * SPREAD
+    error = typical_errors(plan) * spread
+    order, place = np.argsort(error, kind="stable"), np.arange(1, len(error) + 1)
+    axis.plot(place, error[order], ".", color=_BLUE, label="this plan")
+    common = spread * math.sqrt(2 * CELLS / math.pi)
+    axis.axhline(common, color=_ORANGE, label="one number for all cells")
+    axis.set(yscale="log", xlabel="cells, best first")
+    axis.set_ylabel(f"mean absolute error,\nif values spread by {spread:.3g}")
+    if len(order) <= _NAMED:
+        labels = plan.occupancy.labels
+        names = [printable(labels[int(plan.released[at])]) for at in order]
+        axis.set_xticks(place, names, rotation=60, ha="right", fontsize=8)
     axis.legend(frameon=False, fontsize=9)
     return figure
 
