@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,6 +30,37 @@ def losses(covariance: Floats, vectors: Floats) -> float:
     return float(np.einsum("ki,kl,li->i", vectors, np.linalg.pinv(covariance), vectors).max())
 
 
+def exact_loss(covariance: Floats, vectors: Floats) -> Fraction:
+    """The most v' Sigma^-1 v over units without rounding; fails where Sigma is not regular."""
+    left = [[Fraction(each) for each in row] for row in covariance.tolist()]
+    moved = [[Fraction(each) for each in row] for row in vectors.tolist()]
+    total = [Fraction(0)] * len(moved[0])
+    for at, row in enumerate(left):
+        pivot = row[at]
+        assert pivot > 0
+        total = [sum_ + v * v / pivot for sum_, v in zip(total, moved[at], strict=True)]
+        for below in range(at + 1, len(left)):
+            times = left[below][at] / pivot
+            left[below] = [a - times * b for a, b in zip(left[below], row, strict=True)]
+            moved[below] = [a - times * b for a, b in zip(moved[below], moved[at], strict=True)]
+    return max(total)
+
+
+def clock(units: int, start: float, width: float) -> Floats:
+    """Rows of a regression on a constant, a treatment and a clock that started long ago."""
+    rng = np.random.default_rng(0)
+    times = start + np.floor(rng.random(units) * width)
+    return regression(np.column_stack([np.ones(units), np.arange(units) % 2, times]))
+
+
+def nearly(apart: float, seed: int = 1) -> Floats:
+    """Three questions, of which the last is the sum of two others but for a part of it."""
+    rng = np.random.default_rng(seed)
+    found = rng.normal(size=(3, 30))
+    found[2] = found[0] + found[1] + apart * found[2]
+    return found
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_no_unit_loses_more_and_the_certificate_holds(seed: int) -> None:
     """G-STRATEGY: v' Sigma^-1 v is at most 1, attained, and the gap at most 1e-4."""
@@ -40,6 +72,44 @@ def test_no_unit_loses_more_and_the_certificate_holds(seed: int) -> None:
     weighed = (vectors * found.unit_weights) @ vectors.T
     roots = np.sqrt(np.linalg.eigvalsh(weighed))
     assert found.lower_bound == pytest.approx(roots.sum() ** 2, rel=1e-8)
+
+
+UNLIKE = {
+    "one is tiny": np.diag([1.0, 9e-11]),
+    "one is tinier": np.array([[1.0, 0.0, 1.0], [1e-30, 2e-30, -1e-30]]),
+    "a ladder": np.diag(10.0 ** -np.arange(0, 40, 4)) @ np.sin(np.arange(300)).reshape(10, 30),
+    "Unix seconds": scaled(clock(60, 1.7e9, 2.6e6), 1.0, np.ones(3)),
+    "Unix seconds, alike": scaled(clock(60, 1.7e9, 2.6e6), 1.0),
+    "Unix milliseconds": scaled(clock(60, 1.7e12, 2.6e9), 1.0, np.ones(3)),
+    "the ends of the range": np.diag([1e75, 1e-75]),
+    **{f"apart by {each:g}": nearly(each) for each in (1e-5, 1e-8, 3e-10, 1e-12, 1e-15, 0)},
+}
+
+
+@pytest.mark.parametrize("which", UNLIKE)
+def test_questions_of_unlike_sizes_and_near_ones_have_noise(which: str) -> None:
+    """G-STRATEGY: exactly v' Sigma^-1 v <= 1 for the covariance as written, and a true gap."""
+    vectors = UNLIKE[which]
+    found = least_covariance(vectors)
+    assert 1 - Fraction(1, 1000) < exact_loss(found.covariance, vectors) <= 1
+    assert 0 <= found.gap <= 1e-4
+    assert dual_bound(vectors, found.unit_weights) == found.lower_bound
+    # The noise of every question covers what its own unit moves.
+    assert (np.diag(found.covariance) >= np.abs(vectors).max(axis=1) ** 2 * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_rounding_of_a_covariance_is_covered(seed: int) -> None:
+    """G-STRATEGY: least where noise is least in a direction in which units do move."""
+    for vectors in (nearly(1e-6, seed), nearly(1e-5, seed), twelve(60, seed)[: 2 + seed]):
+        assert exact_loss(least_covariance(vectors).covariance, vectors) <= 1
+
+
+def test_sizes_beyond_floating_point_are_refused() -> None:
+    """G-STRATEGY: squares of 1e-170 are 0: no noise would be left."""
+    for vectors in (np.eye(2) * 1e-170, np.diag([1.0, 1e-80]), np.eye(1) * 1e160):
+        with pytest.raises(InputError, match=r"targets.*choose targets"):
+            least_covariance(vectors)
 
 
 def test_no_feasible_covariance_is_below_the_bound() -> None:
@@ -80,7 +150,9 @@ def test_disjoint_and_dependent_questions() -> None:
     assert losses(found.covariance, vectors) <= 1 + 1e-9
     assert found.gap <= 1e-4
     null = np.array([0.5, 0.5, -1.0])
-    assert abs(null @ found.covariance @ null) < 1e-12
+    # As much as rounding moves it, not 0.
+    assert exact_loss(found.covariance, vectors) <= 1
+    assert 0 < null @ found.covariance @ null < 1e-12
 
 
 def test_what_is_no_strategy_is_refused() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.errors import InputError
 from shoal.theory.questions import laplace_strategy as strategy
 from shoal.theory.questions.laplace_strategy import diagonal_strategy
 from shoal.theory.questions.laplace_strategy import laplace_strategy as full_strategy
 from shoal.theory.questions.weights import effects_by, scaled, stack
-from tests.theory.questions.test_gaussian_strategy import twelve
+from tests.theory.questions.test_gaussian_strategy import UNLIKE, clock, nearly, twelve
 
 pytestmark = pytest.mark.property
 
@@ -55,6 +56,39 @@ def test_dependent_questions_are_answered_too() -> None:
     null = np.array([0.5, 0.5, -1.0])
     assert float(np.abs(null @ found.recover).max()) < 1e-12
     assert float(np.abs(found.released @ vectors).sum(axis=0).max()) <= 1
+
+
+@pytest.mark.parametrize("which", ["one is tiny", "Unix seconds", "Unix seconds, alike"])
+def test_questions_of_unlike_sizes_are_answered(which: str) -> None:
+    """G-STRATEGY: no question is dropped because another moves further."""
+    vectors = UNLIKE[which]
+    found = full_strategy(vectors)
+    answered = found.recover @ found.released @ vectors
+    np.testing.assert_array_less(
+        np.abs(answered - vectors).max(axis=1), 1e-9 * np.abs(vectors).max(axis=1)
+    )
+    assert found.lower_bound <= found.total <= found.diagonal.total * (1 + 1e-6)
+    losses = np.abs(found.released @ vectors).sum(axis=0)
+    assert 1 - 1e-6 < float(losses.max()) <= 1
+
+
+def test_a_public_mean_of_coefficients_is_answered() -> None:
+    """The fitted mean of a regression on a clock: without noise, the mean of the outcomes."""
+    rows = clock(60, 1.7e9, 2.6e6)
+    found = full_strategy(scaled(rows, 1.0, np.ones(3)))
+    outcomes = np.random.default_rng(3).random(60)
+    answers = found.recover @ (found.released @ (rows @ outcomes))
+    rng = np.random.default_rng(0)
+    times = 1.7e9 + np.floor(rng.random(60) * 2.6e6)
+    fitted = np.array([1, 0.5, times.mean()]) @ answers
+    assert fitted == pytest.approx(outcomes.mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize("apart", [1e-10, 1e-12])
+def test_what_nearly_depends_is_refused(apart: float) -> None:
+    """G-STRATEGY: neither dropped in silence nor answered in rounding errors."""
+    with pytest.raises(InputError, match=r"nearly depend on others.*leave"):
+        full_strategy(nearly(apart))
 
 
 def test_disjoint_questions_cost_no_more_than_one() -> None:

@@ -24,8 +24,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _MOST_STEPS = 20_000
-# Directions in which vectors are shorter, as a part of the longest, depend on the others.
-_DEPENDENT = 1e-10
+# Shorter directions, as a part of the longest, are left to noise of each question by itself.
+_SHORT = 1e-7
+# Eigenvalues below this part of the largest are rounding error.
+_ROUNDED = 2.0**-50
+# Of vectors with questions of one size: what is shorter than the first is rounding error, and what
+# is shorter than the second cannot be told from it well enough to be answered.
+_DEPENDENT, _UNCLEAR = 2.0**-46, 2.0**-30
+# In units of the targets: squares, and rounding errors of squares, stay floating-point numbers.
+_LEAST, _MOST = 1e-75, 1e75
+_UNIT_ROUNDOFF = 2.0**-53
 # Covers the roundings of v' Sigma^-1 v: no unit is beyond 1.
 _OUTWARD = 1 + 2.0**-40
 
@@ -64,20 +72,23 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
 
     min tr Sigma = max over p of (tr M(p)^(1/2))^2, M(p) = sum p_i v_i v_i', and Sigma is
     tr(M^(1/2)) M^(1/2) there. Each step multiplies p_i by v_i' M^(-1/2) v_i/tr M^(1/2), until the
-    largest of these is 1 + tolerance.
+    largest of these is 1 + tolerance. What roundings and the shortest directions leave over has
+    noise of each question by itself, so no direction that a unit moves is without noise.
 
     Source: docs/theory/questions.md#gaussian-noise.
 
     Args:
         vectors: V in units of the targets, shape (questions, units); questions may depend on one
             another.
-        tolerance: Largest gap, as a part of the least total variance.
+        tolerance: Largest gap, as a part of the least total variance. Directions that are shorter
+            than 1e-7 of the longest may add a few parts in a million: `gap` has them all.
 
     Returns:
         The noise with its dual variables, shape (units,).
 
     Raises:
-        InputError: No such vectors, or more steps than allowed.
+        InputError: No such vectors, moves beyond 1e-75 to 1e75 targets, more steps than allowed,
+            or a unit whose loss is not shown to be at most 1 whatever was rounded.
 
     Guarantees: G-STRATEGY.
 
@@ -87,20 +98,24 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
         ([[1.0, 0.0], [0.0, 1.0]], 2.0)
     """
     tolerance = checks.number(tolerance, "tolerance", least=1e-9, most=1, example=1e-4)
-    basis, inside = independent(vectors)
+    vectors = _sized(vectors)
+    axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
+    inside = values[:, None] * rest
+    length = np.abs(inside).max(axis=1)
+    kept = length > _SHORT * length.max()
+    basis, inside = axes[:, kept], inside[kept]
     weights = np.full(inside.shape[1], 1 / inside.shape[1])
     for _ in range(_MOST_STEPS):
         values, axes = np.linalg.eigh((inside * weights) @ inside.T)
         # A direction without weight would divide by zero: it keeps a little.
-        roots = np.sqrt(np.maximum(values, values[-1] * 2.0**-96))
+        roots = np.sqrt(np.maximum(values, values[-1] * _ROUNDED))
         total = float(roots.sum())
         along = (axes / np.sqrt(roots)).T @ inside
         slack = np.einsum("ij,ij->j", along, along) / total
-        most = float(slack.max())
-        if most <= 1 + tolerance:
-            root = (axes * roots) @ axes.T
-            found = basis @ (root * (total * most * _OUTWARD)) @ basis.T
-            return GaussianStrategy((found + found.T) / 2, weights, dual_bound(vectors, weights))
+        if float(slack.max()) <= 1 + tolerance:
+            root = basis @ (axes * np.sqrt(roots * total))
+            found = _covered(root, along / np.sqrt(total), vectors)
+            return GaussianStrategy(found, weights, dual_bound(vectors, weights))
         weights *= slack
         weights /= weights.sum()
     raise InputError(
@@ -108,6 +123,54 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
         "a tolerance that is reached",
         "ask for a larger tolerance",
     )
+
+
+def _covered(root: Floats, along: Floats, vectors: Floats) -> Floats:
+    """A covariance with v_i' Sigma^-1 v_i <= 1 for all units, close to a multiple of F F'.
+
+    For v = F z + r and a diagonal E, v' (F F' + E)^-1 v <= |z|^2 + r' E^-1 r: r is what roundings
+    and short directions leave over, and E is noise of each question by itself for that.
+
+    Args:
+        root: F in units of the targets, shape (questions, r).
+        along: z without a unit, shape (r, units).
+        vectors: V in units of the targets, shape (questions, units).
+
+    Returns:
+        In squared units of the targets, shape (questions, questions).
+
+    Raises:
+        InputError: The loss of a unit is not at most 1, or is no number.
+    """
+    questions = len(vectors)
+    most = float(np.einsum("ij,ij->j", along, along).max())
+    alone = questions * float((_left(root, along, vectors).max(axis=1) ** 2).sum())
+    # The part of the loss that makes the trace least.
+    part = 1 / (1 + np.sqrt(most * float((root**2).sum()) / alone))
+    wider = np.sqrt(most * _OUTWARD / (1 - part))
+    root, along = root * wider, along / wider
+    left = _left(root, along, vectors)
+    own = questions * left.max(axis=1) ** 2 / part
+    loss = np.einsum("ij,ij->j", along, along) + (left**2 / own[:, None]).sum(axis=0)
+    # Each entry of F F' is off by at most a part of the lengths of two rows of F.
+    rounded = 8 * questions * (questions + 8) * _UNIT_ROUNDOFF
+    found = root @ root.T
+    found = (found + found.T) / 2
+    found[np.diag_indices(questions)] += (own + rounded * (root**2).sum(axis=1)) * _OUTWARD
+    if not (np.isfinite(found).all() and loss.max() * (1 + rounded) <= 1):
+        raise InputError(
+            "questions for which rounding hides whether a unit loses more than stated",
+            "questions whose noise can be computed in floating point",
+            "leave out questions that nearly depend on others",
+        )
+    return np.asarray(found)
+
+
+def _left(root: Floats, along: Floats, vectors: Floats) -> Floats:
+    """|V - F z| with its own rounding errors, rounded upwards; never 0 in a whole row."""
+    errors = 2 * (len(vectors) + 8) * _UNIT_ROUNDOFF
+    size = np.abs(vectors) + np.abs(root) @ np.abs(along)
+    return np.asarray((np.abs(vectors - root @ along) + errors * size) * _OUTWARD)
 
 
 def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
@@ -147,7 +210,10 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
 def independent(vectors: Floats) -> tuple[Floats, Floats]:
     """Vectors in a basis of the space that they fill, where questions depend on one another.
 
-    Source: docs/theory/questions.md#gaussian-noise.
+    What depends on what is looked for with all questions at one size: a small question is no
+    smaller part of the space than a large one.
+
+    Source: docs/theory/questions.md#laplace-noise.
 
     Args:
         vectors: V in units of the targets, shape (questions, units).
@@ -157,14 +223,37 @@ def independent(vectors: Floats) -> tuple[Floats, Floats]:
         of the targets, shape (r, units).
 
     Raises:
-        InputError: No such vectors.
+        InputError: No such vectors, or questions of which it cannot be told in floating point
+            whether they depend on others.
 
     Example:
         >>> basis, inside = independent(np.array([[1.0, -1.0], [2.0, -2.0]]))
         >>> basis.shape, inside.shape
         ((2, 1), (1, 2))
     """
-    vectors = check_rows(vectors)
+    vectors = _sized(vectors)
+    even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
+    lengths = np.linalg.svd(even / np.linalg.norm(even, axis=1, keepdims=True), compute_uv=False)
+    kept = int((lengths > _DEPENDENT * lengths[0]).sum())
+    if lengths[kept - 1] < _UNCLEAR * lengths[0]:
+        raise InputError(
+            "questions that nearly depend on others: apart by "
+            f"{lengths[kept - 1] / lengths[0]:.1g} of their size",
+            f"questions that depend on others, or are at least {_UNCLEAR:.1g} apart",
+            "leave one of them out, or ask for what they differ by",
+        )
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
-    kept = int((values > _DEPENDENT * values[0]).sum())
     return axes[:, :kept], values[:kept, None] * rest[:kept]
+
+
+def _sized(vectors: Floats) -> Floats:
+    """Vectors as they were given, if squares of all questions are floating-point numbers."""
+    vectors = check_rows(vectors)
+    size = np.abs(vectors).max(axis=1)
+    if not bool(((size >= _LEAST) & (size <= _MOST)).all()):
+        raise InputError(
+            f"questions that one unit moves by {size.min():.2g} to {size.max():.2g} targets",
+            f"moves from {_LEAST:g} to {_MOST:g} targets",
+            "choose targets near the errors that are wanted",
+        )
+    return vectors

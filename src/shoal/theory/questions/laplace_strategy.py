@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 20_000
 _OUTWARD = 1 + 2.0**-40
+# Estimates of answers without noise are off by at most this part of a question's size.
+_ANSWERED = 1e-9
 # The maximum over units is approached by these norms, each from where the one before ended.
 _NORMS, _SEARCH_STEPS = (20, 80, 400), 150
 # Units that lose less than this part of the most do not matter to a norm; each norm looks anew.
@@ -171,7 +173,8 @@ def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
         T, shape (numbers, questions), with its estimates and bound.
 
     Raises:
-        InputError: No such vectors.
+        InputError: No such vectors, or questions that nearly depend on others, so that their
+            answers are lost in rounding.
 
     Guarantees: G-STRATEGY.
 
@@ -190,14 +193,29 @@ def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
     distinct = np.unique(inside * np.where(inside[0] < 0, -1, 1), axis=1)
     tried = [*starts, *(_searched(each, distinct) for each in (starts[0], *starts[2:]))]
     best = min(tried, key=lambda each: _total(each, inside))
-    best = best / (np.abs(best @ inside).sum(axis=0).max() * _OUTWARD)
-    return LaplaceStrategy(
-        best @ basis.T, basis @ np.linalg.pinv(best), gaussian.lower_bound, diagonal
-    )
+    released = best @ basis.T
+    most = _losses(released, vectors)
+    released, recover = released / (most * _OUTWARD), basis @ np.linalg.pinv(best) * most * _OUTWARD
+    answered = np.abs(recover @ (released @ vectors) - vectors).max(axis=1)
+    if not bool((answered <= _ANSWERED * np.abs(vectors).max(axis=1)).all()):
+        raise InputError(
+            "questions whose answers are lost in rounding",
+            f"questions that are answered to {_ANSWERED:g} of their size",
+            "leave out questions that nearly depend on others, or choose targets of like sizes",
+        )
+    return LaplaceStrategy(released, recover, gaussian.lower_bound, diagonal)
+
+
+def _losses(released: Floats, vectors: Floats) -> float:
+    """The most |T v_i|_1 over units, with the rounding errors of T v_i, whatever cancels."""
+    errors = (len(vectors) + 2) * 2.0**-52
+    size = np.abs(released) @ np.abs(vectors)
+    return float((np.abs(released @ vectors) + errors * size).sum(axis=0).max())
 
 
 def _rotations(covariance: Floats) -> Iterator[Floats]:
     values, axes = np.linalg.eigh(covariance)
+    values = np.maximum(values, values[-1] * 2.0**-50)
     random = np.random.default_rng(_SEED)
     for _ in range(_ROTATIONS):
         turned, _ = np.linalg.qr(random.standard_normal(covariance.shape))
