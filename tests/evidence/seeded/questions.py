@@ -213,4 +213,20 @@ FAULTS = (
         "raised = np.maximum(variance, 0)",
         _NOISY,
     ),
+    Fault(
+        "the noise of a variance counts as one Laplace variable where it is a sum",
+        "G-NOISYVARIANCE",
+        "theory/questions/noisy_variance.py",
+        "0.90: (0.03, 0.07, 0.17, 0.38, 0.53, 0.61, 0.63, 0.65)",
+        "0.90: (0.03, 0.07, 0.17, 0.33, 0.45, 0.52, 0.55, 0.56)",
+        _NOISY,
+    ),
+    Fault(
+        "what is added to a variance is right at the ratios of the table alone",
+        "G-NOISYVARIANCE",
+        "theory/questions/noisy_variance.py",
+        "0.99: (0.03, 0.07, 0.18, 0.48, 0.89, 1.07, 1.10, 1.12)",
+        "0.99: (0.03, 0.07, 0.18, 0.47, 0.85, 1.04, 1.09, 1.11)",
+        _NOISY,
+    ),
 )

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.interpolate import CubicSpline
 from scipy.stats import laplace, norm
 
 from shoal.errors import InputError
@@ -46,6 +47,58 @@ def test_intervals_cover_for_every_variance(confidence: float) -> None:
             for part in np.geomspace(0.003, 1000, 15)
         ]
         assert min(covered) >= confidence, ratio
+
+
+def one(places: Floats) -> Floats:
+    """Density of a Laplace variable of scale 1."""
+    return np.asarray(np.exp(-np.abs(places)) / 2)
+
+
+def two(places: Floats) -> Floats:
+    """Density of the sum of two equal ones with the same variance."""
+    far = np.abs(places) * math.sqrt(2)
+    return np.asarray((1 + far) * np.exp(-far) * math.sqrt(2) / 4)
+
+
+def unlike(places: Floats) -> Floats:
+    """Density of the sum of two of scales 0.9 and the rest."""
+    large, small = 0.9, math.sqrt(1 - 0.81)
+    parts = [scale * np.exp(-np.abs(places) / scale) for scale in (large, small)]
+    return np.asarray((parts[0] - parts[1]) / (2 * (large**2 - small**2)))
+
+
+def many(places: Floats) -> Floats:
+    """Density of the normal limit."""
+    return np.asarray(norm.pdf(places, scale=math.sqrt(2)))
+
+
+def worst(confidence: float, ratio: float, parts: Floats) -> float:
+    """The least coverage over shapes of the noise and over V/b2, with half widths from a spline."""
+    scale = ratio**-0.5
+    grid = np.concatenate([[0.0], np.geomspace(1e-4, 400, 300)])
+    smooth = CubicSpline(np.log(grid + 0.03), half_width(confidence, grid, scale, 1.0))
+    edges = np.concatenate([[0.0], np.geomspace(2e-3, 38, 18)])
+    found = 1.0
+    for variance in parts.tolist():
+        cuts = np.unique(np.concatenate([[max(-variance, -38)], -edges, edges]))
+        cuts = cuts[cuts >= -variance]
+        half = np.diff(cuts) / 2
+        places = (cuts[:-1, None] + half[:, None] * (1 + NODES)).ravel()
+        released = np.append(variance + places, 0.0)
+        outside = tail(smooth(np.log(released + 0.03)), np.full(len(released), variance), scale)
+        for density in (one, two, unlike, many):
+            mass = (half[:, None] * WEIGHTS).ravel() * density(places)
+            below = max(1 - float(mass.sum()), 0.0)
+            found = min(found, 1 - float(np.append(mass, below) @ outside))
+    return found
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995])
+def test_intervals_cover_for_every_shape_of_the_noise(confidence: float) -> None:
+    """G-NOISYVARIANCE: one Laplace variable, two, many; ratios and confidences off the grid."""
+    parts = np.concatenate([[0.0], np.geomspace(0.05, 40, 28)])
+    for ratio in (0.004, 0.025, *np.geomspace(0.033, 95, 23).tolist(), 5.5, 150.0, 1e4):
+        assert worst(confidence, ratio, parts) >= confidence - 1e-9, ratio
 
 
 def test_without_what_is_added_they_would_not() -> None:

@@ -1,6 +1,7 @@
 """Intervals of an estimate with Laplace noise whose sampling variance is known with noise only.
 
-The estimate is normal(V) + Laplace(b1), the released variance V + Laplace(b2).
+The estimate is normal(V) + Laplace(b1), the released variance V + Laplace(b2), or V and a sum of
+several Laplace variables.
 
 Source: docs/theory/questions.md#an-honest-interval.
 """
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 
 # Of b2/b1^2; between them the factor is linear in the logarithm.
 _RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-# Least factors by quadrature over all V, rounded upwards.
+# Least factors by quadrature over all V for one Laplace variable, for sums of several and for their
+# normal limit, which asks for most; also for what lies between the ratios. Rounded upwards.
 _FACTORS = {
-    0.80: (0.03, 0.08, 0.17, 0.27, 0.34, 0.39, 0.41, 0.42),
-    0.90: (0.03, 0.07, 0.17, 0.33, 0.45, 0.52, 0.55, 0.56),
-    0.95: (0.03, 0.07, 0.18, 0.38, 0.56, 0.66, 0.70, 0.71),
-    0.98: (0.03, 0.07, 0.18, 0.43, 0.70, 0.85, 0.90, 0.91),
-    0.99: (0.03, 0.07, 0.18, 0.46, 0.80, 0.99, 1.04, 1.07),
-    0.995: (0.03, 0.07, 0.18, 0.49, 0.90, 1.12, 1.18, 1.20),
+    0.80: (0.03, 0.08, 0.18, 0.31, 0.40, 0.45, 0.47, 0.48),
+    0.90: (0.03, 0.07, 0.17, 0.38, 0.53, 0.61, 0.63, 0.65),
+    0.95: (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80),
+    0.98: (0.03, 0.07, 0.18, 0.46, 0.79, 0.94, 0.96, 0.98),
+    0.99: (0.03, 0.07, 0.18, 0.48, 0.89, 1.07, 1.10, 1.12),
+    0.995: (0.03, 0.07, 0.18, 0.49, 0.97, 1.19, 1.22, 1.24),
 }
 _HALVINGS, _FURTHEST = 60, 60.0
 
@@ -38,8 +40,8 @@ _HALVINGS, _FURTHEST = 60, 60.0
 def added_noise(confidence: float, ratio: float) -> float:
     """The factor a: with V+ = max(V^, 0) + a b2 intervals cover for every V.
 
-    Least factors were found by quadrature on a grid of b2/b1^2 and of confidences, and rounded
-    upwards; between confidences the larger neighbour counts.
+    Least factors were found by quadrature on a fine grid of b2/b1^2, and rounded upwards; between
+    confidences the larger neighbour counts. No proof: docs say what was computed.
 
     Source: docs/theory/questions.md#an-honest-interval.
 
@@ -57,7 +59,7 @@ def added_noise(confidence: float, ratio: float) -> float:
 
     Example:
         >>> added_noise(0.95, 1.0), added_noise(0.95, 1e9)
-        (0.38, 0.71)
+        (0.43, 0.8)
     """
     known = sorted(_FACTORS)
     confidence = checks.number(confidence, "confidence", least=known[0], most=known[-1])
@@ -79,7 +81,9 @@ def half_width(
 ) -> Floats:
     """Half widths of intervals: the quantile of normal(f V+) + Laplace(b1), V+ = max(V^, 0) + a b2.
 
-    Where there are several Laplace variables, b2 is the root of the sum of their squared scales.
+    Where the noise of V^ is a sum of several Laplace variables, b2 is the root of the sum of their
+    squared scales: the factors hold for one of them, for several, and for their normal limit. The
+    noise of the estimate is one Laplace variable.
 
     Source: docs/theory/questions.md#an-honest-interval.
 
