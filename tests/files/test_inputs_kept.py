@@ -135,6 +135,29 @@ def test_no_output_replaces_a_loaded_plan(tmp_path: Path) -> None:
     assert place.read_bytes() == before
 
 
+def test_no_output_replaces_loaded_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-OUTPUTS: nor a plan made from them; they are the same counts wherever they come from."""
+    monkeypatch.chdir(tmp_path)
+    records, _ = _source(tmp_path / OWN)
+    counted = records.occupancy()
+    counted.save("counts.json")
+    place = tmp_path / "counts.json"
+    before, loaded = place.read_bytes(), shoal.Occupancy.load("counts.json")
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path / "x")
+    plan = shoal.plan(loaded, method="balanced", bounds=flights.BOUNDS, epsilon=1)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    for write in (loaded.save, plan.save, release.write, release.write_manifest):
+        with pytest.raises(DocumentError, match="what is read as"):
+            write(place, overwrite=True)
+    assert place.read_bytes() == before
+    assert loaded.origin == str(place)
+    assert loaded.to_document() == counted.to_document()
+    assert loaded.fingerprint == counted.fingerprint
+    from_records = shoal.plan(counted, method="balanced", bounds=flights.BOUNDS, epsilon=1)
+    assert plan.to_document() == from_records.to_document()
+
+
 @pytest.mark.parametrize("subject", ["occupancy", "plan", "frontier", "comparison", "of a release"])
 def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
     """G-OUTPUTS: also where a link gives the records a picture's ending."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from shoal import checks, documents
 from shoal.checks.frozen import Frozen, cached_property, set_exactly
+from shoal.checks.places import whole_path
 from shoal.data import keys
 from shoal.data.occupancy_summary import Summary, summarise
 from shoal.errors import DataError, DocumentError, InputError, raise_alone
@@ -47,7 +48,8 @@ class Occupancy(Frozen):
         user: User of each membership, 0..L-1, ascending, shape (memberships,).
         cell: Cell of each membership, 0..G-1, ascending within a user; the same shape.
         count: Records of the membership, at least 1; the same shape.
-        origin: The file that was counted, which no output may replace; None if there is none.
+        origin: The file that was counted, or from which these counts were loaded, which no output
+            may replace; None if there is none.
 
     Raises:
         InputError: The columns are no such triples.
@@ -244,7 +246,9 @@ class Occupancy(Frozen):
         Raises:
             DocumentError: Missing, damaged, or of another schema.
         """
-        return cls.from_document(documents.read(path, SCHEMA, "occupancy"))
+        found = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
+        # An absolute path, whatever the working folder is later.
+        return replace(found, origin=whole_path(path))
 
     def to_document(self) -> documents.Document:
         """The occupancy as a JSON object; counts are packed integer arrays.
