@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.checks.floats import floats
+from shoal.checks.floats import floats, floats_of, read_floats
 
 pytestmark = pytest.mark.unit
 
@@ -47,3 +47,14 @@ def test_numbers_booleans_and_nothing() -> None:
         np.testing.assert_array_equal(found, [1.0, np.nan])
     with pytest.raises(pa.ArrowException):
         floats(pa.array(["a"]))
+
+
+def test_a_range_longer_than_any_memory_is_refused_at_once() -> None:
+    """G-FUZZ: its length is said, but nobody holds it."""
+    for many in (2**24, 10**12, 10**30):
+        assert read_floats(range(many)) is None
+        with pytest.raises(TypeError):
+            floats_of(range(many))
+    found = read_floats(range(3))
+    assert found is not None
+    assert found.tolist() == [0.0, 1.0, 2.0]

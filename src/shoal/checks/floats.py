@@ -26,6 +26,8 @@ _TYPES = (
     pa.types.is_decimal,
     pa.types.is_null,
 )
+# Of a range, which has any length in no memory; read as Python's objects in seconds.
+_MOST_COUNTED = 2**24
 _LENDS = ("dtype", "__array__", "__array_interface__", "__array_struct__")
 _LENDS_ARROW = ("__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__")
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
@@ -103,7 +105,7 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
         [0.5, 3.0, 1.0, nan]
     """
     # Without a length it may never end, and a set has its cells in any order.
-    if not hasattr(cells, "__len__") or isinstance(cells, UNORDERED):
+    if not hasattr(cells, "__len__") or isinstance(cells, UNORDERED) or _endless(cells):
         raise TypeError
     found = list(cells)
     if not all(map(_is_number, set(map(type, found)))):
@@ -116,7 +118,7 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
 def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
     """Private numbers of a list or an array in floating point, or None for what holds others.
 
-    Rows of a list may be lists or arrays of one length.
+    Rows of a list may be lists or arrays of one length. A range of 2^24 numbers or more is none.
 
     Guarantees: G-CELLWISE.
 
@@ -126,6 +128,8 @@ def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
     """
     if not listed(values):
         return checks.numbers(values)
+    if _endless(values):
+        return None
     try:
         kinds = set(map(type, values))
         if kinds == {np.ndarray}:
@@ -139,6 +143,11 @@ def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
             raise
         # The text of an error may hold a value.
         return None
+
+
+def _endless(values: object) -> bool:
+    # A range says how long it is and holds nothing: no memory bounds it.
+    return isinstance(values, range) and (len(values[:_MOST_COUNTED]) == _MOST_COUNTED)
 
 
 def _is_number(kind: type) -> bool:

@@ -50,7 +50,8 @@ def regions(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
 
     Masks of missing values and dictionaries of texts are left out: several columns may share them.
     """
-    library = type(column).__module__.split(".")[0]
+    # A class may call anything its module.
+    library = str(getattr(type(column), "__module__", "")).split(".")[0]
     if isinstance(column, np.ndarray):
         yield column
     elif isinstance(column, pa.Array):

@@ -127,3 +127,11 @@ def test_a_pair_that_takes_too_long_counts_as_shared(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(np, "shares_memory", endless)
     matrix = np.zeros((9, 2))
     assert shared(matrix[:, 0], matrix[:, 1])
+
+
+def test_a_class_may_call_anything_its_module() -> None:
+    """G-FUZZ: no text, or no module at all."""
+    for module in (5, None, b"pandas"):
+        column = type("Column", (), {"__module__": module})()
+        assert not shared(column, NUMBERS)
+        assert not shared(NUMBERS, column)

@@ -516,4 +516,12 @@ FAULTS = (
         "    longest = _LONGEST\n",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),
+    Fault(
+        "a ledger may have a path without room for its journal",
+        "G-FUZZ",
+        "privacy/ledger/place.py",
+        "    longest = _LONGEST_PATH - max(map(len, LEDGER_PARTS))\n",
+        "    longest = 8 * _LONGEST_PATH\n",
+        ("tests/privacy/ledger/test_ledger_place.py",),
+    ),
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import shoal
-from shoal.errors import LedgerError, ShoalError
+from shoal.errors import InputError, LedgerError, ShoalError
 from shoal.files import outputs
 from shoal.privacy.ledger import journal as journals
 from shoal.privacy.ledger import recording
@@ -643,6 +643,45 @@ def test_a_ledger_has_a_name_with_room_for_its_journal(tmp_path: Path, letter: s
             act(Ledger(named, book._founding))
     named.rename(longest)
     book.verify()
+
+
+def test_a_ledger_has_a_path_with_room_for_its_journal(tmp_path: Path) -> None:
+    """G-FUZZ: SQLite opens no path of more than 512 bytes, links followed."""
+    folder = tmp_path
+    while len(os.fsencode(folder)) < 380:
+        folder /= "f" * 100
+    folder.mkdir(parents=True)
+    rest = 504 - len(os.fsencode(folder)) - 1
+    book = Ledger.create(folder / ("x" * rest), epsilon=1)
+    book.record("first", unit="u", epsilon="0.1", document=b"1")
+    (tmp_path / "near").symlink_to(folder)
+    for more in (1, 8, 9):
+        for where in (folder, tmp_path / "near"):
+            named = where / ("x" * (rest + more))
+            with pytest.raises(LedgerError, match="path has more than 504 bytes"):
+                Ledger.create(named, epsilon=1)
+            assert [each.name for each in folder.iterdir()] == ["x" * rest]
+
+
+class _NoPath:
+    """Fails whatever is asked of it."""
+
+    def __fspath__(self) -> str:
+        raise RuntimeError("no path")
+
+
+@pytest.mark.parametrize("given", [_NoPath(), b"a.ledger", "", "a\0b", 5, None])
+def test_what_is_no_path_is_refused_in_words(given: Any) -> None:  # noqa: ANN401
+    """G-FUZZ: also an object whose class fails when it is asked for its path."""
+    for act in (
+        lambda: Ledger.create(given, epsilon=1),
+        lambda: Ledger.open(given),
+    ):
+        with pytest.raises(InputError, match="path"):
+            act()
+    if given is not None:
+        with pytest.raises(InputError, match="path"):
+            shoal.verify({}, ledger=given)
 
 
 _TEXTS = ["question", "name", "kind", "unit", "document"]

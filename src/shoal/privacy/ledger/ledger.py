@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.errors import InputError, LedgerError, raise_alone
+from shoal import checks
+from shoal.errors import LedgerError, raise_alone
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger.arguments import check_document, check_text, check_texts
@@ -19,6 +19,7 @@ from shoal.privacy.ledger.rules import Answer, refuse_beyond, refuse_other_unit
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
     from types import TracebackType
     from typing import Self
@@ -331,20 +332,13 @@ class Ledger:
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
+    given = checks.path(path, "a ledger's path")
     try:
-        return Path(path).absolute()
-    except TypeError:
-        raise_alone(
-            InputError(
-                f"a ledger path of type {type(path).__name__}",
-                "text or a path",
-                "give its file name",
-            )
-        )
+        return Path(given).absolute()
     except OSError:  # a relative path needs the current folder
         raise_alone(
             LedgerError(
-                f"the ledger {os.fspath(path)!r} cannot be found: the current folder was removed",
+                f"the ledger {given!r} cannot be found: the current folder was removed",
                 "an absolute path, or a current folder that exists",
                 "change to a folder that exists",
             )

@@ -21,13 +21,14 @@ RESTORE = (
     "the way, and run `shoal ledger verify` on it"
 )
 _LONGEST = 255  # bytes of a name on usual file systems
+_LONGEST_PATH = 512  # bytes of a path that SQLite opens on Unix: MAX_PATHNAME in its os_unix.c
 DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
 
 
 def check_name(path: Path) -> None:
     """Refuse a ledger that is called like a part of another: SQLite would delete it with that one.
 
-    Or whose name is so long that SQLite could not make its journal, so that nothing can be charged.
+    Or whose name or path is so long that SQLite could not make its journal: nothing can be charged.
     Links are followed, as SQLite does.
 
     Raises:
@@ -40,6 +41,15 @@ def check_name(path: Path) -> None:
             "a name that leaves room for '-journal', which a database keeps beside it while it "
             "writes",
             "choose a shorter name; a ledger that is called so is renamed first",
+        )
+    longest = _LONGEST_PATH - max(map(len, LEDGER_PARTS))
+    # SQLite counts the path as it is handed over, and as it is with links followed.
+    if max(len(os.fsencode(path.absolute())), len(place_of(path))) > longest:
+        raise LedgerError(
+            f"a ledger whose path has more than {longest} bytes, folders included",
+            "a path that leaves room for '-journal': a database opens no path of more than "
+            f"{_LONGEST_PATH} bytes",
+            "choose a folder nearer to the root, or a shorter name",
         )
     for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
         if is_part(name):
