@@ -17,6 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
+
     from shoal import bounds, mean, trials, unbiased
     from shoal.cells.plan import Plan, plan
     from shoal.cells.release import Release
@@ -92,6 +94,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Load a public name from its home."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("shoal")
     if name in _ROOMS:
         return import_module(f"shoal.{name}")
     if name not in _HOME:

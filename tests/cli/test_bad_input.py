@@ -184,6 +184,22 @@ def test_an_empty_csv_file_is_one_line(shell: Shell, text: str, told: str) -> No
     assert told in shell.bad("plan", "flights.csv", *PLAN, "--epsilon", "1")
 
 
+@pytest.mark.parametrize(("mark", "called"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_csv_file_without_commas_is_said_to_be_one(shell: Shell, mark: str, called: str) -> None:
+    """G-FUZZ: what seems to be between the columns, and no name of the first line."""
+    (shell.folder / "trips.csv").write_text(f"Driver{mark}Fare{mark}Zone\nann{mark}5{mark}a\n")
+    found = shell.bad("plan", "trips.csv", "--user", "Driver", "--value", "Fare", "--bounds", "0",
+                        "9", "--cell", "Zone", "--epsilon", "1")  # fmt: skip
+    assert f"seems to be separated by {called}" in found
+    assert "ann" not in found
+
+
+def test_a_plan_is_no_manifest(shell: Shell) -> None:
+    """G-FUZZ: verify says what it was given instead."""
+    found = shell.bad("verify", "plan.json")
+    assert "shoal.manifest/4: it is a plan; " in found
+
+
 def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     """Another occupancy is refused, and the value at fault is not shown."""
     table = flights.neighbour(flights.table(), "N003", CANARY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,26 @@ def test_every_test_that_a_page_names_exists() -> None:
     for page in PAGES:
         for name in re.findall(r"`(test_\w+)`", page.read_text(encoding="utf-8")):
             assert name in real, f"{page.name}: {name}"
+
+
+def test_every_file_of_the_package_that_a_page_names_exists() -> None:
+    """As readers type it: files('shoal') / 'a/file' in the README, the docs and their blocks."""
+    said = [
+        (page, found)
+        for page in PAGES
+        for found in re.findall(
+            r"""files\(["']shoal["']\) */ *["']([^"']+)["']""", page.read_text("utf-8")
+        )
+    ]
+    assert said
+    for page, found in said:
+        assert (ROOT / "src/shoal" / found).is_file(), f"{page.name}: {found}"
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    """`shoal.__version__`, read when it is asked for."""
+    assert shoal.__version__ == version("shoal")
+    assert "__version__" not in vars(shoal)
 
 
 def test_every_path_in_the_architecture_page_exists() -> None:

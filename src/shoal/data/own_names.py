@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # How near names are that may be meant, and how many are told.
 _ALIKE, _MOST_MEANT = 0.7, 3
+_OTHER_MARKS = {";": "semicolons", "\t": "tabs"}
 _NUMBERED = re.compile(r"_[0-9]+$")
 
 
@@ -184,5 +185,9 @@ def _letters(name: str) -> str:
 def _listed(source: object, known: Sequence[str]) -> str:
     if is_csv(source):
         # Without a line of names the first record would be told.
-        return f"one of the {len(known)} columns that the first line names, with commas between"
+        told = f"one of the {len(known)} columns that the first line names, with commas between"
+        for mark, called in _OTHER_MARKS.items():
+            if len(known) == 1 and mark in known[0]:
+                return f"{told}: the file seems to be separated by {called}, write it with commas"
+        return told
     return f"one of {', '.join(sorted(known))}" if known else "columns whose names are texts"

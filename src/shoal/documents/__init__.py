@@ -20,6 +20,14 @@ from shoal.errors import DocumentError, InputError
 
 # What a ledger's file starts with.
 _DATABASE = b"SQLite format 3\0"
+# What documents are, as the first part of their schema says.
+_KINDS = {
+    "shoal.manifest": "the manifest of a release",
+    "shoal.occupancy": "an occupancy",
+    "shoal.plan": "a plan",
+    "shoal.trial-plan": "the plan of a trial",
+    "shoal.unbiased-plan": "the plan of an unbiased mean",
+}
 # Of a path in a message.
 _LONGEST = 300
 
@@ -60,11 +68,20 @@ def check_schema(document: object, schemas: tuple[str, ...], what: str) -> Docum
     named = " or ".join(schemas)
     if not isinstance(document, dict) or document.get("schema") not in schemas:
         raise DocumentError(
-            f"{what} is not of the schema {named}",
+            f"{what} is not of the schema {named}{_instead(document, schemas)}",
             f"a JSON object whose schema is {named}",
             "check that this is the right file and the right version of shoal",
         )
     return fits(document, what.partition(" ")[0])
+
+
+def _instead(document: object, schemas: tuple[str, ...]) -> str:
+    """What else of shoal's a document is, for a message; nothing where it is not known."""
+    said = document.get("schema") if isinstance(document, dict) else None
+    kind = said.partition("/")[0] if isinstance(said, str) else ""
+    if kind not in _KINDS or kind in {each.partition("/")[0] for each in schemas}:
+        return ""
+    return f": it is {_KINDS[kind]}"
 
 
 def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:
