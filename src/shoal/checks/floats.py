@@ -105,7 +105,7 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
         [0.5, 3.0, 1.0, nan]
     """
     # Without a length it may never end, and a set has its cells in any order.
-    if not hasattr(cells, "__len__") or isinstance(cells, UNORDERED) or _endless(cells):
+    if not hasattr(cells, "__len__") or _endless(cells) or isinstance(cells, UNORDERED):
         raise TypeError
     found = list(cells)
     if not all(map(_is_number, set(map(type, found)))):
@@ -147,7 +147,7 @@ def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
 
 def _endless(values: object) -> bool:
     # A range says how long it is and holds nothing: no memory bounds it.
-    return isinstance(values, range) and (len(values[:_MOST_COUNTED]) == _MOST_COUNTED)
+    return isinstance(values, range) and len(values[:_MOST_COUNTED]) == _MOST_COUNTED
 
 
 def _is_number(kind: type) -> bool:
