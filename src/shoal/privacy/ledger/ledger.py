@@ -332,7 +332,7 @@ class Ledger:
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
-    given = checks.path(path, "a ledger's path")
+    given = checks.path(path, "the ledger path")
     try:
         return Path(given).absolute()
     except OSError:  # a relative path needs the current folder
