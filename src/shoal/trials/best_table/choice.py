@@ -113,7 +113,7 @@ def best_table(
 
     Without an expectation the largest variance over the levels is made least; with one the mean
     over what is expected, of which a 50th is spread evenly over the levels. The variance is above
-    its lower bound by at most 1 part in 10,000 up to epsilon = 4 and 5 beyond, in the tests;
+    its lower bound by at most 1 part in 10,000 up to epsilon = 4, and by a few beyond;
     `TableChoice.bound` is what holds for this table.
 
     Source: docs/theory/best-table.md.
