@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal import mean
-from shoal.cells.draw import drawing_of
+from shoal.cells.drawing import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation.simulate import made_up

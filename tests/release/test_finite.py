@@ -47,7 +47,7 @@ class Thrown(Simulated):
         """All there."""
         return [self.place for _ in steps]  # type: ignore[attr-defined]
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:  # noqa: ARG002
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """All there."""
         return [self.place for _ in steps]  # type: ignore[attr-defined]
 

@@ -329,9 +329,21 @@ def test_akmv_errs_a_little_more_than_the_baseline_if_nothing_is_clamped(folder:
 def test_the_benchmark_of_the_default(capsys: pytest.CaptureFixture[str]) -> None:
     """A line a population and loss, with what it is compared with, and the mean of the ratios."""
     arguments = ["bench", "typical", "--repetitions", "2", "--population", "one cell of 12"]
+    arguments += ["--delta", "1e-9"]
     assert main([*arguments, "--epsilon", "1", "--epsilon", "4"]) == 0
     _, head, *lines, last = capsys.readouterr().out.splitlines()
     assert head.split()[:4] == ["population", "eps", "plain", "value"]
     assert [line[:20] for line in lines] == ["one cell of 12 users"] * 2
     assert last.startswith("geometric mean of the ratios")
     assert main(["bench", "typical", "--population", "nobody"]) != 0
+
+
+def test_the_benchmark_of_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each number of rounds with and without a delta."""
+    arguments = ["bench", "rounds", "--repetitions", "1", "--population", "one cell of 2000"]
+    assert main([*arguments, "--epsilon", "4"]) == 0
+    *_, head, one, two, three, four = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["population", "eps", "delta"]
+    found = [line[33:].split()[1:4:2] for line in (one, two, three, four)]
+    assert found == [["0", "1"], ["0", "2"], ["1e-9", "1"], ["1e-9", "2"]]
+    assert main(["bench", "rounds", "--population", "nobody"]) != 0

@@ -12,7 +12,7 @@ from shoal.cells.statistics.variance import Variance
 from shoal.cells.user_vectors import UserVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from fractions import Fraction
 
     import numpy as np
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
     from shoal.cells.mechanism import Mechanism
-    from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.ranges.selected import Range
     from shoal.cells.statistics.base import Fractions, Statistic
     from shoal.data.aggregate import Aggregate
@@ -59,6 +58,7 @@ class Drawing:
         statistics: What is released of every cell.
         joint: Whether mean and variance are drawn as first and second moment.
         gaussian: Whether noise is Gaussian.
+        recentre: Draws a first round: the centres of the cells, in ticks over 2^FINE.
     """
 
     mechanism: Mechanism
@@ -70,6 +70,7 @@ class Drawing:
     statistics: tuple[Statistic, ...] = (Mean(),)
     joint: bool = False
     gaussian: bool = False
+    recentre: Callable[[Aggregate, Noise], NDArray[np.int64]] | None = None
 
     def draw(self, aggregate: Aggregate, noise: Noise) -> Drawn:
         """Selections first, then one noisy number for each statistic of each cell.
@@ -92,6 +93,11 @@ class Drawing:
         means = PrivateMeans(self.design, aggregate)
         if self.mechanism.range.of_vectors:
             vectors = UserVectors.of(means, self.relative_scale, self.bits, gaussian=self.gaussian)
+            if self.recentre is not None:
+                centres = self.recentre(aggregate, noise)
+                last = float(self.selection_scale[-1])
+                within = vectors.select_around(centres, self.parameters, last, noise)
+                return vectors.steps(within, int(self.parameters["ball"][0])), within
             within, ball = vectors.select(self.parameters, self.selection_scale, noise)
             return vectors.steps(within, ball), within
         chosen = self.mechanism.range.select(means, self.parameters, self.selection_scale, noise)
@@ -118,21 +124,6 @@ class Drawing:
                 means.add_up(chosen), self.design.total.tolist(), size, strict=True
             )
         ]
-
-
-def drawing_of(plan: PlanFacts) -> Drawing:
-    """The draw that a plan prescribes."""
-    return Drawing(
-        mechanism=plan.mechanism,
-        design=plan.design,
-        parameters=plan.parameters,
-        selection_scale=plan.selection_scale,
-        relative_scale=plan.relative_scale,
-        bits=plan.lattice_bits,
-        statistics=plan.request.statistics,
-        joint=plan.joint,
-        gaussian=plan.gaussian,
-    )
 
 
 def range_widths(design: Design, chosen: Range | None, top: int) -> list[int]:

@@ -147,6 +147,7 @@ class PlanFacts(Frozen):
         return Losses(
             self.mechanism, self.queries, self.selection_scale, self.lattice_bits,
             self.exact_delta, self.mechanism.range.ball(self.parameters),
+            self.mechanism.range.first_ball(self.parameters),
         )  # fmt: skip
 
     @cached_property

@@ -25,6 +25,7 @@ from shoal.cells.contributions.user_sums import UserSums
 from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.ranges.centre_and_radius import CentreAndRadius
+from shoal.cells.ranges.centres_of_cells import CentresOfCells
 from shoal.cells.ranges.levy_interval import LevyInterval
 from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
@@ -115,8 +116,9 @@ def _adaptive() -> PlanParts:
     return PlanParts("adaptive", CappedCounts(), _SELECTED, _LOSSES)
 
 
-def _user_clipped() -> PlanParts:
-    return PlanParts("user_clipped", NearlyFullCounts(), CentreAndRadius(), _LOSSES)
+def _user_clipped(*, rounds: int = 1) -> PlanParts:
+    where = CentreAndRadius() if rounds == 1 else CentresOfCells()
+    return PlanParts("user_clipped", NearlyFullCounts(), where, _LOSSES)
 
 
 # What each method stands for; its settings are the names of the arguments.
@@ -207,6 +209,8 @@ def checked_setting(name: str, value: object) -> Setting:
     """
     if name in _CHOICES:
         return checks.choice(value, _CHOICES[name], name)
+    if name == "rounds":
+        return checks.whole(value, name, least=1, most=2)
     if name == "gamma":
         return checks.number(value, name, above=0, below=1, example=0.2)
     if isinstance(value, str):

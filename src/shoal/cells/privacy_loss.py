@@ -43,6 +43,7 @@ class Losses:
         delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
         ball: Radius of the ball that users' vectors are moved into, in steps, 0 if they are not: in
             l1 with Laplace noise, in l2 with Gaussian noise.
+        first_ball: The same of a first round; 0 if there is none.
     """
 
     mechanism: Mechanism
@@ -51,6 +52,7 @@ class Losses:
     bits: int
     delta: Fraction = Fraction(0)
     ball: int = 0
+    first_ball: int = 0
 
     @property
     def gaussian(self) -> bool:
@@ -78,7 +80,8 @@ class Losses:
         """
         if self.queries.gaussian and self.ball:
             # Two vectors of the ball are at most its diameter apart, whatever their cells.
-            return Fraction((2 * self.ball) ** 2, 2 * 4**self.bits)
+            squares = (2 * self.ball) ** 2 + (2 * self.first_ball) ** 2
+            return Fraction(squares, 2 * 4**self.bits)
         if self.queries.gaussian:
             return Fraction(float(self.of_users(scale).max()))
         return Fraction(int(self._steps(scale).max()), 2**self.bits)
@@ -119,9 +122,10 @@ class Losses:
 
     @property
     def most(self) -> int:
-        """Most numbers that one user is in."""
+        """Most numbers that one user is in, of both rounds if there are two."""
         cells = int(np.bincount(self.queries.design.user).max())
-        return cells * len(self.queries.statistics)
+        rounds = 2 if self.mechanism.range.twice else 1
+        return cells * len(self.queries.statistics) * rounds
 
     def _squares(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:
         design = self.queries.design
@@ -150,7 +154,7 @@ class Losses:
         if self.mechanism.range.selects == "for all":
             present = np.zeros(design.occupancy.n_users, dtype=np.int64)
             # Two vectors of the ball are at most its diameter apart, whatever their cells.
-            present[design.user] = int(self._selections().sum()) + 2 * self.ball
+            present[design.user] = int(self._selections().sum()) + 2 * (self.ball + self.first_ball)
             lost = lost + present
         return lost
 

@@ -14,7 +14,7 @@ from shoal.cells.contributions.design import FINE
 from shoal.cells.derived import follows, is_planned
 from shoal.cells.document import KIND, damaged, question_of, written_anew
 from shoal.cells.document import parts as read_plan
-from shoal.cells.draw import drawing_of
+from shoal.cells.drawing import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.plan_views import PlanViews
 from shoal.cells.ranges.selected import Range

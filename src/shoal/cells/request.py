@@ -175,7 +175,10 @@ def _delta(delta: Amount) -> Fraction:
 
 
 def mean_request(
-    method: str, epsilon: Amount, settings: Mapping[str, str | int | float]
+    method: str,
+    epsilon: Amount,
+    settings: Mapping[str, str | int | float],
+    delta: Amount = 0,
 ) -> Request:
     """The request for means of every cell, uninformative or not, by one method.
 
@@ -192,6 +195,7 @@ def mean_request(
         min_records=1,
         weights=None,
         settings=settings,
+        delta=delta,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.cells.contributions.design import FINE
 from shoal.cells.estimates import Numbers
-from shoal.cells.ranges.centre_and_radius import can_be
+from shoal.cells.ranges.centre_and_radius import can_be, radius_can_be
 from shoal.cells.ranges.selected import Range
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import CLOSE, check_stated, damaged
@@ -77,6 +77,11 @@ def _chosen(plan: PlanFacts, results: list[documents.Document]) -> Range | None:
         raise damaged()
     top = 1 << (plan.lattice.bits + FINE)
     pairs = {*zip(low.tolist(), high.tolist(), strict=True)} if where.of_vectors else set()
+    if where.twice:
+        widths = {high - low for low, high in pairs}
+        if len(widths) > 1 or not all(radius_can_be(*pair, plan.parameters, top) for pair in pairs):
+            raise damaged()
+        return Range(low, high)
     if len(pairs) > 1 or not all(can_be(*pair, plan.parameters, top) for pair in pairs):
         raise damaged()
     return Range(low, high)

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from shoal.theory.user_clipping import Split
 
 _ROUNDS, _FINER = 4, 8
+# Of the noise's loss, what a first round has, with Laplace noise and with Gaussian noise.
+_FIRST = Fraction(1, 5), Fraction(3, 10)
+# Of the loss of the first radius, what that of the second round costs.
+_AGAIN = 0.5
+_BALLS = {"ball": "clipped", "first_ball": "first_clipped"}
 # Radii that are projected onto exactly have fewer.
 _MOST_BALL_BITS = 46
 # Of epsilon, what the noise is planned with until the parts are known.
@@ -85,11 +90,20 @@ def _plan(
     rate = _planned_rate(epsilon, delta)
     design, parameters, shape = _weigh(occupancy, request, cells, rate, chosen, gaussian=gaussian)
     bits = _bits(design, epsilon, delta)
-    sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, epsilon)
     mechanism = request.parts.mechanism(lattice)
+    twice = mechanism.range.twice
+    if twice and chosen is None:
+        raise InputError(
+            f"two rounds at epsilon {epsilon:g}", "epsilon times users of 60", "leave rounds out"
+        )
+    sharp = _selection_scale(chosen, epsilon, twice=twice)
     queries = Queries(design, request.statistics, gaussian=gaussian)
-    ball = _ball(Losses(mechanism, queries, sharp, bits, delta), limit)
-    parameters |= _candidates(chosen, design, epsilon, ball * 2.0 ** (1 - bits) * gaussian)
+    ball, first = _balls(Losses(mechanism, queries, sharp, bits, delta), limit)
+    balls = {"ball": np.array([ball], dtype=np.int64)}
+    if twice:
+        balls["first_ball"] = np.array([first], dtype=np.int64)
+    parameters |= balls
+    parameters |= _candidates(chosen, design, epsilon, bits, balls, gaussian=gaussian)
     return PlanFacts(
         occupancy=occupancy,
         lattice=lattice,
@@ -97,7 +111,7 @@ def _plan(
         status=status,
         relative_scale=round_scale(shape * float(Fraction(2**bits, ball))),
         lattice_bits=bits,
-        parameters=parameters | {"ball": np.array([ball], dtype=np.int64)},
+        parameters=parameters,
         selection_scale=sharp,
         gaussian=gaussian,
         built=queries,
@@ -112,8 +126,10 @@ def _fits(request: Request, cells: int) -> bool:
     return bits + math.log2(max(2 * epsilon, 1)) / 2 <= _MOST_BALL_BITS
 
 
-def _ball(losses: Losses, limit: Fraction) -> int:
+def _balls(losses: Losses, limit: Fraction) -> tuple[int, int]:
     """The largest radius of a ball, in steps, whose diameter the noise hides at a loss.
+
+    And that of a first round, 0 if there is none, whose part of the loss is taken off.
 
     Raises:
         InputError: There is none.
@@ -122,14 +138,19 @@ def _ball(losses: Losses, limit: Fraction) -> int:
     if left <= 0:
         raise _used_up()
     whole = 4**losses.bits if losses.gaussian else 2**losses.bits
+    twice, part = losses.mechanism.range.twice, _FIRST[losses.gaussian]
     if losses.gaussian:
         # rho = (2 T)^2 / (2 4^j).
-        ball = math.isqrt(math.floor(losses.limit(limit) * whole / 2))
+        squares = math.floor(losses.limit(limit) * whole / 2)
+        first = math.isqrt(math.floor(squares * part)) if twice else 0
+        ball = math.isqrt(squares - first**2)
     else:
-        ball = math.floor(left * whole / 2)
-    if ball < 1:
+        diameter = math.floor(left * whole / 2)
+        first = math.floor(diameter * part) if twice else 0
+        ball = diameter - first
+    if ball < 1 or (twice and first < 1):
         raise _used_up()
-    return ball
+    return ball, first
 
 
 def _used_up() -> InputError:
@@ -151,9 +172,10 @@ def follows_counts(plan: PlanFacts) -> bool:
         return False
     users = len(np.unique(plan.design.user))
     chosen = split(float(limit), users, len(plan.released))
-    noise = int(plan.parameters["ball"][0]) * 2.0 ** (1 - plan.lattice_bits) * plan.gaussian
-    own = _candidates(chosen, plan.design, float(limit), noise)
-    sharp = np.zeros(0) if chosen is None else _selection_scale(chosen, float(limit))
+    balls = {name: plan.parameters[name] for name in plan.parameters if name in _BALLS}
+    bits, gaussian = plan.lattice_bits, plan.gaussian
+    own = _candidates(chosen, plan.design, float(limit), bits, balls, gaussian=gaussian)
+    sharp = _selection_scale(chosen, float(limit), twice="first_ball" in balls)
     return (
         all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
         and plan.lattice_bits == _bits(plan.design, float(limit), plan.exact_delta)
@@ -220,21 +242,34 @@ def _balance(design: Design, request: Request, *, gaussian: bool) -> NDArray[np.
     return np.sqrt(scale) if gaussian else scale
 
 
-def _selection_scale(chosen: Split, epsilon: float) -> NDArray[np.float64]:
-    """Of the centre and of the radius: each costs two users' worth of score over it."""
-    return round_scale(2 * USER / (epsilon * np.array([chosen.centre, chosen.radius])))
+def _selection_scale(chosen: Split | None, epsilon: float, *, twice: bool) -> NDArray[np.float64]:
+    """Of the centre and of the radii: each costs two users' worth of score over it."""
+    if chosen is None:
+        return np.zeros(0)
+    parts = [chosen.centre, chosen.radius, *([chosen.radius * _AGAIN] if twice else [])]
+    return round_scale(2 * USER / (epsilon * np.array(parts)))
 
 
 def _candidates(
-    chosen: Split | None, design: Design, epsilon: float, distance: float
+    chosen: Split | None,
+    design: Design,
+    epsilon: float,
+    bits: int,
+    balls: Parameters,
+    *,
+    gaussian: bool,
 ) -> Parameters:
-    """Candidates and ranks; with Gaussian noise the ball is this many noise scales wide."""
+    """Candidates, and how many users should be beyond each ball."""
     told = dict(MIDDLE)
     if chosen is not None:
-        clipped = chosen.clipped
-        if distance:
-            users = len(np.unique(design.user))
-            wanted = balancing_users(distance, design.n_numbers, len(design.user) / users)
-            clipped = clipped_users(wanted, users, chosen.radius * epsilon)
-        told = {"centres": [chosen.bins], "radii": [0, RADII], "clipped": [clipped]}
+        told = {"centres": [chosen.bins], "radii": [0, RADII], "clipped": [chosen.clipped]}
+        users, twice = len(np.unique(design.user)), len(balls) > 1
+        for name, ball in balls.items() if twice or gaussian else ():
+            diameter = int(ball[0]) * 2.0 ** (1 - bits)
+            wanted = 3 * design.n_numbers / diameter
+            if gaussian:
+                wanted = balancing_users(diameter, design.n_numbers, len(design.user) / users)
+            again = _AGAIN if twice and name == "ball" else 1.0
+            selecting = chosen.radius * epsilon * again
+            told[_BALLS[name]] = [clipped_users(wanted, users, selecting)]
     return {name: np.array(values, dtype=np.int64) for name, values in told.items()}

@@ -80,9 +80,10 @@ class UserVectors:
         part = reach / np.bincount(user, reach)[user]
         return np.floor(part * (USER * _BELOW_ONE)).astype(np.int64)
 
-    def vectors(self, centre: int, radius: int) -> NDArray[np.int64]:
-        """X of every member around a centre, for a radius in ticks over 2^FINE."""
-        return np.rint(self.reach * ((self.means - centre) / radius)).astype(np.int64)
+    def vectors(self, centre: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
+        """X of every member around centres of the cells, for a radius in ticks over 2^FINE."""
+        apart = self.means - centre[self.design.number]
+        return np.rint(self.reach * (apart / radius)).astype(np.int64)
 
     def select(
         self, parameters: Parameters, scale: NDArray[np.float64], noise: Noise
@@ -92,27 +93,50 @@ class UserVectors:
         Returns:
             From the centre c to c + D in every cell, and the ball's radius in steps.
         """
-        bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
-        ball, wanted = int(parameters["ball"][0]), int(parameters["clipped"][0])
-        place, step = 0, first
+        bins, step = int(parameters["centres"][0]), int(parameters["radii"][0])
+        ball, place = int(parameters["ball"][0]), 0
         if len(scale):
             where = np.minimum(self.means * bins // self.top, bins - 1)
             scores = bin_scores(where, self.votes(), bins)
             place = noise.select(scores, float(scale[0]), 0)
         centre = centre_of(place, bins, self.top)
+        centres = np.full(self.design.n_numbers, centre)
         if len(scale):
-            norm = self._norms(centre)
-            radii = [ball * radius_of(each, self.top) // self.top for each in range(first, end)]
-            beyond = np.array([int((norm > each).sum()) for each in radii], dtype=np.int64)
-            scores = rank_scores(beyond, wanted, len(norm))
-            step = first + noise.select(scores, float(scale[1]), 1)
+            step = self._step(centres, parameters, float(scale[1]), noise, 1)
         radius = radius_of(step, self.top)
-        size = self.design.n_numbers
-        return Range(np.full(size, centre), np.full(size, centre + radius)), ball
+        return Range(centres, centres + radius), ball
+
+    def select_around(
+        self, centres: NDArray[np.int64], parameters: Parameters, scale: float, noise: Noise
+    ) -> Range:
+        """The radius around centres of the cells, by one permute-and-flip selection.
+
+        Returns:
+            From the centre c_g to c_g + D in every cell.
+        """
+        radius = radius_of(self._step(centres, parameters, scale, noise, 2), self.top)
+        return Range(centres, centres + radius)
+
+    def _step(
+        self,
+        centres: NDArray[np.int64],
+        parameters: Parameters,
+        scale: float,
+        noise: Noise,
+        draw: int,
+    ) -> int:
+        """Which radius leaves about as many users beyond as wanted."""
+        first, end = parameters["radii"].tolist()
+        ball, wanted = int(parameters["ball"][0]), int(parameters["clipped"][0])
+        norm = self._norms(centres)
+        radii = [ball * radius_of(each, self.top) // self.top for each in range(first, end)]
+        beyond = np.array([int((norm > each).sum()) for each in radii], dtype=np.int64)
+        scores = rank_scores(beyond, wanted, len(norm))
+        return int(first + noise.select(scores, scale, draw))
 
     def steps(self, chosen: Range, ball: int) -> list[int]:
         """Exact lattice number of each cell: the centre, and the users' vectors in the ball."""
-        centre, radius = int(chosen.low[0]), int(chosen.range_width[0])
+        centre, radius = chosen.low, int(chosen.range_width[0])
         design = self.design
         vector = self.vectors(centre, radius)
         kept = self._ball.project(vector, design.user, ball)
@@ -121,7 +145,7 @@ class UserVectors:
         start = np.rint((centre / radius) / self.step).astype(np.int64)
         return [int(x) for x in start + total]
 
-    def _norms(self, centre: int) -> NDArray[np.int64]:
+    def _norms(self, centre: NDArray[np.int64]) -> NDArray[np.int64]:
         """Norm of each user in a released cell, for a radius of the whole width."""
         size = np.abs(self.vectors(centre, self.top))
         found: NDArray[np.int64] = self._ball.norms(size, self.design.user)

@@ -92,7 +92,7 @@ class OperatingSystem:
 
         return _exact(dp.m.make_laplace, dp.l1_distance(T="i64"), steps, lattice_bits)
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """One draw for each number; large vectors use every core.
 
         Example:
@@ -179,12 +179,13 @@ class Simulated:
         rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
         return _added(steps, _laplace(rng, 2.0**lattice_bits, len(steps)))
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add the discrete Gaussian itself, at every scale: rejection from discrete Laplace noise.
 
         Args:
             steps: Whole numbers, one each.
             lattice_bits: j: the noise has the standard deviation of 2^j steps.
+            draw: Tells the vectors of one release apart.
 
         Returns:
             The numbers with noise.
@@ -193,7 +194,7 @@ class Simulated:
             >>> Simulated(1).add_gaussian([100], 3) == Simulated(1).add_gaussian([100], 3)
             True
         """
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
         return _added(steps, _gaussian(rng, 2.0**lattice_bits, len(steps)))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:

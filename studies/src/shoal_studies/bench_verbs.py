@@ -115,6 +115,9 @@ def typical(
     population: Annotated[
         str, typer.Option(help="A part of the name of the populations to take.")
     ] = "",
+    delta: Annotated[
+        str, typer.Option(help="Of (epsilon, delta)-DP, for the default plan alone.")
+    ] = "0",
 ) -> None:
     """Err by default, beside every preset and what anybody writes by hand, on 17 populations.
 
@@ -122,7 +125,26 @@ def typical(
     """
     from shoal_studies.benchmarks.typical import run
 
-    for line in run(_losses(epsilon or [0.5, 1.0, 4.0]), repetitions, population):
+    for line in run(_losses(epsilon or [0.5, 1.0, 4.0]), repetitions, population, delta):
+        show(line)
+
+
+@app.command()
+def rounds(
+    repetitions: Repetitions = 20,
+    epsilon: Losses = None,
+    population: Annotated[
+        str, typer.Option(help="A part of the name of the populations to take.")
+    ] = "flights by destination",
+    delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP, beside none.")] = "1e-9",
+) -> None:
+    """Err with users' vectors in one round and in two, with either noise.
+
+    Example: shoal bench rounds --repetitions 20 --epsilon 1
+    """
+    from shoal_studies.benchmarks.rounds import run
+
+    for line in run(_losses(epsilon or [1.0, 4.0]), repetitions, population, delta):
         show(line)
 
 

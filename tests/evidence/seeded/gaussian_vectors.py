@@ -6,6 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _VECTORS = ("tests/cells/test_gaussian_vectors.py",)
 _PROJECTION = ("tests/theory/test_l2_projection.py",)
+_ROUNDS = ("tests/cells/test_two_rounds.py",)
 _OPINION = ("tests/verification/cells/test_gaussian_vectors.py",)
 
 FAULTS = (
@@ -13,8 +14,8 @@ FAULTS = (
         "an l2 ball costs its radius, not its diameter",
         "G-BUDGET",
         "cells/privacy_loss.py",
-        "return Fraction((2 * self.ball) ** 2, 2 * 4**self.bits)",
-        "return Fraction(self.ball**2, 2 * 4**self.bits)",
+        "squares = (2 * self.ball) ** 2 + (2 * self.first_ball) ** 2",
+        "squares = self.ball**2 + self.first_ball**2",
         _VECTORS,
     ),
     Fault(
@@ -93,8 +94,8 @@ FAULTS = (
         "the second opinion charges half of an l2 ball",
         "G-INDEPENDENT",
         "verification/cells/losses.py",
-        "return Fraction((2 * ball) ** 2, 2 * 4**facts.bits)",
-        "return Fraction(ball**2, 2 * 4**facts.bits)",
+        "return Fraction((2 * ball) ** 2 + (2 * first) ** 2, 2 * 4**facts.bits)",
+        "return Fraction(ball**2 + first**2, 2 * 4**facts.bits)",
         _OPINION,
     ),
     Fault(
@@ -112,5 +113,55 @@ FAULTS = (
         "    power = 2 if facts.gaussian else 1\n    reach",
         "    power = 1\n    reach",
         _OPINION,
+    ),
+    Fault(
+        "a first round of Gaussian noise is free",
+        "G-BUDGET",
+        "cells/privacy_loss.py",
+        "squares = (2 * self.ball) ** 2 + (2 * self.first_ball) ** 2",
+        "squares = (2 * self.ball) ** 2",
+        _ROUNDS,
+    ),
+    Fault(
+        "a first round of Laplace noise is free",
+        "G-BUDGET",
+        "cells/privacy_loss.py",
+        "+ 2 * (self.ball + self.first_ball)",
+        "+ 2 * self.ball",
+        _ROUNDS,
+    ),
+    Fault(
+        "the noise of the first round is that of the second",
+        "G-REACH",
+        "cells/drawing.py",
+        '        parameters=told | {"clipped": clipped, "ball": ball},\n',
+        '        parameters=told | {"clipped": clipped},\n',
+        _ROUNDS,
+    ),
+    Fault(
+        "both rounds of a simulation have the same noise",
+        "G-SIMULATED",
+        "privacy/noise.py",
+        "rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)\n"
+        "        return _added(steps, _gaussian(",
+        "rng = np.random.default_rng(self.seed + 0 * draw)\n"
+        "        return _added(steps, _gaussian(",
+        _ROUNDS,
+    ),
+    Fault(
+        "the second opinion gives the first round away",
+        "G-INDEPENDENT",
+        "verification/cells/losses.py",
+        "return Fraction(self.once() + 2 * ball + 2 * first, 2**facts.bits)",
+        "return Fraction(self.once() + 2 * ball, 2**facts.bits)",
+        _ROUNDS,
+    ),
+    Fault(
+        "the second opinion takes any ranks of two rounds",
+        "G-VERIFY",
+        "verification/cells/vectors.py",
+        "all(abs(one - other) <= 1 for one, other in zip(stated, ranks, strict=True))",
+        "len(stated) == len(ranks)",
+        _ROUNDS,
     ),
 )

@@ -39,8 +39,8 @@ FAULTS = (
         "a ball costs its radius, not its diameter",
         "G-BUDGET",
         "cells/privacy_loss.py",
-        "int(self._selections().sum()) + 2 * self.ball",
-        "int(self._selections().sum()) + self.ball",
+        "int(self._selections().sum()) + 2 * (self.ball + self.first_ball)",
+        "int(self._selections().sum()) + self.ball + self.first_ball",
         _VECTORS,
     ),
     Fault(
@@ -95,8 +95,8 @@ FAULTS = (
         "the second opinion charges half of the ball",
         "G-INDEPENDENT",
         "verification/cells/losses.py",
-        "Fraction(self.once() + 2 * ball, 2**facts.bits)",
-        "Fraction(self.once() + ball, 2**facts.bits)",
+        "Fraction(self.once() + 2 * ball + 2 * first, 2**facts.bits)",
+        "Fraction(self.once() + ball + first, 2**facts.bits)",
         _OPINION,
     ),
     Fault(
@@ -151,8 +151,8 @@ FAULTS = (
         "the second opinion takes any lattice of vectors",
         "G-VERIFY",
         "verification/cells/vectors.py",
-        "and facts.bits >= _FINER + (most - 1).bit_length()",
-        "",
+        "return bits >= _FINER + (most - 1).bit_length()",
+        "return bits + _FINER + most > 0",
         _OPINION,
     ),
     Fault(

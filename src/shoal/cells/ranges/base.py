@@ -31,7 +31,7 @@ class RangeRule(ABC):
     Class attributes: `title`, what it is called in tables; what it `selects`; `rounds`, selections
     of each kind; `least`, the smallest value of each of its parameters; `of_sums`, whether it is a
     range of sums of users instead of means; `of_vectors`, whether all cells of a user are clipped
-    together instead of one by one.
+    together instead of one by one; `twice`, whether a first round says around what.
     """
 
     title: ClassVar[str]
@@ -40,6 +40,7 @@ class RangeRule(ABC):
     least: ClassVar[Mapping[str, int]] = {}
     of_sums: ClassVar[bool] = False
     of_vectors: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
 
     def parameters(
         self,
@@ -80,6 +81,10 @@ class RangeRule(ABC):
 
     def ball(self, parameters: Parameters) -> int:  # noqa: ARG002
         """Radius of the l1 ball of users' vectors, in lattice steps; 0 if cells are clipped."""
+        return 0
+
+    def first_ball(self, parameters: Parameters) -> int:  # noqa: ARG002
+        """Radius of the ball of a first round, in lattice steps; 0 if there is none."""
         return 0
 
     def most_narrowing(self, parameters: Parameters, top: int) -> int:  # noqa: ARG002

@@ -49,7 +49,7 @@ class CentreAndRadius(RangeRule):
 
     def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:  # noqa: ARG002
         """Candidates that there can be, and a ball that leaves room for sums."""
-        bins, radii, clipped, ball = (parameters[name] for name in self.least)
+        bins, radii, clipped, ball = (parameters[name] for name in CentreAndRadius.least)
         shapes = [each.shape for each in (bins, radii, clipped, ball)]
         return bool(
             shapes == [(1,), (2,), (1,), (1,)]
@@ -111,12 +111,24 @@ def can_be(low: int, high: int, parameters: Parameters, top: int) -> bool:
         parameters: Of the rule.
         top: The width in the same unit.
     """
-    bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
+    bins = int(parameters["centres"][0])
     near = low * bins // top
     places = [place for place in (near - 1, near) if 0 <= place < bins]
-    return low in [centre_of(place, bins, top) for place in places] and high - low in [
-        radius_of(step, top) for step in range(first, end)
-    ]
+    middle = low in [centre_of(place, bins, top) for place in places]
+    return middle and radius_can_be(low, high, parameters, top)
+
+
+def radius_can_be(low: int, high: int, parameters: Parameters, top: int) -> bool:
+    """Whether what lies above a place of the range is a candidate of the radius.
+
+    Args:
+        low: The place, in ticks over 2^FINE.
+        high: A radius above it.
+        parameters: Of the rule.
+        top: The width in the same unit.
+    """
+    first, end = parameters["radii"].tolist()
+    return low <= top and high - low in [radius_of(step, top) for step in range(first, end)]
 
 
 def bin_scores(place: NDArray[np.int64], vote: NDArray[np.int64], bins: int) -> NDArray[np.int64]:

@@ -54,9 +54,10 @@ class Losses:
         if self.design.mechanism.name == "user_clipped":
             # Whoever is in a released cell: selections, and the diameter of the ball.
             [ball] = self.design.mechanism.parameters["ball"]
+            [first] = self.design.mechanism.parameters.get("first_ball", [0])
             if facts.gaussian:
-                return Fraction((2 * ball) ** 2, 2 * 4**facts.bits)
-            return Fraction(self.once() + 2 * ball, 2**facts.bits)
+                return Fraction((2 * ball) ** 2 + (2 * first) ** 2, 2 * 4**facts.bits)
+            return Fraction(self.once() + 2 * ball + 2 * first, 2**facts.bits)
         cost, kind = self._costs()
         # Whoever loses most is in a released cell, and pays for a selection for all cells.
         most = _largest_sum(cost, kind, facts.member_user) + self.once()
@@ -75,9 +76,10 @@ class Losses:
 
     @property
     def most_numbers(self) -> int:
-        """Most numbers that one user is in."""
+        """Most numbers that one user is in, of both rounds if there are two."""
         facts = self.design.facts
-        return int(np.bincount(facts.member_user).max()) * len(facts.statistics)
+        rounds = 2 if "first_ball" in self.design.mechanism.parameters else 1
+        return int(np.bincount(facts.member_user).max()) * len(facts.statistics) * rounds
 
     def holds(self, stated: Fraction) -> tuple[bool, str]:
         """Whether a stated epsilon is the truth, but for what rounding explains."""

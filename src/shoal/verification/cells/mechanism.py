@@ -16,7 +16,7 @@ from shoal.verification.cells import caps as verify_caps
 from shoal.verification.cells.facts import LEAST_SCALE
 from shoal.verification.cells.grouping import group
 from shoal.verification.cells.statistics import ALLOCATIONS
-from shoal.verification.cells.vectors import VECTORS, candidates_hold, selections
+from shoal.verification.cells.vectors import FIRST, VECTORS, candidates_hold, selections
 from shoal.verification.strict import real, whole
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ PER_CELL = ("levy", "quantile", "akmv")
 FOR_ALL = ("adaptive", "optimal_in_range", "user_clipped")
 # Users count in parts of their shares; what is missing lies in the middle.
 IN_PARTS = ("optimal", "optimal_in_range")
-_IN_ALL = {"widened", "reward", *VECTORS}
+_IN_ALL = {"widened", "reward", *VECTORS, *FIRST}
 # A rank counts a user, or an array, as 2^10; the adaptive score counts a user as 2^16.
 UNIT, USER = 2**10, 2**16
 # Parts of users are whole numbers of 2^-16.
@@ -48,7 +48,7 @@ _CHOICES = {
 }
 _DEFAULTS: dict[str, dict[str, str | int | float]] = {
     "adaptive": {},
-    "user_clipped": {},
+    "user_clipped": {"rounds": 1},
     "array_averaging": {"cap": "median", "grouping": "best_fit"},
     "opt_array_averaging": {"cap": "minimax", "grouping": "best_fit"},
     "worst_case_optimal": {},
@@ -124,7 +124,7 @@ def refused(plan: documents.Document) -> str | None:
     name = _name(method, settings)
     if stated["name"] != name:
         return f"{method} stands for another mechanism"
-    if stated["parameters"].keys() != _PARAMETERS[name]:
+    if stated["parameters"].keys() != _PARAMETERS[name] | _of_rounds(settings):
         return f"not the parameters of {name}"
     return None
 
@@ -283,7 +283,14 @@ def _name(method: str, settings: documents.Document) -> str:
     return method
 
 
+def _of_rounds(settings: documents.Document) -> set[str]:
+    """Parameters of a first round, if there are two."""
+    return set(FIRST) if settings.get("rounds") == 2 else set()  # noqa: PLR2004  rounds
+
+
 def _can_be(name: str, value: object) -> bool:
+    if name == "rounds":
+        return type(value) is int and value in (1, 2)
     if name in _CHOICES:
         return value in _CHOICES[name]
     if name == "gamma":

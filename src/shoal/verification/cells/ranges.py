@@ -36,7 +36,10 @@ def ranges_hold(design: Design, manifest: documents.Document) -> tuple[bool, str
         return all(each is None for each in ranges), "none is selected"
     if len(ranges) != len(design.facts.released):
         return False, "not one range a released cell"
-    same = design.mechanism.name in FOR_ALL
+    cells = "first_ball" in design.mechanism.parameters
+    same = design.mechanism.name in FOR_ALL and not cells
+    if cells and len({high - low for low, high in filter(None, ranges)}) > 1:
+        return False, "not the same radius for all cells"
     if same and len(set(ranges)) > 1:
         return False, "not the same range for all cells"
     for at, ends in enumerate(dict.fromkeys(ranges) if same else ranges):

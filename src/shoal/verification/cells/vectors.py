@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Parameters that all cells have in common.
 VECTORS = ("centres", "radii", "clipped", "ball")
+# And those of a first round, where there are two.
+FIRST = ("first_clipped", "first_ball")
 _RADII, _FINER, _LARGEST_BALL = 25, 8, 2**46
 # What two users count for in a selection.
 _WORTH = 2 * 2**16
@@ -33,6 +35,8 @@ def selections(parameters: dict[str, list[int]]) -> int:
     if not 0 <= first < end <= _RADII:
         # Lies must not keep the verifier busy.
         raise ValueError
+    if FIRST[1] in parameters:
+        return 3
     return 2 if bins > 1 or end - first > 1 else 0
 
 
@@ -49,6 +53,8 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[F
     """
     if [len(told[name]) for name in VECTORS] != [1, 2, 1, 1] or facts.epsilon is None:
         return False
+    if FIRST[1] in told:
+        return _rounds_hold(told, facts, scales)
     [bins], radii, [clipped], [ball] = (told[name] for name in VECTORS)
     users, most = len(set(facts.member_user.tolist())), max(map(len, facts.counts))
     # Two vectors of the ball are as far apart as so many deviations of Gaussian noise.
@@ -66,7 +72,41 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[F
         # A product of floating-point numbers, rounded down.
         and abs(clipped - own[2]) <= 1
         and 1 <= ball <= _LARGEST_BALL
-        and facts.bits >= _FINER + (most - 1).bit_length()
+        and _fine(facts.bits, most)
+    )
+
+
+def _fine(bits: int, most: int) -> bool:
+    """Whether sums of so many users are rounded by hardly anything of the noise."""
+    return bits >= _FINER + (most - 1).bit_length()
+
+
+def _rounds_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[Fraction]) -> bool:
+    """The same of two rounds: the second radius costs half of what the first one does."""
+    if any(len(told[name]) != 1 for name in FIRST):
+        return False
+    users, cells = len(set(facts.member_user.tolist())), len(facts.released)
+    epsilon, most = float(facts.epsilon or 0), max(map(len, facts.counts))
+    bins, radii, _, parts = _expected(epsilon, users, cells, len(facts.member) / users, 0.0)
+    if not parts or ([bins], radii) != (told["centres"], told["radii"]):
+        return False
+    wanted, ranks = [*parts, parts[1] / 2], []
+    for name, loss in (("first_ball", parts[1]), ("ball", parts[1] / 2)):
+        rate = told[name][0] / 2.0 ** (facts.bits - 1)
+        if facts.gaussian:
+            rate *= math.sqrt(math.pi / 2 * len(facts.member) / users)
+        if not 1 <= told[name][0] <= _LARGEST_BALL:
+            return False
+        ranks.append(max(1, int(min(0.35 * users, max(3 * cells / rate, 10 / loss)))))
+    stated = [told["first_clipped"][0], told["clipped"][0]]
+    return (
+        len(scales) == len(wanted)
+        and all(
+            math.isclose(each, _WORTH / part, rel_tol=_SHORT)
+            for each, part in zip(scales, wanted, strict=True)
+        )
+        and all(abs(one - other) <= 1 for one, other in zip(stated, ranks, strict=True))
+        and _fine(facts.bits, most)
     )
 
 
@@ -98,6 +138,9 @@ def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:
     """Whether a centre is the middle of a bin, and what lies above it a radius."""
     [bins], (first, end) = told["centres"], told["radii"]
     radii = {max(1, math.isqrt(top * top // 2**step)) for step in range(first, end)}
+    if FIRST[1] in told:
+        # A first round may put a cell's centre anywhere.
+        return high - low in radii and low <= top
     near = low * bins // top
     middles = {
         (2 * place + 1) * top // (2 * bins) for place in (near - 1, near) if 0 <= place < bins

@@ -72,6 +72,10 @@ _WAYS = (
     "that releasing mean and variance jointly or each alone, with Laplace or with Gaussian noise,"
     " has a smaller error than the other ways: they cost error, never privacy"
 )
+_CENTRES = (
+    "that the centres of cells are values of a first round: others cost error and the coverage of"
+    " typical intervals, never privacy (a ledger binds them)"
+)
 _COMPARED = (
     "the errors with which an optimal plan with balanced targets is compared: its gap is to these"
 )
@@ -94,6 +98,7 @@ def _unverified(plan: documents.Document) -> list[str]:
         (method not in verify_statistics.ALLOCATIONS, _BOUNDED),
         (not verify_scales.known(method), _SHARED.format(method)),
         (both or request["delta"] != "0", _WAYS),
+        (request["settings"].get("rounds") == 2, _CENTRES),  # noqa: PLR2004  rounds
         (request["settings"].get("targets") == "balanced", _COMPARED),
         ("uninformative" in plan["status"], _LEFT_OUT),
         ("error too large" in plan["status"], _LARGER),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.draw import drawing_of
+from shoal.cells.drawing import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.objective import choose
 from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
+from shoal.cells.presets import parts_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.typical_error import typical_errors
@@ -64,13 +65,16 @@ class Erred:
     plain_covered: float
 
 
-def run(epsilons: Sequence[float], repetitions: int, only: str = "") -> Iterator[str]:
+def run(
+    epsilons: Sequence[float], repetitions: int, only: str = "", delta: str = "0"
+) -> Iterator[str]:
     """Lines of errors, one a population and loss, and geometric means of the ratios.
 
     Args:
         epsilons: Losses.
         repetitions: Simulated releases of each.
         only: A part of the names of the populations to take.
+        delta: Of (epsilon, delta)-DP, for the default plan.
 
     Raises:
         InputError: No population has such a name.
@@ -87,7 +91,7 @@ def run(epsilons: Sequence[float], repetitions: int, only: str = "") -> Iterator
     for population in populations():
         if only in population.name:
             for epsilon in epsilons:
-                line, ratio = _line(population, epsilon, repetitions)
+                line, ratio = _line(population, epsilon, repetitions, delta)
                 ratios.append(ratio)
                 yield line
     if not ratios:
@@ -96,8 +100,10 @@ def run(epsilons: Sequence[float], repetitions: int, only: str = "") -> Iterator
     yield f"geometric mean of the ratios: {mean:.3f}, the largest {max(ratios):.2f}"
 
 
-def _line(population: Population, epsilon: float, repetitions: int) -> tuple[str, float]:
-    plan = _default(population, epsilon)
+def _line(
+    population: Population, epsilon: float, repetitions: int, delta: str
+) -> tuple[str, float]:
+    plan = _default(population, epsilon, delta)
     own = measured(plan, population, repetitions)
     others = {
         name: _least(_preset(population, epsilon, *choice[:2]), population, repetitions)
@@ -117,19 +123,25 @@ def _line(population: Population, epsilon: float, repetitions: int) -> tuple[str
     ), ratio
 
 
-def _default(population: Population, epsilon: float) -> PlanFacts:
-    request = mean_request("balanced", epsilon, {})
+def _default(population: Population, epsilon: float, delta: str) -> PlanFacts:
+    request = mean_request("balanced", epsilon, {}, delta)
     chosen = choose(
         "typical", population.occupancy, request.statistics, request.epsilon, request.delta
     )
-    return _preset(population, epsilon, chosen.method, dict(chosen.settings))
+    needed = delta if parts_of(chosen.method).takes_delta else "0"
+    return _preset(population, epsilon, chosen.method, dict(chosen.settings), needed)
 
 
 def _preset(
-    population: Population, epsilon: float, method: str, settings: dict[str, str | int | float]
+    population: Population,
+    epsilon: float,
+    method: str,
+    settings: dict[str, str | int | float],
+    delta: str = "0",
 ) -> PlanFacts:
     lattice = Lattice(Bounds.of(population.bounds))
-    return decide(population.occupancy, lattice, mean_request(method, epsilon, settings))
+    request = mean_request(method, epsilon, settings, delta)
+    return decide(population.occupancy, lattice, request)
 
 
 def _least(plan: PlanFacts, population: Population, repetitions: int) -> float:

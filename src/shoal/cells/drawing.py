@@ -1,0 +1,78 @@
+"""The draw that a plan prescribes, with a first round of users' vectors if it has two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+
+from shoal.cells.contributions.design import FINE
+from shoal.cells.draw import Drawing
+from shoal.cells.estimates import Numbers
+from shoal.cells.posterior import values_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.data.aggregate import Aggregate
+    from shoal.privacy.noise import Noise
+
+# Of the values' intervals, which a first round needs none of.
+_CONFIDENCE = 0.95
+
+
+class _Twice(Protocol):
+    """A source of noise for two vectors of one release."""
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
+        """As in `Noise`; `draw` tells the vectors apart."""
+
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
+        """The same."""
+
+
+def drawing_of(plan: PlanFacts) -> Drawing:
+    """The draw that a plan prescribes."""
+    return Drawing(
+        mechanism=plan.mechanism,
+        design=plan.design,
+        parameters=plan.parameters,
+        selection_scale=plan.selection_scale,
+        relative_scale=plan.relative_scale,
+        bits=plan.lattice_bits,
+        statistics=plan.request.statistics,
+        joint=plan.joint,
+        gaussian=plan.gaussian,
+        recentre=partial(_centres, first_round(plan)) if plan.mechanism.range.twice else None,
+    )
+
+
+def first_round(plan: PlanFacts) -> PlanFacts:
+    """The plan of the first of two rounds, whose noise is larger in proportion to the balls."""
+    told = dict(plan.parameters)
+    clipped, ball = told.pop("first_clipped"), told.pop("first_ball")
+    larger = float(Fraction(int(told["ball"][0]), int(ball[0])))
+    return replace(
+        plan,
+        request=replace(plan.request, settings={}),
+        relative_scale=plan.relative_scale * larger,
+        parameters=told | {"clipped": clipped, "ball": ball},
+        selection_scale=plan.selection_scale[:2],
+        built=None,
+    )
+
+
+def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> NDArray[np.int64]:
+    """Values of a first round in ticks over 2^FINE: they follow from what the round released."""
+    exact, chosen = drawing_of(plan).select(aggregate, noise)
+    source = cast("_Twice", noise)
+    add = source.add_gaussian if plan.gaussian else source.add_laplace
+    numbers = Numbers(plan, add(exact, plan.lattice_bits, 1), chosen)
+    value = values_of(numbers, _CONFIDENCE).value
+    top = 1 << (plan.lattice.bits + FINE)
+    share = np.nan_to_num((value - plan.bounds.lo) / plan.width, nan=0.5)
+    return np.clip(np.rint(share * top), 0, top).astype(np.int64)

@@ -1,0 +1,272 @@
+"""Two rounds of users' vectors: reach and loss of both, centres of cells, values, documents."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.cells import drawing
+from shoal.cells.drawing import drawing_of, first_round
+from shoal.cells.ranges.one_interval import USER
+from shoal.data.aggregate import Aggregate
+from shoal.errors import DocumentError, InputError
+from tests.cells.test_user_vectors import BITS, CASES, Recorder
+from tests.support.gaussian_vectors import always_gaussian
+from tests.support.verdicts import failed_claims, rekey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Change = Callable[[dict[str, Any]], object]
+
+pytestmark = pytest.mark.property
+
+
+def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: object) -> shoal.Plan:
+    users, cells = zip(*counts, strict=True)
+    occupancy = shoal.Occupancy.from_counts(users, cells, list(counts.values()))
+    with always_gaussian():
+        return shoal.plan(
+            occupancy,
+            bounds=(0, 1),
+            epsilon=epsilon,  # type: ignore[arg-type]
+            delta=delta,  # type: ignore[arg-type]
+            method="user_clipped",
+            settings={"rounds": 2},
+            tick_bits=BITS,
+        )
+
+
+def _neighbours(plan: shoal.Plan) -> Iterator[list[NDArray[np.int64]]]:
+    """Groups of all data sets that differ in one user."""
+    every = [
+        np.array(sums)
+        for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.occupancy.count))
+    ]
+    for user in range(plan.occupancy.n_users):
+        groups: dict[bytes, list[NDArray[np.int64]]] = {}
+        for sums in every:
+            key = sums[plan.occupancy.user != user].tobytes()
+            groups.setdefault(key, []).append(sums)
+        yield from groups.values()
+
+
+def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], step: int) -> Recorder:
+    centred = sums - (plan.occupancy.count << (BITS - 1))
+    aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+    recorder = Recorder((0, 3, step))
+    drawing_of(plan).draw(aggregate, recorder)
+    return recorder
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+def test_no_user_moves_the_second_round_by_more_than_accounted(
+    counts: dict[tuple[str, int], int], delta: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-REACH: all data sets, given what the first round released: a ball and a rank, again."""
+    plan = _plan(counts, 60, delta)
+    assert plan.gaussian == bool(delta)
+    top = 1 << (BITS + 10)
+    centres = np.linspace(0, top, len(plan.released) + 2).astype(np.int64)[1:-1]
+    monkeypatch.setattr(drawing, "_centres", lambda _plan, _sums, _noise: centres)
+    ball, power, widest = int(plan.parameters["ball"][0]), 2 if delta else 1, 0.0
+    for step in (3, 20):
+        for group in _neighbours(plan):
+            shown = [_recorded(plan, sums, step) for sums in group]
+            scores = np.stack([each.scores[-1] for each in shown])
+            assert (scores.max(axis=0) - scores.min(axis=0)).max() <= USER
+            for one, other in itertools.combinations(shown, 2):
+                pairs = zip(one.steps, other.steps, strict=True)
+                moved = sum(abs(x - y) ** power for x, y in pairs)
+                assert moved <= (2 * ball) ** power
+                widest = max(widest, moved ** (1 / power) / (2 * ball))
+    assert widest >= 0.99
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
+def test_the_first_round_is_a_round_of_its_own_ball(
+    counts: dict[tuple[str, int], int], delta: object
+) -> None:
+    """G-REACH: all data sets: what is hidden by the first noise moves by its ball's diameter."""
+    plan = _plan(counts, 60, delta)
+    first = first_round(plan)
+    ball, power = int(plan.parameters["first_ball"][0]), 2 if delta else 1
+    assert first.parameters["ball"][0] == ball
+    for group in _neighbours(plan):
+        shown = []
+        for sums in group:
+            centred = sums - (plan.occupancy.count << (BITS - 1))
+            found = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+            shown.append(drawing_of(first).select(found, Recorder((0, 3)))[0])
+        for one, other in itertools.combinations(shown, 2):
+            moved = sum(abs(x - y) ** power for x, y in zip(one, other, strict=True))
+            assert moved <= (2 * ball) ** power
+
+
+@pytest.mark.parametrize("epsilon", [15, 60, 400])
+def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
+    """G-BUDGET: three selections and the diameters of both balls; squares of them if Gaussian."""
+    plan = _plan(CASES["two cells"], epsilon, 0)
+    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
+    assert len(plan.selection_scale) == 3
+    balls = [2 * int(plan.parameters[name][0]) for name in ("ball", "first_ball")]
+    noise = Fraction(sum(balls), 2**plan.lattice_bits)
+    assert selections + noise <= plan.exact_epsilon <= epsilon
+    assert float(plan.exact_epsilon) >= epsilon * (1 - 1e-5)
+    normal = _plan(CASES["two cells"], epsilon, "1e-6")
+    assert normal.gaussian
+    balls = [2 * int(normal.parameters[name][0]) for name in ("ball", "first_ball")]
+    squares = Fraction(sum(each**2 for each in balls), 2 * 4**normal.lattice_bits)
+    assert normal.losses.largest(normal.relative_scale) == squares
+    assert epsilon * (1 - 1e-4) <= float(normal.exact_epsilon) <= epsilon
+
+
+def _apart() -> tuple[shoal.Records, NDArray[np.float64]]:
+    """400 users in 24 cells that are far apart; the cells' means."""
+    rng = np.random.default_rng(5)
+    user, cell = np.repeat(np.arange(400), 6), rng.integers(0, 24, 2400)
+    place = rng.uniform(100, 900, 24)
+    value = np.clip(place[cell] + rng.normal(0, 10, 400)[user] + rng.normal(0, 5, 2400), 0, 1000)
+    table = pa.table({"who": pa.array(user), "at": pa.array(cell), "value": pa.array(value)})
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), cell="at")
+    return records, np.bincount(cell, value) / np.bincount(cell)
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_cells_far_apart_are_nearer_after_two_rounds(delta: str) -> None:
+    """G-SHRINK: errors of 12 releases fall by a third, and intervals still cover."""
+    records, truth = _apart()
+    asked: dict[str, Any] = {"bounds": (0, 1000), "epsilon": 6, "delta": delta}
+    error, covered = [], []
+    for rounds in (1, 2):
+        plan = shoal.plan(
+            records.occupancy(), method="user_clipped", settings={"rounds": rounds}, **asked
+        )
+        tables = [plan.release(records, noise=shoal.Simulated(each)).table() for each in range(12)]
+        found = np.array([each["value"].to_numpy() for each in tables])
+        low, high = (np.array([each[end].to_numpy() for each in tables]) for end in ("low", "high"))
+        error.append(np.abs(found - truth).mean())
+        covered.append(((low <= truth) & (truth <= high)).mean())
+    assert error[1] < 0.67 * error[0]
+    assert covered[1] >= 0.94
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_two_rounds_are_booked_delivered_and_verified(tmp_path: Path, delta: str) -> None:
+    """G-LEDGER, G-VERIFY: saved, loaded, drawn, delivered again; every lie is found."""
+    records, _ = _apart()
+    with always_gaussian():
+        plan = shoal.plan(
+            records.occupancy(), bounds=(0, 1000), epsilon=2, delta=delta,
+            method="user_clipped", settings={"rounds": 2},
+        )  # fmt: skip
+        plan.save(tmp_path / "plan.json")
+        plan = shoal.Plan.load(tmp_path / "plan.json")
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, delta="1e-6", unit="who")
+    release = plan.release(records, ledger=ledger)
+    again = plan.release(records, ledger=ledger, again=True)
+    assert release.numbers.steps == again.numbers.steps
+    assert ledger.spent.epsilon == plan.exact_epsilon
+    verdict = shoal.verify(release.manifest)
+    assert verdict.holds, str(verdict)
+    assert "values of a first round" in str(verdict)
+    for name, (change, claim) in LIES.items():
+        lie = copy.deepcopy(release.manifest)
+        change(lie)
+        rekey(lie)
+        assert claim in failed_claims(lie), name
+
+
+def _told(name: str, factor: float) -> Change:
+    def change(lie: dict[str, Any]) -> None:
+        told = lie["plan"]["mechanism"]["parameters"]
+        told[name] = [max(1, round(each * factor)) for each in told[name]]
+
+    return change
+
+
+def _longer(lie: dict[str, Any]) -> None:
+    lie["results"][3]["range"][1] += 1
+
+
+def _another_radius(lie: dict[str, Any]) -> None:
+    low, high = lie["results"][3]["range"]
+    lie["results"][3]["range"] = [low, low + 2 * (high - low)]
+
+
+def _sharper(lie: dict[str, Any]) -> None:
+    lie["plan"]["mechanism"]["selection_scale"][2] /= 2
+
+
+LIES: dict[str, tuple[Change, str]] = {
+    "a larger ball": (_told("ball", 1.05), "privacy loss"),
+    "a larger first ball": (_told("first_ball", 1.2), "privacy loss"),
+    "more users are clipped": (_told("clipped", 1.5), "mechanism"),
+    "fewer users are clipped at first": (_told("first_clipped", 0.5), "mechanism"),
+    "a radius that is none": (_longer, "selected ranges"),
+    "another radius in one cell": (_another_radius, "selected ranges"),
+    "a sharper second radius": (_sharper, "privacy loss"),
+}
+
+
+def test_a_plan_of_other_balls_is_not_drawn() -> None:
+    """G-TAMPER: ranks and balls follow from counts; the ledger's question holds both rounds."""
+    records, _ = _apart()
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 1000), epsilon=2, method="user_clipped",
+        settings={"rounds": 2},
+    )  # fmt: skip
+    document = plan.to_document()
+    assert document["request"]["settings"] == {"rounds": 2}
+    for name in ("first_clipped", "clipped"):
+        changed = {**plan.parameters, name: plan.parameters[name] + 1}
+        other = shoal.Plan(**{**_fields(plan), "parameters": changed})
+        with pytest.raises(DocumentError, match="damaged"):
+            other.release(records, noise=shoal.Simulated(1))
+
+
+def _fields(plan: shoal.Plan) -> dict[str, Any]:
+    names = (
+        *("occupancy", "lattice", "request", "status", "relative_scale", "lattice_bits"),
+        *("parameters", "selection_scale", "gaussian"),
+    )
+    return {name: getattr(plan, name) for name in names}
+
+
+@pytest.mark.parametrize("rounds", [0, 3, 1.5, "2"])
+def test_other_rounds_are_refused(rounds: object) -> None:
+    """G-PARTS: one or two."""
+    counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+    with pytest.raises(InputError, match="rounds"):
+        shoal.plan(
+            counts, bounds=(0, 1), epsilon=1, method="user_clipped",
+            settings={"rounds": rounds},  # type: ignore[dict-item]
+        )  # fmt: skip
+
+
+def test_few_users_have_no_second_round() -> None:
+    """Without private selections there is nothing to go around."""
+    counts = shoal.Occupancy.from_counts(range(9), [0, 1, 2] * 3, [4] * 9)
+    with pytest.raises(InputError, match="two rounds"):
+        shoal.plan(counts, bounds=(0, 1), epsilon=1, method="user_clipped", settings={"rounds": 2})
+
+
+def test_rounds_draw_noise_of_their_own() -> None:
+    """G-SIMULATED: with one seed the vectors of both rounds are not alike."""
+    noise, steps = shoal.Simulated(3), [2**30] * 50
+    for add in (noise.add_laplace, noise.add_gaussian):
+        one, other = (np.array(add(steps, 20, draw)) - 2**30 for draw in (0, 1))
+        assert abs(np.corrcoef(one, other)[0, 1]) < 5 / math.sqrt(50)
