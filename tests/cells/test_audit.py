@@ -70,7 +70,7 @@ class Answers:
         self.seen.append((scores, scale))
         return self.answers[len(self.seen) - 1]
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """No noise."""
         assert lattice_bits
         return steps

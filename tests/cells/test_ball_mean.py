@@ -21,7 +21,7 @@ class Silent:
 
     simulated = True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """The numbers as they are."""
         assert lattice_bits
         return steps

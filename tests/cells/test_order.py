@@ -78,10 +78,9 @@ def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
     for value in (60.0, 100.0):
         pair = table, methods.neighbour(table, lowest, value)
         for order in ("by value", "by falling value", "hashed"):
-            one, other = (
-                methods.recorded(plan, methods.aggregate(plan, methods.orders(each)[order]))
-                for each in pair
-            )
+            first, second = (methods.aggregate(plan, methods.orders(each)[order]) for each in pair)
+            one = methods.recorded(plan, first)
+            other = methods.recorded(plan, second, like=one)
             assert max(lost(one, other)) <= most
 
 

@@ -63,9 +63,11 @@ def planned(parts: PlanParts, occupancy: Occupancy, epsilon: Fraction) -> PlanFa
     return decide(occupancy, LATTICE, plan_parts.request(parts, epsilon))
 
 
-def recorded(plan: PlanFacts, centred: NDArray[np.int64], part: float) -> Tape:
+def recorded(
+    plan: PlanFacts, centred: NDArray[np.int64], part: float, like: Tape | None = None
+) -> Tape:
     """What reaches noise and selections if users' centred sums are these."""
-    tape = Tape(part=part)
+    tape = Tape(part=part, answers=[] if like is None else like.given)
     aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
     drawing_of(plan).draw(aggregate, tape)
     return tape
@@ -96,7 +98,7 @@ def test_a_plan_of_any_parts_costs_no_more_than_it_says(
     one = recorded(plan, level * occupancy.count, part)
     for user in range(occupancy.n_users):
         other = np.where(occupancy.user == user, -np.sign(level + 0.5) * half, level)
-        two = recorded(plan, other.astype(np.int64) * occupancy.count, part)
+        two = recorded(plan, other.astype(np.int64) * occupancy.count, part, one)
         spent, rho = lost(one, two)
         assert rho == 0
         assert spent <= plan.user_losses[user] * SLACK

@@ -55,7 +55,7 @@ class Quiet:
     bits: int = STEPS
     simulated: bool = True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """The steps themselves."""
         assert lattice_bits == self.bits
         return steps

@@ -94,7 +94,7 @@ class Recorder:
         self.scores.append(scores)
         return min(self.answer, len(scores) - 1)
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """No noise."""
         assert lattice_bits
         return steps

@@ -257,11 +257,42 @@ def test_other_rounds_are_refused(rounds: object) -> None:
         )  # fmt: skip
 
 
-def test_few_users_have_no_second_round() -> None:
-    """Without private selections there is nothing to go around."""
-    counts = shoal.Occupancy.from_counts(range(9), [0, 1, 2] * 3, [4] * 9)
-    with pytest.raises(InputError, match="two rounds"):
-        shoal.plan(counts, bounds=(0, 1), epsilon=1, method="user_clipped", settings={"rounds": 2})
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_few_users_have_one_round(tmp_path: Path, delta: str) -> None:
+    """G-BUDGET, G-VERIFY: with nothing to select there is nothing to go around; none is charged."""
+    records = _few()
+    asked: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "method": "user_clipped"}
+    with always_gaussian():
+        one, two = (
+            shoal.plan(records.occupancy(), settings={"rounds": rounds}, delta=delta, **asked)
+            for rounds in (1, 2)
+        )
+        two.save(tmp_path / "plan.json")
+        two = shoal.Plan.load(tmp_path / "plan.json")
+    assert two.rounds == 1
+    assert len(two.selection_scale) == 0
+    assert two.exact_epsilon == one.exact_epsilon
+    told = {name: each.tolist() for name, each in two.parameters.items()}
+    assert told["first_ball"] == told["first_clipped"] == [0]
+    drawn = [each.release(records, noise=shoal.Simulated(1)).numbers for each in (one, two)]
+    assert drawn[0].steps == drawn[1].steps
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, delta="1e-3", unit="who")
+    release = two.release(records, ledger=book)
+    verdict = shoal.verify(release.manifest)
+    assert verdict.holds, str(verdict)
+    assert "values of a first round" not in str(verdict)
+    for name, value in (("first_ball", 5), ("first_clipped", 2)):
+        lie = copy.deepcopy(release.manifest)
+        lie["plan"]["mechanism"]["parameters"][name] = [value]
+        rekey(lie)
+        assert failed_claims(lie), name
+
+
+def _few() -> shoal.Records:
+    at = np.arange(9)
+    columns = {"who": pa.array(at), "at": pa.array(at % 3), "value": pa.array(at / 10)}
+    table = pa.table(columns)
+    return shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="at")
 
 
 def test_rounds_draw_noise_of_their_own() -> None:

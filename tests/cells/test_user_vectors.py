@@ -61,7 +61,7 @@ class Recorder:
         self.scores.append(scores)
         return self.answers[draw]
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """No noise."""
         assert lattice_bits
         self.steps = steps

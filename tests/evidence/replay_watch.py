@@ -142,42 +142,29 @@ class Replay(Tape):
     the two can be told apart.
 
     Attributes:
-        answers: Of another release, in their order; none for the first.
-        given: What was answered.
         forced: See `Case`.
         slots: See `Case`.
         unclear: Whether another best bin was so near that a neighbour may have another.
     """
 
-    answers: list[list[int]] = field(default_factory=list)
-    given: list[list[int]] = field(default_factory=list)
     forced: dict[int, tuple[int, int]] = field(default_factory=dict)
     slots: Slots | None = None
     unclear: bool = False
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """What the other release got, or frozen noise."""
-        own = super().add_laplace(steps, lattice_bits, draw)
-        if self.slots is not None and draw == self.slots.draw:
-            self.unclear |= self.slots.close(own)
-            self.given.append(own)
-            return own
-        return self._answer(own)
-
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
-        """The same."""
-        return self._answer(super().add_gaussian(steps, lattice_bits))
+        """What the other release got, or frozen noise; slots get noise of their own."""
+        found = super().add_laplace(steps, lattice_bits, draw)
+        if self.slots is None or draw != self.slots.draw:
+            return found
+        own = [int(x) + 3 * at for at, x in enumerate(steps)]
+        self.unclear |= self.slots.close(own)
+        self.given[-1] = own
+        return own
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
         """The same words for both, some forced."""
         kept, put = self.forced.get(draw, (2**64 - 1, 0))
         return (super().bits(size, draw) & np.uint64(kept)) | np.uint64(put)
-
-    def _answer(self, own: list[int]) -> list[int]:
-        at = len(self.given)
-        known = self.answers[at] if at < len(self.answers) else own
-        self.given.append(known if len(known) == len(own) else own)
-        return list(self.given[-1])
 
 
 class Watcher:

@@ -182,7 +182,7 @@ class Fixed:
         assert (lattice_bits, draw) == (0, 5)
         return [x + z for x, z in zip(steps, self.noise, strict=True)]
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Not used."""
         raise NotImplementedError
 

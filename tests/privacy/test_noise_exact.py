@@ -88,12 +88,12 @@ class Labelled:
     asked: list[tuple[str, list[int], int]] = field(default_factory=list)
     simulated: bool = True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """Place 0 gets 1, place 1 gets 4, then 9, ..."""
         self.asked.append(("laplace", steps, lattice_bits))
         return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
         """The same."""
         self.asked.append(("gaussian", steps, lattice_bits))
         return [x + (at + 1) ** 2 for at, x in enumerate(steps)]

@@ -38,6 +38,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "levy-minimax": {"cap": "minimax"},
     "quantile-wrap_around": {"grouping": "wrap_around"},
     "quantile-5-optimised": {"cap": 5, "quantiles": "optimised"},
+    "user_clipped-twice": {"rounds": 2},
 }
 # Wishes of `shoal.plan` besides bounds and epsilon, by a name that starts with the method's.
 METHODS: dict[str, dict[str, Any]] = {
@@ -46,6 +47,12 @@ METHODS: dict[str, dict[str, Any]] = {
     **{f"{name}-all": {"method": name, "statistics": ALL} for name in (*ALLOCATIONS, *BOUNDINGS)},
     "balanced-joint": {"method": "balanced", "statistics": ("mean", "variance")},
     "balanced-gaussian-all": {"method": "balanced", "delta": "1e-3", "statistics": ALL},
+    "user_clipped-gaussian": {"method": "user_clipped", "delta": "1e-3"},
+    "user_clipped-gaussian-twice": {
+        "method": "user_clipped",
+        "delta": "1e-3",
+        "settings": {"rounds": 2},
+    },
 }
 
 
@@ -124,9 +131,18 @@ def aggregate(made: shoal.Plan, source: object) -> Aggregate:
     return records(source).aggregate(measures)
 
 
-def recorded(made: shoal.Plan, found: Aggregate, part: float = 0.5) -> Tape:
-    """Everything that reaches noise and selections when a plan is carried out."""
-    tape = Tape(part=part)
+def recorded(
+    made: shoal.Plan, found: Aggregate, part: float = 0.5, like: Tape | None = None
+) -> Tape:
+    """Everything that reaches noise and selections when a plan is carried out.
+
+    Args:
+        made: The plan.
+        found: Private sums.
+        part: Where among the candidates selections land.
+        like: Another recording, whose noisy numbers are given.
+    """
+    tape = Tape(part=part, answers=[] if like is None else like.given)
     drawing_of(made).draw(found, tape)
     return tape
 

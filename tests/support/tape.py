@@ -45,23 +45,28 @@ class Tape:
         rows: If not None, words for as many rows, or several for each, are dealt in this order: a
             row that moved keeps its words.
         simulated: As the operating system's unless said.
+        answers: Noisy numbers of another recording, in their order: they are given in place of its
+            own, as what later draws start from must be equal for both.
         asked: All calls, in order.
+        given: Noisy numbers that were given, in their order.
     """
 
     part: float = 0.5
     rows: NDArray[np.int64] | None = None
     simulated: bool = False
+    answers: list[list[int]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    given: list[list[int]] = field(default_factory=list)
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Numbers that rise by three from one to the next are the noise."""
         self.asked.append(Asked("laplace", tuple(map(int, steps)), lattice_bits, draw))
-        return [int(x) + 3 * at for at, x in enumerate(steps)]
+        return self._answer([int(x) + 3 * at for at, x in enumerate(steps)])
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """The same."""
-        self.asked.append(Asked("gaussian", tuple(map(int, steps)), lattice_bits, 0))
-        return [int(x) + 3 * at for at, x in enumerate(steps)]
+        self.asked.append(Asked("gaussian", tuple(map(int, steps)), lattice_bits, draw))
+        return self._answer([int(x) + 3 * at for at, x in enumerate(steps)])
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """A candidate that does not depend on the scores."""
@@ -75,6 +80,12 @@ class Tape:
         if self.rows is not None and size % len(self.rows) == 0:
             words = words.reshape(-1, len(self.rows))[:, self.rows].ravel()
         return words
+
+    def _answer(self, own: list[int]) -> list[int]:
+        at = len(self.given)
+        known = self.answers[at] if at < len(self.answers) else own
+        self.given.append(known if len(known) == len(own) else own)
+        return list(self.given[-1])
 
 
 def lost(one: Tape, other: Tape) -> tuple[float, float]:

@@ -131,7 +131,7 @@ class Scripted:
         """The chosen words; outcomes on a level need none."""
         return self.words if draw else np.zeros(size, dtype=np.uint64)
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Never asked for."""
         raise NotImplementedError
 

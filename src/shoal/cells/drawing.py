@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 _CONFIDENCE = 0.95
 
 
-class _Twice(Protocol):
-    """A source of noise for two vectors of one release."""
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
-        """As in `Noise`; `draw` tells the vectors apart."""
-
-    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
-        """The same."""
-
-
 def drawing_of(plan: PlanFacts) -> Drawing:
     """The draw that a plan prescribes."""
     return Drawing(
@@ -47,7 +37,7 @@ def drawing_of(plan: PlanFacts) -> Drawing:
         statistics=plan.request.statistics,
         joint=plan.joint,
         gaussian=plan.gaussian,
-        recentre=partial(_centres, first_round(plan)) if plan.mechanism.range.twice else None,
+        recentre=partial(_centres, first_round(plan)) if plan.rounds > 1 else None,
     )
 
 
@@ -69,8 +59,7 @@ def first_round(plan: PlanFacts) -> PlanFacts:
 def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> NDArray[np.int64]:
     """Values of a first round in ticks over 2^FINE: they follow from what the round released."""
     exact, chosen = drawing_of(plan).select(aggregate, noise)
-    source = cast("_Twice", noise)
-    add = source.add_gaussian if plan.gaussian else source.add_laplace
+    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     numbers = Numbers(plan, add(exact, plan.lattice_bits, 1), chosen)
     value = values_of(numbers, _CONFIDENCE).value
     top = 1 << (plan.lattice.bits + FINE)

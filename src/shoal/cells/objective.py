@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from shoal import checks
+from shoal.theory.user_clipping import rounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,7 @@ class Chosen:
 
     method: str
     reason: str
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str | int] = field(default_factory=dict)
 
 
 def choose(
@@ -75,6 +76,9 @@ def choose(
     everyone = float(epsilon) * occupancy.n_users
     if occupancy.n_cells == 1 and _FEW <= everyone < _ENOUGH:
         return Chosen("adaptive", "few users in one cell find one private interval most surely")
+    if rounds(float(epsilon), float(delta), occupancy.n_users, len(occupancy.user)) > 1:
+        why = "users in so many cells that normal noise is smaller, and a second round costs little"
+        return Chosen("user_clipped", why, {"rounds": 2})
     return Chosen("user_clipped", "the smallest error where no user is unlike all others")
 
 
@@ -84,5 +88,5 @@ def _certified(occupancy: Occupancy, delta: Fraction, *, equal: bool) -> Chosen:
         return Chosen("balanced", "the smaller of Laplace and Gaussian noise, in every data set")
     if len(occupancy.user) > _MOST_OF_PROGRAM:
         return Chosen("balanced", "certified in every data set; a program would take too long")
-    settings = {} if equal else {"targets": "balanced"}
+    settings: dict[str, str | int] = {} if equal else {"targets": "balanced"}
     return Chosen("optimal", "the smallest certified errors, in every data set", settings)

@@ -141,6 +141,11 @@ class PlanFacts(Frozen):
             return self.built
         return Queries(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
 
+    @property
+    def rounds(self) -> int:
+        """How often users' vectors are hidden by noise: 2 if a first round finds their centres."""
+        return 2 if self.mechanism.range.first_ball(self.parameters) else 1
+
     @cached_property
     def losses(self) -> Losses:
         """The privacy losses of every user, by selection and by number."""

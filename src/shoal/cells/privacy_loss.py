@@ -124,7 +124,7 @@ class Losses:
     def most(self) -> int:
         """Most numbers that one user is in, of both rounds if there are two."""
         cells = int(np.bincount(self.queries.design.user).max())
-        rounds = 2 if self.mechanism.range.twice else 1
+        rounds = 2 if self.first_ball else 1
         return cells * len(self.queries.statistics) * rounds
 
     def _squares(self, scale: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -77,7 +77,7 @@ def _chosen(plan: PlanFacts, results: list[documents.Document]) -> Range | None:
         raise damaged()
     top = 1 << (plan.lattice.bits + FINE)
     pairs = {*zip(low.tolist(), high.tolist(), strict=True)} if where.of_vectors else set()
-    if where.twice:
+    if plan.rounds > 1:
         widths = {high - low for low, high in pairs}
         if len(widths) > 1 or not all(radius_can_be(*pair, plan.parameters, top) for pair in pairs):
             raise damaged()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.left_out import reasons
+from shoal.cells.rounds import other_rounds
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import SPREAD, typical_errors
 from shoal.cells.warnings import warnings
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 COLUMNS = ("cell", "users", "records", "typical error", "certified", "bias bound", "best")
 _SHOWN = 12
 _RANKS = 3
+# Of the plan's error: another number of rounds is named if it makes less in its favourite case.
+_WORTH_IT = 0.9
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,27 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
             'take objective="worst_case"'
         )
     yield from (f"warning: {sentence}" for sentence in warnings(plan))
+    yield from _rounds(plan)
+
+
+def _rounds(plan: PlanFacts) -> Iterator[str]:
+    """How many rounds there are, what the other number would err, and who should take it."""
+    if plan.rounds > 1:
+        yield (
+            "two rounds: users are clipped around the values of a first one, for a part of the "
+            "noise's loss; the numbers of the second are released"
+        )
+    other = other_rounds(plan)
+    if other is None:
+        return
+    known, error = ("cells", other.apart) if other.rounds > 1 else ("users", other.alike)
+    advice = f"take it if {known} are known to differ far more"
+    yield (
+        f'with method="user_clipped", settings={{"rounds": {other.rounds}}} the error would be '
+        f"{other.apart:.2g} times this one if cells differ far more than users, {other.alike:.2g} "
+        "times if users differ far more than cells (simulated on these counts); "
+        f"{advice if error < _WORTH_IT else 'not worth it'}"
+    )
 
 
 def _proofs(plan: PlanFacts) -> Iterator[str]:

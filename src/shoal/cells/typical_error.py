@@ -70,7 +70,7 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float6
 
 def _simulated(plan: PlanFacts, spread: float) -> NDArray[np.float64]:
     turns = min(max(_MEMBERS // len(plan.occupancy.user), _FEWEST), _MOST)
-    errors = np.mean([_one(plan, spread, turn) for turn in range(turns)], axis=0)
+    errors = np.mean([simulated(plan, turn, spread) for turn in range(turns)], axis=0)
     order = np.argsort(plan.noise_scale, kind="stable")
     half = min(-(-_TOGETHER // turns), len(errors)) // 2
     ranks = np.arange(len(errors))
@@ -81,15 +81,28 @@ def _simulated(plan: PlanFacts, spread: float) -> NDArray[np.float64]:
     return smooth
 
 
-def _one(plan: PlanFacts, spread: float, turn: int) -> NDArray[np.float64]:
-    """Absolute errors of one simulated release, over the population's deviation."""
+def simulated(
+    plan: PlanFacts, turn: int, spread: float = SPREAD, between: float = CELLS
+) -> NDArray[np.float64]:
+    """Absolute errors of one simulated release, over the population's deviation.
+
+    Args:
+        plan: Of means.
+        turn: Seed of population and noise.
+        spread: The population's standard deviation, as a part of the width.
+        between: Part of the variance between cells; four sevenths of the rest are between users.
+
+    Returns:
+        Shape (released cells,), without a unit.
+    """
     occupancy, lattice = plan.occupancy, plan.lattice
+    own = USERS * ((1 - between) / (1 - CELLS))
     rng = np.random.default_rng([turn, len(occupancy.user)])
-    between = rng.normal(0, CELLS**0.5, occupancy.n_cells)[occupancy.cell]
-    users = rng.normal(0, USERS**0.5, occupancy.n_users)[occupancy.user]
-    rest = 1 - CELLS - USERS
+    cells = rng.normal(0, between**0.5, occupancy.n_cells)[occupancy.cell]
+    users = rng.normal(0, own**0.5, occupancy.n_users)[occupancy.user]
+    rest = 1 - between - own
     within = rng.normal(0, 1, len(occupancy.user)) * (rest / occupancy.count) ** 0.5
-    mean = np.clip(_PLACE + spread * (between + users + within), 0, 1)
+    mean = np.clip(_PLACE + spread * (cells + users + within), 0, 1)
     sums = np.rint(mean * occupancy.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (occupancy.count << (lattice.bits - 1))
     aggregate = Aggregate(occupancy, lattice, centred, np.zeros_like(centred))

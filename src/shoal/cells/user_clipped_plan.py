@@ -91,16 +91,13 @@ def _plan(
     design, parameters, shape = _weigh(occupancy, request, cells, rate, chosen, gaussian=gaussian)
     bits = _bits(design, epsilon, delta)
     mechanism = request.parts.mechanism(lattice)
-    twice = mechanism.range.twice
-    if twice and chosen is None:
-        raise InputError(
-            f"two rounds at epsilon {epsilon:g}", "epsilon times users of 60", "leave rounds out"
-        )
-    sharp = _selection_scale(chosen, epsilon, twice=twice)
+    sharp = _selection_scale(chosen, epsilon, twice=mechanism.range.twice)
     queries = Queries(design, request.statistics, gaussian=gaussian)
-    ball, first = _balls(Losses(mechanism, queries, sharp, bits, delta), limit)
+    # Where nothing is selected, there is nothing to go around.
+    first = int(mechanism.range.twice and chosen is not None)
+    ball, first = _balls(Losses(mechanism, queries, sharp, bits, delta, first_ball=first), limit)
     balls = {"ball": np.array([ball], dtype=np.int64)}
-    if twice:
+    if mechanism.range.twice:
         balls["first_ball"] = np.array([first], dtype=np.int64)
     parameters |= balls
     parameters |= _candidates(chosen, design, epsilon, bits, balls, gaussian=gaussian)
@@ -129,7 +126,7 @@ def _fits(request: Request, cells: int) -> bool:
 def _balls(losses: Losses, limit: Fraction) -> tuple[int, int]:
     """The largest radius of a ball, in steps, whose diameter the noise hides at a loss.
 
-    And that of a first round, 0 if there is none, whose part of the loss is taken off.
+    And that of a first round, if the losses know of one, whose part is taken off; else 0.
 
     Raises:
         InputError: There is none.
@@ -138,7 +135,7 @@ def _balls(losses: Losses, limit: Fraction) -> tuple[int, int]:
     if left <= 0:
         raise _used_up()
     whole = 4**losses.bits if losses.gaussian else 2**losses.bits
-    twice, part = losses.mechanism.range.twice, _FIRST[losses.gaussian]
+    twice, part = losses.first_ball > 0, _FIRST[losses.gaussian]
     if losses.gaussian:
         # rho = (2 T)^2 / (2 4^j).
         squares = math.floor(losses.limit(limit) * whole / 2)
@@ -175,7 +172,7 @@ def follows_counts(plan: PlanFacts) -> bool:
     balls = {name: plan.parameters[name] for name in plan.parameters if name in _BALLS}
     bits, gaussian = plan.lattice_bits, plan.gaussian
     own = _candidates(chosen, plan.design, float(limit), bits, balls, gaussian=gaussian)
-    sharp = _selection_scale(chosen, float(limit), twice="first_ball" in balls)
+    sharp = _selection_scale(chosen, float(limit), twice=plan.mechanism.range.twice)
     return (
         all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
         and plan.lattice_bits == _bits(plan.design, float(limit), plan.exact_delta)
@@ -260,7 +257,7 @@ def _candidates(
     gaussian: bool,
 ) -> Parameters:
     """Candidates, and how many users should be beyond each ball."""
-    told = dict(MIDDLE)
+    told = dict(MIDDLE) | ({_BALLS["first_ball"]: [0]} if "first_ball" in balls else {})
     if chosen is not None:
         told = {"centres": [chosen.bins], "radii": [0, RADII], "clipped": [chosen.clipped]}
         users, twice = len(np.unique(design.user)), len(balls) > 1

@@ -40,11 +40,14 @@ class Noise(Protocol):
         """Whether the randomness is repeatable, hence no protection."""
         ...
 
-    def add_laplace(self, steps: list[int], lattice_bits: int) -> list[int]:
-        """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number."""
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
+        """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number.
+
+        `draw` tells the vectors of one release apart.
+        """
         ...
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int) -> list[int]:
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add discrete Gaussian noise of scale 2^lattice_bits steps to each whole number."""
         ...
 
@@ -55,10 +58,6 @@ class Noise(Protocol):
 
 class Randomness(Noise, Protocol):
     """A source of noise and of fair bits, several times in one release."""
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """As in `Noise`; `draw` tells the vectors of one release apart."""
-        ...
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
         """Independent words of 64 fair bits; `draw` tells the vectors of one release apart."""

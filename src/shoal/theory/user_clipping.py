@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.theory import gaussian
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +33,10 @@ _STEPS = 14
 _EXCHANGEABLE = 0.64  # 2/pi of a variance: the square of a mean absolute normal deviation
 _NEAR = 16.0
 _FEWEST_BINS, _MOST_BINS = 8, 1024
+# Epsilon times users, and Laplace noise over normal noise, from which on there are two rounds.
+_ENOUGH, _SMALLER = 1000, 1.3
+# Of epsilon, about what noise has.
+_OF_NOISE = 0.8
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,36 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
         clipped=clipped_users(3 * cells / noise, users, radius * epsilon),
         bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
     )
+
+
+def rounds(epsilon: float, delta: float, users: int, members: int) -> int:
+    """How many rounds the default has: 2 where normal noise is clearly smaller, else 1.
+
+    Two with a delta if N = epsilon users is at least 1000 and normal noise is at least 1.3 times
+    smaller than Laplace noise for a user in the mean number d of cells: sqrt(pi rho d) above 1.3
+    times 0.8 epsilon, rho what (0.8 epsilon, delta) pays for.
+
+    Source: docs/theory/user-clipped.md#which-number-of-rounds.
+
+    Args:
+        epsilon: Total privacy loss.
+        delta: The delta of (epsilon, delta)-DP; 0 for Laplace noise alone.
+        users: Users in all cells.
+        members: Pairs of a user and a cell.
+
+    Returns:
+        1 or 2.
+
+    Example:
+        >>> rounds(1.0, 1e-9, 4000, 4000 * 39), rounds(1.0, 1e-9, 4000, 4000 * 11)
+        (2, 1)
+        >>> rounds(1.0, 0.0, 4000, 4000 * 39)
+        1
+    """
+    if not delta or epsilon * users < _ENOUGH:
+        return 1
+    normal = math.sqrt(math.pi * gaussian.rho_of(_OF_NOISE * epsilon, delta) * members / users)
+    return 2 if normal >= _SMALLER * _OF_NOISE * epsilon else 1
 
 
 def clipped_users(wanted: float, users: int, selecting: float) -> int:

@@ -35,9 +35,18 @@ def selections(parameters: dict[str, list[int]]) -> int:
     if not 0 <= first < end <= _RADII:
         # Lies must not keep the verifier busy.
         raise ValueError
-    if FIRST[1] in parameters:
-        return 3
-    return 2 if bins > 1 or end - first > 1 else 0
+    found = 2 if bins > 1 or end - first > 1 else 0
+    return found + 1 if twice(parameters) else found
+
+
+def twice(parameters: dict[str, list[int]]) -> bool:
+    """Whether a first round finds the centres of cells.
+
+    Raises:
+        ValueError: Another number of balls than one.
+    """
+    [ball] = parameters.get(FIRST[1], [0])
+    return ball != 0
 
 
 def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[Fraction]) -> bool:
@@ -53,8 +62,13 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[F
     """
     if [len(told[name]) for name in VECTORS] != [1, 2, 1, 1] or facts.epsilon is None:
         return False
-    if FIRST[1] in told:
+    if any(len(told[name]) != 1 for name in FIRST if name in told):
+        return False
+    if twice(told):
         return _rounds_hold(told, facts, scales)
+    if FIRST[0] in told and (told[FIRST[0]] != [0] or len(scales) > 0):
+        # Where centre and radius are selected there is a first round.
+        return False
     [bins], radii, [clipped], [ball] = (told[name] for name in VECTORS)
     users, most = len(set(facts.member_user.tolist())), max(map(len, facts.counts))
     # Two vectors of the ball are as far apart as so many deviations of Gaussian noise.
@@ -83,8 +97,6 @@ def _fine(bits: int, most: int) -> bool:
 
 def _rounds_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[Fraction]) -> bool:
     """The same of two rounds: the second radius costs half of what the first one does."""
-    if any(len(told[name]) != 1 for name in FIRST):
-        return False
     users, cells = len(set(facts.member_user.tolist())), len(facts.released)
     epsilon, most = float(facts.epsilon or 0), max(map(len, facts.counts))
     bins, radii, _, parts = _expected(epsilon, users, cells, len(facts.member) / users, 0.0)
@@ -138,7 +150,7 @@ def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:
     """Whether a centre is the middle of a bin, and what lies above it a radius."""
     [bins], (first, end) = told["centres"], told["radii"]
     radii = {max(1, math.isqrt(top * top // 2**step)) for step in range(first, end)}
-    if FIRST[1] in told:
+    if twice(told):
         # A first round may put a cell's centre anywhere.
         return high - low in radii and low <= top
     near = low * bins // top

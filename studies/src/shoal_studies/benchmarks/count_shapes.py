@@ -1,0 +1,167 @@
+"""One round and two on made-up counts of many shapes, with values of several kinds.
+
+From these follows where the default with a delta has two rounds: where they do not lose with any
+kind of values. Counts are public, kinds of values are not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from shoal.cells.drawing import drawing_of
+from shoal.cells.estimates import Numbers
+from shoal.cells.planner import decide
+from shoal.cells.posterior import values_of
+from shoal.cells.request import mean_request
+from shoal.data.aggregate import Aggregate
+from shoal.data.occupancy import Occupancy
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.privacy.noise import Simulated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.plan_facts import PlanFacts
+
+    Floats = NDArray[np.float64]
+    Kind = Callable[[np.random.Generator, "Occupancy"], Floats]
+
+_CONFIDENCE = 0.95
+_LATTICE = Lattice(Bounds.of((0.0, 1.0)))
+# Place and deviation of most values, over the width of the bounds.
+_PLACE, _SPREAD = 0.4, 1 / 6
+
+
+class Shape(NamedTuple):
+    """Counts: so many users in so many cells, each in a few of them."""
+
+    users: int
+    cells: int
+    cells_of_user: int
+
+
+SHAPES = (
+    Shape(500, 12, 3), Shape(2000, 12, 3), Shape(2000, 40, 3),
+    Shape(500, 12, 10), Shape(500, 40, 10), Shape(2000, 40, 10), Shape(2000, 150, 10),
+    Shape(500, 40, 25), Shape(500, 150, 25), Shape(2000, 40, 25), Shape(2000, 150, 25),
+    Shape(2000, 600, 40),
+)  # fmt: skip
+
+
+def run(
+    epsilons: Sequence[float],
+    repetitions: int,
+    delta: str = "1e-9",
+    shapes: Sequence[Shape] = SHAPES,
+) -> Iterator[str]:
+    """Lines of ratios of errors, two rounds over one, a line a shape of counts and loss.
+
+    Args:
+        epsilons: Losses.
+        repetitions: Simulated releases of each.
+        delta: Of (epsilon, delta)-DP, for either.
+        shapes: Of counts.
+    """
+    yield (
+        f"error of two rounds over that of one, delta {delta}, {repetitions} simulated releases "
+        "a figure"
+    )
+    yield (
+        f"{'users':>6}{'cells':>6}{'each':>5}{'eps':>5}{'worth':>8}  {'noise':<19}"
+        + "".join(f"{name:>11}" for name in KINDS)
+    )
+    for shape in shapes:
+        occupancy = counts_of(shape)
+        for epsilon in epsilons:
+            yield _line(shape, occupancy, epsilon, delta, repetitions)
+
+
+def _line(shape: Shape, occupancy: Occupancy, epsilon: float, delta: str, repetitions: int) -> str:
+    one, two = (
+        decide(
+            occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": rounds}, delta)
+        )
+        for rounds in (1, 2)
+    )
+    ratios = [
+        _error(two, kind, repetitions) / _error(one, kind, repetitions) for kind in KINDS.values()
+    ]
+    noise = " then ".join("Gaussian" if plan.gaussian else "Laplace" for plan in (one, two))
+    return (
+        f"{shape.users:>6}{shape.cells:>6}{shape.cells_of_user:>5}{epsilon:>5g}"
+        f"{epsilon * shape.users / shape.cells:>8.3g}  {noise:<19}"
+        + "".join(f"{ratio:>11.2f}" for ratio in ratios)
+    )
+
+
+def _error(plan: PlanFacts, kind: Kind, repetitions: int) -> float:
+    found = []
+    for turn in range(repetitions):
+        aggregate = _drawn(plan.occupancy, kind, turn)
+        drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
+        value = values_of(Numbers(plan, drawn.steps, drawn.chosen), _CONFIDENCE).value
+        found.append(np.abs(value - aggregate.cell_means()[plan.released]).mean())
+    return float(np.mean(found))
+
+
+def _drawn(occupancy: Occupancy, kind: Kind, turn: int) -> Aggregate:
+    share = np.clip(kind(np.random.default_rng([5, turn]), occupancy), 0, 1)
+    sums = np.rint(share * 2.0**_LATTICE.bits).astype(np.int64) * occupancy.count
+    centred = sums - (occupancy.count << (_LATTICE.bits - 1))
+    return Aggregate(occupancy, _LATTICE, centred, np.zeros_like(centred))
+
+
+def counts_of(shape: Shape) -> Occupancy:
+    """Users in cells of unlike popularity, with counts that have a long tail."""
+    rng = np.random.default_rng([6, *shape])
+    pull = rng.lognormal(0, 0.8, shape.cells)
+    degree = np.clip(rng.poisson(shape.cells_of_user, shape.users), 1, shape.cells)
+    user = np.repeat(np.arange(shape.users), degree)
+    cell = np.concatenate(
+        [rng.choice(shape.cells, size, replace=False, p=pull / pull.sum()) for size in degree]
+    )
+    busy = np.ceil(rng.lognormal(0, 0.8, shape.users))[user]
+    count = np.minimum(rng.geometric(0.05, len(user)) * busy, 2000).astype(np.int64)
+    return Occupancy.from_counts(user.tolist(), cell.tolist(), count.tolist())
+
+
+def _normal(between: float) -> Kind:
+    """Normal values; this part of the variance between cells, four sevenths of the rest by user."""
+
+    def draw(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+        cells = rng.normal(0, between**0.5, occupancy.n_cells)[occupancy.cell]
+        users = rng.normal(0, ((1 - between) * 4 / 7) ** 0.5, occupancy.n_users)[occupancy.user]
+        rest = ((1 - between) * 3 / 7 / occupancy.count) ** 0.5
+        whole = cells + users + rest * rng.normal(0, 1, len(occupancy.user))
+        return np.asarray(_PLACE + _SPREAD * whole)
+
+    return draw
+
+
+def _two_kinds(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+    level = rng.choice([0.2, 0.75], occupancy.n_users)[occupancy.user]
+    return np.asarray(level + rng.normal(0, 0.05, len(level)))
+
+
+def _long_tails(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+    users = rng.normal(-5, 1.2, occupancy.n_users)[occupancy.user]
+    return np.asarray(np.exp(users + rng.normal(0, 0.5, len(users))))
+
+
+def _zeros(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+    some = rng.binomial(1, 0.4, occupancy.n_users)[occupancy.user]
+    return np.asarray(some * rng.exponential(0.15, len(some)))
+
+
+KINDS: dict[str, Kind] = {
+    "alike": _normal(0.05),
+    "normal": _normal(0.3),
+    "apart": _normal(0.9),
+    "two kinds": _two_kinds,
+    "long tails": _long_tails,
+    "zeros": _zeros,
+}
