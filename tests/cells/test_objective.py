@@ -14,6 +14,7 @@ from shoal import documents
 from shoal.cells.objective import OBJECTIVES, choose
 from shoal.cells.statistics.catalogue import statistics
 from shoal.errors import DocumentError, InputError
+from shoal.theory import user_clipping
 from tests.support import flights
 
 if TYPE_CHECKING:
@@ -58,6 +59,30 @@ def test_the_method_serves_the_objective(
     found = choose(objective, occupancy, kinds, epsilon, Fraction(wanted.get("delta", 0)))
     assert found.method == method
     assert found.reason
+
+
+def test_users_in_very_many_cells_have_two_rounds_with_a_delta(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By counts, epsilon and delta alone; the plan says so, and keeps to it when it is loaded."""
+    who = np.repeat(np.arange(1000), 40)
+    where = (np.arange(1000)[:, None] * 7 + np.arange(40)).ravel() % 300
+    many, wanted = shoal.Occupancy.from_counts(who, where, np.ones_like(who)), statistics(["mean"])
+    for delta, cells, settings in (
+        ("1e-9", many, {"rounds": 2}), ("0", many, {}), ("1e-9", _counts(1000, 40), {}),
+    ):  # fmt: skip
+        found = choose("typical", cells, wanted, Fraction(1), Fraction(delta))
+        assert (found.method, found.settings) == ("user_clipped", settings)
+    monkeypatch.setattr(user_clipping, "_MANY", 1)
+    monkeypatch.setattr(user_clipping, "_SMALLER", 0.0)
+    plan = shoal.plan(_counts(1000, 4), bounds=(0, 10), epsilon=1, delta="1e-9")
+    assert (plan.rounds, plan.request.settings) == (2, {"rounds": 2})
+    assert "two rounds" in str(plan)
+    plan.save(tmp_path / "plan.json")
+    assert shoal.Plan.load(tmp_path / "plan.json").rounds == 2
+    monkeypatch.undo()
+    with pytest.raises(DocumentError, match="damaged"):
+        shoal.Plan.load(tmp_path / "plan.json")
 
 
 @pytest.mark.parametrize(

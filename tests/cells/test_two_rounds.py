@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from shoal.cells.ranges.one_interval import USER
 from shoal.data.aggregate import Aggregate
 from shoal.errors import DocumentError, InputError
 from tests.cells.test_user_vectors import BITS, CASES, Recorder
+from tests.support import methods
 from tests.support.gaussian_vectors import always_gaussian
+from tests.support.tape import Tape
 from tests.support.verdicts import failed_claims, rekey
 
 if TYPE_CHECKING:
@@ -116,6 +119,27 @@ def test_the_first_round_is_a_round_of_its_own_ball(
             assert moved <= (2 * ball) ** power
 
 
+@pytest.mark.parametrize("name", ["user_clipped-twice", "user_clipped-gaussian-twice"])
+def test_centres_follow_from_what_the_first_round_gave_away(name: str) -> None:
+    """G-REACH: whatever the values are, centres are those of the noisy numbers and selections."""
+    table = methods.tied()
+    with always_gaussian():
+        plan = methods.plan(table, methods.METHODS[name])
+    found = methods.aggregate(plan, table)
+    other = replace(found, centred=-found.centred)
+    recentre = drawing_of(plan).recentre
+    assert recentre is not None
+    one = Tape()
+    centres = recentre(found, one)
+    two = Tape(answers=one.given)
+    assert np.array_equal(recentre(other, two), centres)
+    assert one.asked[-1].numbers != two.asked[-1].numbers
+    assert (one.asked[-1].kind == "gaussian") == plan.gaussian
+    # Other answers lead to other centres.
+    shifted = [[each + (3 << plan.lattice_bits) for each in one.given[0]]]
+    assert not np.array_equal(recentre(found, Tape(answers=shifted)), centres)
+
+
 @pytest.mark.parametrize("epsilon", [15, 60, 400])
 def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
     """G-BUDGET: three selections and the diameters of both balls; squares of them if Gaussian."""
@@ -131,6 +155,8 @@ def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
     balls = [2 * int(normal.parameters[name][0]) for name in ("ball", "first_ball")]
     squares = Fraction(sum(each**2 for each in balls), 2 * 4**normal.lattice_bits)
     assert normal.losses.largest(normal.relative_scale) == squares
+    # What a lattice adds to delta counts a user's numbers of both rounds.
+    assert normal.losses.most == 2 * 2
     assert epsilon * (1 - 1e-4) <= float(normal.exact_epsilon) <= epsilon
 
 

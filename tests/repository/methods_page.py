@@ -19,6 +19,7 @@ from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.presets import METHODS, parts_of, settings_of
 from shoal.cells.ranges.centre_and_radius import CentreAndRadius
+from shoal.cells.ranges.centres_of_cells import CentresOfCells
 from shoal.cells.ranges.levy_interval import LevyInterval
 from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
@@ -37,9 +38,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "methods.md"
 _DELTA = Fraction(1, 10**6)
 _NAMES = ("contributions", "range", "allocation", "noise", "shrinkage")
 # Settings that put other parts in place of the default ones.
-_OTHERS = {
+_OTHERS: dict[str, tuple[dict[str, str | int], ...]] = {
     "clip_user": ({"noise": "balanced"},),
     "optimal": ({"targets": "balanced"}, {"range": "selected"}),
+    "user_clipped": ({"rounds": 2},),
 }
 _CELL_BY_CELL: tuple[ContributionRule, ...] = (
     EveryRecord(),
@@ -58,6 +60,7 @@ _RANGES: tuple[RangeRule, ...] = (
     SumThreshold(),
     OneInterval(),
     CentreAndRadius(),
+    CentresOfCells(),
 )
 
 
@@ -91,7 +94,7 @@ def page(text: str) -> str:
     return text
 
 
-def _row(method: str, settings: dict[str, str]) -> str:
+def _row(method: str, settings: dict[str, str | int]) -> str:
     given = settings or settings_of(method)
     said = ", ".join(f"`{name}={value}`" for name, value in given.items())
     parts = parts_of(method, settings)
@@ -122,14 +125,16 @@ def _pair(who: ContributionRule, where: RangeRule) -> str:
 
 
 def _named(made: PlanParts) -> Iterator[str]:
-    for method in METHODS:
-        parts = parts_of(method)
+    every = [(method, own) for method in METHODS for own in ({}, *_OTHERS.get(method, ()))]
+    for method, settings in every:
+        parts = parts_of(method, settings)
         if (type(parts.contributions), parts.range, parts.allocation) == (
             type(made.contributions),
             made.range,
             made.allocation,
         ) and _widens(parts) == _widens(made):
-            yield f"`{method}`"
+            said = "".join(f" {name}={value}" for name, value in settings.items())
+            yield f"`{method}{said}`"
 
 
 def _widens(parts: PlanParts) -> bool:

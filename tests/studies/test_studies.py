@@ -338,6 +338,19 @@ def test_the_benchmark_of_the_default(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["bench", "typical", "--population", "nobody"]) != 0
 
 
+def test_the_benchmark_of_made_up_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Six ratios a shape and loss, beside what the default takes."""
+    assert main(["bench", "counts", "--repetitions", "1", "--users", "500", "--epsilon", "4"]) == 0
+    *_, head, line = capsys.readouterr().out.splitlines()
+    assert head.split()[:5] == ["users", "cells", "each", "eps", "default"]
+    users, cells, each, epsilon, default, one, then, two, *ratios = line.split()
+    assert (users, cells, each, epsilon, default, then) == ("500", "12", "10", "4", "1", "then")
+    assert {one, two} <= {"Laplace", "Gaussian"}
+    assert len(ratios) == 6
+    assert all(0.1 < float(ratio) < 4 for ratio in ratios)
+    assert main(["bench", "counts", "--users", "3"]) != 0
+
+
 def test_the_benchmark_of_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each number of rounds with and without a delta."""
     arguments = ["bench", "rounds", "--repetitions", "1", "--population", "one cell of 2000"]

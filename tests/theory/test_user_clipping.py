@@ -15,6 +15,7 @@ from shoal.theory.user_clipping import (
     best_caps,
     clipped_users,
     hidden_radii,
+    rounds,
     split,
 )
 
@@ -47,6 +48,31 @@ def test_the_parts_are_those_of_the_page() -> None:
     assert (found.centre, found.radius) == (0.01, rate / (1 + rate))
     assert found.clipped == int(300 / found.noise)
     assert found.bins == 1024
+
+
+@given(
+    epsilon=st.floats(0.01, 50),
+    delta=st.sampled_from([0.0, 1e-12, 1e-9, 1e-5]),
+    users=st.integers(1, 10**6),
+    each=st.integers(1, 500),
+    cells=st.integers(1, 2000),
+)
+def test_two_rounds_need_a_delta_users_and_cells(
+    epsilon: float, delta: float, users: int, each: int, cells: int
+) -> None:
+    """And once there are two, more cells a user, or more cells, leave two."""
+    found = rounds(epsilon, delta, users, users * each, cells)
+    if not delta or cells < 250 or epsilon * users < 1000:
+        assert found == 1
+    elif found == 2:
+        assert rounds(epsilon, delta, users, users * (each + 1), cells + 1) == 2
+
+
+@pytest.mark.parametrize(("epsilon", "fewest"), [(0.5, 31), (1.0, 32), (4.0, 37)])
+def test_two_rounds_from_so_many_cells_a_user(epsilon: float, fewest: int) -> None:
+    """At delta 1e-9, where noise is 1.3 times smaller: sqrt(pi rho d) against 0.8 epsilon."""
+    many = [rounds(epsilon, 1e-9, 4000, 4000 * each, 900) for each in (fewest - 1, fewest)]
+    assert many == [1, 2]
 
 
 @pytest.mark.parametrize(("epsilon", "users", "cells"), [(0.0, 1, 1), (1.0, 0, 1), (1.0, 1, 0)])

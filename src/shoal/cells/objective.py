@@ -76,8 +76,9 @@ def choose(
     everyone = float(epsilon) * occupancy.n_users
     if occupancy.n_cells == 1 and _FEW <= everyone < _ENOUGH:
         return Chosen("adaptive", "few users in one cell find one private interval most surely")
-    if rounds(float(epsilon), float(delta), occupancy.n_users, len(occupancy.user)) > 1:
-        why = "users in so many cells that normal noise is smaller, and a second round costs little"
+    counts = occupancy.n_users, len(occupancy.user), occupancy.n_cells
+    if rounds(float(epsilon), float(delta), *counts) > 1:
+        why = "users in so many cells that noise is normal, where a second round costs little"
         return Chosen("user_clipped", why, {"rounds": 2})
     return Chosen("user_clipped", "the smallest error where no user is unlike all others")
 

@@ -33,8 +33,9 @@ _STEPS = 14
 _EXCHANGEABLE = 0.64  # 2/pi of a variance: the square of a mean absolute normal deviation
 _NEAR = 16.0
 _FEWEST_BINS, _MOST_BINS = 8, 1024
-# Epsilon times users, and Laplace noise over normal noise, from which on there are two rounds.
-_ENOUGH, _SMALLER = 1000, 1.3
+# Cells, epsilon times users, and Laplace noise over normal noise: there are two rounds from all
+# three on (`shoal bench counts`).
+_MANY, _ENOUGH, _SMALLER = 250, 1000, 1.3
 # Of epsilon, about what noise has.
 _OF_NOISE = 0.8
 
@@ -109,31 +110,32 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     )
 
 
-def rounds(epsilon: float, delta: float, users: int, members: int) -> int:
-    """How many rounds the default has: 2 where normal noise is clearly smaller, else 1.
+def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -> int:
+    """How many rounds the default has: 2 with a delta and users in very many cells, else 1.
 
-    Two with a delta if N = epsilon users is at least 1000 and normal noise is at least 1.3 times
-    smaller than Laplace noise for a user in the mean number d of cells: sqrt(pi rho d) above 1.3
-    times 0.8 epsilon, rho what (0.8 epsilon, delta) pays for.
+    Two if there is a delta, there are at least 250 cells, N = epsilon users is at least 1000, and
+    normal noise is at least 1.3 times smaller than Laplace noise for a user in the mean number d
+    of cells: sqrt(pi rho d) at least 1.3 times 0.8 epsilon, rho what (0.8 epsilon, delta) pays for.
 
-    Source: docs/theory/user-clipped.md#which-number-of-rounds.
+    Source: docs/theory/user-clipped.md#one-round-or-two.
 
     Args:
         epsilon: Total privacy loss.
         delta: The delta of (epsilon, delta)-DP; 0 for Laplace noise alone.
         users: Users in all cells.
         members: Pairs of a user and a cell.
+        cells: Of all users.
 
     Returns:
         1 or 2.
 
     Example:
-        >>> rounds(1.0, 1e-9, 4000, 4000 * 39), rounds(1.0, 1e-9, 4000, 4000 * 11)
-        (2, 1)
-        >>> rounds(1.0, 0.0, 4000, 4000 * 39)
+        >>> [rounds(1.0, 1e-9, 4000, 4000 * each, 900) for each in (11, 39)]
+        [1, 2]
+        >>> rounds(1.0, 0.0, 4000, 4000 * 39, 900)
         1
     """
-    if not delta or epsilon * users < _ENOUGH:
+    if not delta or cells < _MANY or epsilon * users < _ENOUGH:
         return 1
     normal = math.sqrt(math.pi * gaussian.rho_of(_OF_NOISE * epsilon, delta) * members / users)
     return 2 if normal >= _SMALLER * _OF_NOISE * epsilon else 1

@@ -130,6 +130,25 @@ def typical(
 
 
 @app.command()
+def counts(
+    repetitions: Repetitions = 4,
+    epsilon: Losses = None,
+    users: Annotated[
+        int | None, typer.Option(help="Shapes of so many users alone; all of them if not given.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP.")] = "1e-9",
+) -> None:
+    """Err in two rounds over what one round errs, on made-up counts with values of six kinds.
+
+    Example: shoal bench counts --repetitions 4 --users 2000
+    """
+    from shoal_studies.benchmarks.count_shapes import run
+
+    for line in run(_losses(epsilon or [0.5, 1.0, 4.0]), repetitions, delta, users):
+        show(line)
+
+
+@app.command()
 def rounds(
     repetitions: Repetitions = 20,
     epsilon: Losses = None,

@@ -18,7 +18,9 @@ from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
+from shoal.theory.user_clipping import rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,10 +47,9 @@ class Shape(NamedTuple):
 
 
 SHAPES = (
-    Shape(500, 12, 3), Shape(2000, 12, 3), Shape(2000, 40, 3),
-    Shape(500, 12, 10), Shape(500, 40, 10), Shape(2000, 40, 10), Shape(2000, 150, 10),
-    Shape(500, 40, 25), Shape(500, 150, 25), Shape(2000, 40, 25), Shape(2000, 150, 25),
-    Shape(2000, 600, 40),
+    Shape(500, 12, 10), Shape(2000, 12, 3), Shape(2000, 40, 3), Shape(2000, 40, 10),
+    Shape(2000, 40, 30), Shape(2000, 150, 25),
+    Shape(2000, 300, 40), Shape(2000, 600, 40), Shape(4000, 900, 40),
 )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def run(
     epsilons: Sequence[float],
     repetitions: int,
     delta: str = "1e-9",
-    shapes: Sequence[Shape] = SHAPES,
+    users: int | None = None,
 ) -> Iterator[str]:
     """Lines of ratios of errors, two rounds over one, a line a shape of counts and loss.
 
@@ -64,14 +65,21 @@ def run(
         epsilons: Losses.
         repetitions: Simulated releases of each.
         delta: Of (epsilon, delta)-DP, for either.
-        shapes: Of counts.
+        users: Of the shapes to take; all if not given.
+
+    Raises:
+        InputError: No shape has so many users.
     """
+    shapes = [each for each in SHAPES if users in (None, each.users)]
+    if not shapes:
+        allowed = ", ".join(str(each) for each in sorted({shape.users for shape in SHAPES}))
+        raise InputError(f"shapes of {users} users", allowed, "leave users out")
     yield (
         f"error of two rounds over that of one, delta {delta}, {repetitions} simulated releases "
         "a figure"
     )
     yield (
-        f"{'users':>6}{'cells':>6}{'each':>5}{'eps':>5}{'worth':>8}  {'noise':<19}"
+        f"{'users':>6}{'cells':>6}{'each':>5}{'eps':>5}{'default':>8}  {'noise':<19}"
         + "".join(f"{name:>11}" for name in KINDS)
     )
     for shape in shapes:
@@ -82,19 +90,17 @@ def run(
 
 def _line(shape: Shape, occupancy: Occupancy, epsilon: float, delta: str, repetitions: int) -> str:
     one, two = (
-        decide(
-            occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": rounds}, delta)
-        )
-        for rounds in (1, 2)
+        decide(occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": each}, delta))
+        for each in (1, 2)
     )
     ratios = [
         _error(two, kind, repetitions) / _error(one, kind, repetitions) for kind in KINDS.values()
     ]
+    default = rounds(epsilon, float(delta), shape.users, len(occupancy.user), occupancy.n_cells)
     noise = " then ".join("Gaussian" if plan.gaussian else "Laplace" for plan in (one, two))
     return (
         f"{shape.users:>6}{shape.cells:>6}{shape.cells_of_user:>5}{epsilon:>5g}"
-        f"{epsilon * shape.users / shape.cells:>8.3g}  {noise:<19}"
-        + "".join(f"{ratio:>11.2f}" for ratio in ratios)
+        f"{default:>8}  {noise:<19}" + "".join(f"{ratio:>11.2f}" for ratio in ratios)
     )
 
 
