@@ -340,7 +340,7 @@ def test_the_benchmark_of_the_default(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_benchmark_of_made_up_counts(capsys: pytest.CaptureFixture[str]) -> None:
     """Six ratios a shape and loss, beside what the default takes."""
-    assert main(["bench", "counts", "--repetitions", "1", "--users", "500", "--epsilon", "4"]) == 0
+    assert main(["bench", "counts", "--repetitions", "2", "--users", "500", "--epsilon", "4"]) == 0
     *_, head, line = capsys.readouterr().out.splitlines()
     assert head.split()[:5] == ["users", "cells", "each", "eps", "default"]
     users, cells, each, epsilon, default, one, then, two, *ratios = line.split()
@@ -353,7 +353,7 @@ def test_the_benchmark_of_made_up_counts(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_the_benchmark_of_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each number of rounds with and without a delta."""
-    arguments = ["bench", "rounds", "--repetitions", "1", "--population", "one cell of 2000"]
+    arguments = ["bench", "rounds", "--repetitions", "2", "--population", "one cell of 2000"]
     assert main([*arguments, "--epsilon", "4"]) == 0
     *_, head, one, two, three, four = capsys.readouterr().out.splitlines()
     assert head.split()[:3] == ["population", "eps", "delta"]
