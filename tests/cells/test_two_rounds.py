@@ -140,6 +140,26 @@ def test_centres_follow_from_what_the_first_round_gave_away(name: str) -> None:
     assert not np.array_equal(recentre(found, Tape(answers=shifted)), centres)
 
 
+def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """G-ACCOUNTING: nothing raises on a private number, as a draw that fails is not charged."""
+
+    def fails(*_: object) -> None:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(drawing, "values_of", fails)
+    table = methods.tied()
+    plan = methods.plan(table, methods.METHODS["user_clipped-twice"])
+    recentre = drawing_of(plan).recentre
+    assert recentre is not None
+    tape = Tape()
+    centres = recentre(methods.aggregate(plan, table), tape)
+    top = 1 << (plan.lattice.bits + 10)
+    assert ((centres >= 0) & (centres <= top)).all()
+    assert len(set(centres.tolist())) == len(plan.released)
+
+
 @pytest.mark.parametrize("epsilon", [15, 60, 400])
 def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
     """G-BUDGET: three selections and the diameters of both balls; squares of them if Gaussian."""

@@ -61,7 +61,11 @@ def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> NDArray[np.
     exact, chosen = drawing_of(plan).select(aggregate, noise)
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     numbers = Numbers(plan, add(exact, plan.lattice_bits, 1), chosen)
-    value = values_of(numbers, _CONFIDENCE).value
+    try:
+        value = values_of(numbers, _CONFIDENCE).value
+    except np.linalg.LinAlgError:
+        # A draw that fails is not charged: nothing may raise on a private number.
+        value = numbers.value
     top = 1 << (plan.lattice.bits + FINE)
     share = np.nan_to_num((value - plan.bounds.lo) / plan.width, nan=0.5)
     return np.clip(np.rint(share * top), 0, top).astype(np.int64)
