@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import shoal
 from shoal.cells import release as release_room
+from shoal.documents.json_schema import validator
 from shoal.privacy import noise
 from shoal.privacy.privacy_unit import PrivacyUnit
 from tests.support import flights, methods
@@ -54,8 +56,11 @@ def run(
     made.save(folder / "plan.json")
     made = shoal.Plan.load(folder / "plan.json")
     book = shoal.Ledger.create(folder / "book.ledger", epsilon=10, delta="1/100")
-    # The text of a unit is public and kept by the process: the first release makes it, no other.
+    # The text of a unit and schemas are public and kept by the process: the first release makes
+    # them, no other.
     PrivacyUnit(records.user).to_text()
+    for schema in files("shoal").joinpath("documents", "schemas").iterdir():
+        validator(schema.name.removesuffix(".json"))
     lines: list[tuple[str, int]] = []
 
     def trace(frame: FrameType, event: str, _argument: Any) -> Any:  # noqa: ANN401

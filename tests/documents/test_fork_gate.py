@@ -40,18 +40,25 @@ def late(*_):
 
 expected = signal.default_int_handler if SIGNAL == signal.SIGINT else late
 signal.signal(SIGNAL, expected)
-freed, held = [], threading.Event()
+freed, held, both = [], threading.Event(), threading.Event()
 
 def session():
     with GATE:
         held.set()
-        time.sleep(1)
+        # Both signals come while the fork waits, however slow the machine is.
+        both.wait(30)
+        time.sleep(0.4)
         freed.append(True)
+
+def send():
+    for _ in range(2):
+        time.sleep(0.3)
+        os.kill(os.getpid(), SIGNAL)
+    both.set()
 
 threading.Thread(target=session).start()
 held.wait()
-threading.Timer(0.3, lambda: os.kill(os.getpid(), SIGNAL)).start()
-threading.Timer(0.6, lambda: os.kill(os.getpid(), SIGNAL)).start()
+threading.Thread(target=send).start()
 stop, code = "nothing", None
 try:
     pid = os.fork()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal import checks
-from shoal.errors import LedgerError, raise_alone
+from shoal.errors import InputError, LedgerError, raise_alone
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger.arguments import check_document, check_text, check_texts
@@ -332,7 +332,13 @@ class Ledger:
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
-    given = checks.path(path, "the ledger path")
+    try:
+        given = checks.path(path, "the ledger path")
+    except InputError:
+        if not isinstance(path, str | Path):
+            raise
+        told = "the ledger path, which is not a path that a file can have"
+        raise_alone(LedgerError(told, "text that is a path", "give its file name"))
     try:
         return Path(given).absolute()
     except OSError:  # a relative path needs the current folder
