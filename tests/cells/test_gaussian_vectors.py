@@ -125,7 +125,7 @@ def _tail(move: float, epsilon: float) -> float:
 
 @pytest.mark.usefixtures("_gaussian")
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("epsilon", ["0.01", 1, 20, 60])
+@pytest.mark.parametrize("epsilon", ["0.01", 1, 30, 60])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """G-BUDGET: pure selections, and noise that hides the diameter at what they leave."""
     plan = _plan(counts, epsilon)

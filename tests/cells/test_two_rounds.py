@@ -160,7 +160,7 @@ def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
     assert len(set(centres.tolist())) == len(plan.released)
 
 
-@pytest.mark.parametrize("epsilon", [20, 60, 400])
+@pytest.mark.parametrize("epsilon", [26, 60, 400])
 def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
     """G-BUDGET: three selections and the diameters of both balls; squares of them if Gaussian."""
     plan = _plan(CASES["two cells"], epsilon, 0)

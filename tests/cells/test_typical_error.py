@@ -109,13 +109,15 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     assert any("cells are too fine" in each for each in warnings(fine))
 
 
-@pytest.mark.parametrize("users", [31, 40, 49, 50, 55])
+@pytest.mark.parametrize("users", [31, 50, 74, 75])
 def test_intervals_cover_however_few_users_there_are(users: int) -> None:
     """G-TYPICAL: of normal users about alike; where they are few no radius is selected."""
     found = []
-    for data in range(2):
+    for data in range(4):
         rng = np.random.default_rng([5, users, data])
-        who, cell = np.repeat(np.arange(users), 20), rng.integers(0, 6, 20 * users)
+        # Of every user in one cell of three, and in most of six.
+        who = np.repeat(np.arange(users), 20)
+        cell = [who % 3, rng.integers(0, 6, 20 * users)][data % 2]
         middle = rng.uniform(15, 45) + rng.normal(0, 3, 6)[cell] + rng.normal(0, 3, users)[who]
         values = middle + rng.normal(0, 4, len(who))
         columns = {"who": who, "cell": cell, "v": values}
@@ -127,7 +129,41 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
             drawn = plan.release(records, noise=shoal.Simulated(turn)).table()
             low, high = (drawn[name].to_numpy() for name in ("low", "high"))
             found.append((low <= means) & (means <= high))
-    assert np.mean(found) > 0.94
+    assert np.concatenate(found).mean() > 0.94
+
+
+@pytest.mark.parametrize("cells", [3, 10])
+def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int) -> None:
+    """G-SHRINK: a prior of few cells makes no interval shorter than the number's own."""
+    found = []
+    for data in range(30):
+        rng = np.random.default_rng([6, cells, data])
+        who = np.repeat(np.arange(100), 3)
+        cell = rng.integers(0, cells, len(who))
+        values = 50 + rng.normal(0, 3, cells)[cell] + rng.normal(0, 8, len(who))
+        columns = {"who": who, "cell": cell, "v": values}
+        table = pa.table({name: pa.array(each) for name, each in columns.items()})
+        records = shoal.Records(table, user="who", value="v", bounds=(0, 100), cell="cell")
+        plan = shoal.plan(
+            records.occupancy(), bounds=(0, 100), epsilon=1, method="balanced",
+            uninformative="keep",
+        )  # fmt: skip
+        means = np.bincount(cell, values) / np.bincount(cell)
+        for turn in range(10):
+            drawn = plan.release(records, noise=shoal.Simulated(30 * turn + data)).table()
+            low, high = (drawn[name].to_numpy() for name in ("low", "high"))
+            found.append((low <= means) & (means <= high))
+    assert np.mean(found) > 0.945
+
+
+def test_two_rounds_of_few_users_are_warned_of() -> None:
+    """G-TYPICAL: the second radius is found with half of the loss of the first."""
+    for epsilon, told in ((0.2, True), (1, False)):
+        plan = shoal.plan(
+            _crowd(), bounds=(0, 60), epsilon=epsilon, method="user_clipped", settings={"rounds": 2}
+        )
+        assert plan.rounds == 2
+        assert any("too few for two rounds" in each for each in warnings(plan)) == told
 
 
 @pytest.mark.parametrize(("rare", "told"), [(True, True), (False, False)])

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+# Cells that say what cells have in common about as surely as noise is known, at least.
+_FEW = 30
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -191,8 +194,11 @@ def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
         noisy.quantile(middle, normal, level)
         for level in ((1 - confidence) / 2, (1 + confidence) / 2)
     )
-    left = float(np.median(hidden))
-    return np.asarray(np.minimum((high - low) / 2 + left, seen.scale * around + hidden))
+    left, alone = float(np.median(hidden)), seen.scale * around + hidden
+    if len(estimate) < _FEW and not hidden.any():
+        # A prior of so few cells is too uncertain for anything shorter than the number's own.
+        return np.asarray(alone)
+    return np.asarray(np.minimum((high - low) / 2 + left, alone))
 
 
 def label_codes(numbers: Numbers) -> list[tuple[NDArray[np.int64], pa.Array[Any]]]:

@@ -22,6 +22,8 @@ _HEAVY = 0.25
 _COARSE = 0.5
 # Of the width: a smaller radius says that bounds are far too wide, or that most values are equal.
 _NARROW = 1 / 64
+# Epsilon times users: with less the second of two radii is often far too small.
+_TWICE = 250.0
 
 
 def warnings(plan: PlanFacts) -> list[str]:
@@ -54,8 +56,13 @@ def doubts(numbers: Numbers) -> list[str]:
 
 
 def _few_users(plan: PlanFacts) -> Iterator[str]:
+    everyone = plan.epsilon * len(np.unique(plan.design.user))
+    if plan.rounds > 1 and everyone < _TWICE:
+        yield (
+            f"epsilon times users is {everyone:.3g}: too few for two rounds, whose intervals may "
+            'cover far less often than they say; take settings={"rounds": 1}'
+        )
     if not len(plan.selection_scale):
-        everyone = plan.epsilon * len(np.unique(plan.design.user))
         yield (
             f"epsilon times users is {everyone:.3g}: too few for a private range; "
             'objective="worst_case" may have smaller errors'

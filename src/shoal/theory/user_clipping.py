@@ -77,7 +77,7 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
         cells: Released cells.
 
     Returns:
-        The parts; None if N is below 50, or below 60 in a single cell.
+        The parts; None if N is below 75, or below 60 in a single cell.
 
     Raises:
         InputError: epsilon is not above 0, or there is no user or no cell.
@@ -95,7 +95,7 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
             "give counts of records that there are",
         )
     everyone = epsilon * users
-    if everyone < (60 if cells == 1 else 50):
+    if everyone < (60 if cells == 1 else 75):
         return None
     rate = math.sqrt(0.3 / cells)
     centre = min(0.2, 40 / everyone)

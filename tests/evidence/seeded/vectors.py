@@ -15,7 +15,7 @@ FAULTS = (
         "a radius is selected where users are too few for it",
         "G-TYPICAL",
         "theory/user_clipping.py",
-        "everyone < (60 if cells == 1 else 50)",
+        "everyone < (60 if cells == 1 else 75)",
         "everyone < (60 if cells == 1 else 30)",
         _TYPICAL,
     ),

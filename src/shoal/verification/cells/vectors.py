@@ -111,6 +111,8 @@ def _rounds_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[Frac
             return False
         ranks.append(max(1, int(min(0.35 * users, max(3 * cells / rate, 10 / loss)))))
     stated = [told["first_clipped"][0], told["clipped"][0]]
+    if not _shared(told["first_ball"][0], told["ball"][0], gaussian=facts.gaussian):
+        return False
     return (
         len(scales) == len(wanted)
         and all(
@@ -122,6 +124,14 @@ def _rounds_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[Frac
     )
 
 
+def _shared(first: int, second: int, *, gaussian: bool) -> bool:
+    """Whether the first ball has a fifth of all, or three tenths of the squares, rounded down."""
+    if gaussian:
+        squares = second**2 + first**2
+        return 10 * first**2 <= 3 * (squares + 2 * second) and 3 * squares < 10 * (first + 1) ** 2
+    return first == (first + second) // 5
+
+
 def _expected(
     epsilon: float, users: int, cells: int, each: float, apart: float
 ) -> tuple[int, list[int], int, tuple[float, ...]]:
@@ -131,7 +141,7 @@ def _expected(
     0 with Laplace noise.
     """
     everyone = epsilon * users
-    if everyone < (60 if cells == 1 else 50):
+    if everyone < (60 if cells == 1 else 75):
         return 1, [2, 3], 0, ()
     rate = math.sqrt(0.3 / cells)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))

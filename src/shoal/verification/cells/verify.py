@@ -40,6 +40,8 @@ from shoal.verification.strict import rational, real, unit
 from shoal.verification.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from shoal.verification.cells.mechanism import Mechanism
 
 KIND = "cells"
@@ -88,8 +90,8 @@ _LARGER = (
 _FORECAST = "that the typical errors of released cells, which are simulated, are within max_error"
 
 
-def _unverified(plan: documents.Document) -> list[str]:
-    """What a manifest with such a plan leaves to the planner's word."""
+def _unverified(plan: documents.Document) -> Iterator[str]:
+    """What a manifest with such a plan leaves to the planner's word; read where lies are caught."""
     request = plan["request"]
     method, names = request["method"], request["statistics"]
     selecting = verify_mechanism.PER_CELL + verify_mechanism.FOR_ALL
@@ -105,7 +107,7 @@ def _unverified(plan: documents.Document) -> list[str]:
         ("error too large" in plan["status"], _LARGER),
         (request["max_error"] is not None and plan["mechanism"]["name"] in selecting, _FORECAST),
     )
-    return [sentence for there, sentence in said if there]
+    yield from (sentence for there, sentence in said if there)
 
 
 _PLAN = {
