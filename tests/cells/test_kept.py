@@ -149,3 +149,16 @@ def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
     wanted: dict[str, Any] = {"bounds": flights.BOUNDS, "method": method, "tick_bits": 24}
     with pytest.raises(InputError, match="a request that its plan would not meet"):
         shoal.plan(counts, error=5e-5, uninformative="keep", **{"method": "balanced", **wanted})
+
+
+def test_a_manifest_whose_loss_is_above_its_request_is_refused() -> None:
+    """G-TAMPER: nobody asked for so much."""
+    plan = flights.plan(method="equalised", epsilon=4, uninformative="keep")
+    manifest = plan.release(flights.records(), noise=shoal.Simulated(1)).manifest
+    assert (
+        shoal.Release(documents.canonical_bytes(manifest), None).plan.exact_epsilon
+        == plan.exact_epsilon
+    )
+    manifest["plan"]["request"]["epsilon"] = "3"
+    with pytest.raises(DocumentError, match="damaged"):
+        assert shoal.Release(documents.canonical_bytes(manifest), None).plan

@@ -283,3 +283,10 @@ def test_the_sharpness_of_selections_follows_from_counts() -> None:
         other = replace(plan, selection_scale=plan.selection_scale * factor)
         with pytest.raises(DocumentError, match="damaged"):
             other.release(records, noise=shoal.Simulated(1))
+    manifest = plan.release(records, noise=shoal.Simulated(1)).manifest
+    told = manifest["plan"]["mechanism"]
+    assert shoal.Release(canonical_bytes(manifest), None).plan.exact_epsilon == plan.exact_epsilon
+    # Less sharp, so that the loss is no larger.
+    told["selection_scale"] = [1.01 * each for each in told["selection_scale"]]
+    with pytest.raises(DocumentError, match="damaged"):
+        assert shoal.Release(canonical_bytes(manifest), None).plan

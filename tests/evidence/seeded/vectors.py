@@ -12,6 +12,38 @@ _TYPICAL = ("tests/cells/test_typical_error.py",)
 
 FAULTS = (
     Fault(
+        "a prior of three cells makes intervals shorter",
+        "G-SHRINK",
+        "cells/posterior.py",
+        "if len(estimate) < _FEW and not hidden.any():",
+        "if len(estimate) < 3 and not hidden.any():",
+        _TYPICAL,
+    ),
+    Fault(
+        "nothing is said of two rounds with few users",
+        "G-TYPICAL",
+        "cells/warnings.py",
+        "plan.rounds > 1 and everyone < _TWICE",
+        "plan.rounds > 1 and everyone < 0",
+        _TYPICAL,
+    ),
+    Fault(
+        "the second opinion takes any shares of two rounds",
+        "G-VERIFY",
+        "verification/cells/vectors.py",
+        'if not _shared(told["first_ball"][0], told["ball"][0], gaussian=facts.gaussian):',
+        'if not told["ball"][0]:',
+        ("tests/verification/cells/test_two_rounds.py",),
+    ),
+    Fault(
+        "what cannot be verified is looked for where nothing is caught",
+        "G-FUZZ",
+        "verification/cells/verify.py",
+        'return checked(_checks, manifest, _unverified(manifest["plan"]))',
+        'return checked(_checks, manifest, [*_unverified(manifest["plan"])])',
+        ("tests/verification/cells/test_two_rounds.py",),
+    ),
+    Fault(
         "a radius is selected where users are too few for it",
         "G-TYPICAL",
         "theory/user_clipping.py",
