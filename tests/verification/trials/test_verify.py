@@ -359,7 +359,7 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "other levels": ("nameless", _put(f"{PARAMETERS}/kept", [0, 4, 10]), "effects"),
     "unsorted levels": ("units", _put(f"{PARAMETERS}/kept", [0, 2, 2]), "mechanism"),
     "no outer level": ("nameless", _put(f"{PARAMETERS}/kept", [0, 5, 9]), "mechanism"),
-    "an unknown mechanism": ("units", _put("plan/mechanism/name", "magic"), "mechanism"),
+    "an unknown mechanism": ("units", _put("plan/mechanism/name", "magic"), UNSHAPED),
     "another mechanism": ("units", _put("plan/mechanism/name", "cluster_free"), "mechanism"),
     "a uniform prior": ("units", _put("plan/mechanism/name", "uniform_prior"), "mechanism"),
     "swapped priors": ("units", _packed(f"{OUT}/prior", _exchange(0, 3, 3)), "effects"),
