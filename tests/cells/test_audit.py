@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import shoal
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.ranges import one_interval
 from shoal.data.aggregate import Aggregate

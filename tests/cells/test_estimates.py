@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.cells.contributions.design import FINE
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from tests.support.tape import Tape
 from tests.support.verdicts import failed_claims

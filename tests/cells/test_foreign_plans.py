@@ -62,6 +62,7 @@ def test_plans_of_the_planner_and_of_files_are_known(
     assert is_planned(plan, plan)
     loaded = shoal.Plan.load(tmp_path / "plan.json")
     assert is_planned(loaded, loaded)
+    assert not is_planned(plan, replace(plan, gaussian=not plan.gaussian, built=None))
 
 
 def test_a_plan_whose_numbers_are_seen_otherwise_is_not_drawn(tmp_path: Path) -> None:

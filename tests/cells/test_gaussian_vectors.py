@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import shoal
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.ranges.one_interval import USER

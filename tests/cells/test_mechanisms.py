@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated

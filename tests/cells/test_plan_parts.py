@@ -21,7 +21,7 @@ from shoal.cells.contributions.cells_left_out import CellsLeftOut
 from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.contributions.parts_of_weights import PartsOfWeights
 from shoal.cells.contributions.user_sums import UserSums
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.noise_rule import NoiseRule
 from shoal.cells.plan_parts import PlanParts
 from shoal.cells.planner import decide

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.privacy.budget import Budget

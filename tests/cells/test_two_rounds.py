@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells import drawing
-from shoal.cells.drawing import drawing_of, first_round
+from shoal.cells import draw_of_plan
+from shoal.cells.draw_of_plan import drawing_of, first_round
 from shoal.cells.ranges.one_interval import USER
 from shoal.data.aggregate import Aggregate
 from shoal.errors import DocumentError, InputError
@@ -83,7 +83,7 @@ def test_no_user_moves_the_second_round_by_more_than_accounted(
     assert plan.gaussian == bool(delta)
     top = 1 << (BITS + 10)
     centres = np.linspace(0, top, len(plan.released) + 2).astype(np.int64)[1:-1]
-    monkeypatch.setattr(drawing, "_centres", lambda _plan, _sums, _noise: centres)
+    monkeypatch.setattr(draw_of_plan, "_centres", lambda _plan, _sums, _noise: centres)
     ball, power, widest = int(plan.parameters["ball"][0]), 2 if delta else 1, 0.0
     for step in (3, 20):
         for group in _neighbours(plan):
@@ -148,7 +148,7 @@ def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
     def fails(*_: object) -> None:
         raise np.linalg.LinAlgError
 
-    monkeypatch.setattr(drawing, "values_of", fails)
+    monkeypatch.setattr(draw_of_plan, "values_of", fails)
     table = methods.tied()
     plan = methods.plan(table, methods.METHODS["user_clipped-twice"])
     recentre = drawing_of(plan).recentre

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal import mean
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation.simulate import made_up
@@ -179,8 +179,10 @@ def test_values_that_are_mostly_equal_are_told(rare: bool, told: bool) -> None: 
     plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1)
     assert "for yes or no" in str(plan)
     # Of equal scores any may be drawn: some are wide.
-    texts = [str(plan.release(records, noise=shoal.Simulated(turn))) for turn in range(8)]
-    assert any("if most values are equal" in each for each in texts) == told
+    drawn = [plan.release(records, noise=shoal.Simulated(turn)) for turn in range(8)]
+    warned = ["if most values are equal" in str(each) for each in drawn]
+    assert any(warned) == told
+    assert ["if most values are equal" in each._repr_html_() for each in drawn] == warned
     one = [
         mean.auto(values, who, bounds=(0, 1), epsilon=1, noise=shoal.Simulated(turn))
         for turn in range(8)

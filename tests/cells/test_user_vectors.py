@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cells.contributions.design import FINE
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.ranges.centre_and_radius import (
     bin_scores,
     can_be,

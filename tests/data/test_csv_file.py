@@ -14,7 +14,7 @@ import pytest
 
 import shoal
 from shoal import trials
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.data.whole_columns import read_columns
 from shoal.errors import DataError, ShoalError
 from tests.support.tape import Tape, lost

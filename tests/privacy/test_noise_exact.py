@@ -10,7 +10,7 @@ import opendp.prelude as dp
 import pytest
 
 import shoal
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights, occupancies

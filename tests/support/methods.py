@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import shoal
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.presets import METHODS as NAMES
 from shoal.cells.presets import parts_of
 from tests.support.tape import Tape

@@ -56,7 +56,7 @@ def is_planned(plan: PlanFacts, now: PlanFacts) -> bool:
 
 def _decided(plan: PlanFacts) -> str:
     """Digest of all that the planner decides."""
-    state = hashlib.sha256(repr((plan.status, plan.lattice_bits, plan.joint)).encode())
+    state = hashlib.sha256(repr(_told(plan)).encode())
     arrays = {"scale": plan.relative_scale, "selection": plan.selection_scale, **plan.parameters}
     optional = {"duals": plan.duals, "targets": plan.targets}
     arrays |= {name: each for name, each in optional.items() if each is not None}
@@ -65,6 +65,10 @@ def _decided(plan: PlanFacts) -> str:
         state.update(f"{name} {each.dtype.str} {each.shape}".encode())
         state.update(each.tobytes())
     return state.hexdigest()
+
+
+def _told(plan: PlanFacts) -> tuple[object, ...]:
+    return plan.status, plan.lattice_bits, plan.joint, plan.gaussian
 
 
 def follows(facts: PlanFacts) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from shoal import checks
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.objective import OBJECTIVES, choose
 from shoal.cells.one_cell_result import Estimate

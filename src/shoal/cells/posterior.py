@@ -185,6 +185,10 @@ def _fitted(
 def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
     """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
     around, estimate = seen.beyond(confidence), seen.estimate
+    alone = seen.scale * around + hidden
+    if len(estimate) < _FEW and not hidden.any():
+        # A prior of so few cells is too uncertain for anything shorter than the number's own.
+        return np.asarray(alone)
     noisy = replace(seen, scale=seen.scale + hidden / around)
     prior = shrinkage.fit_prior(estimate, seen.variance)
     wide = replace(prior, deviation=shrinkage.widened(prior, noisy.variance))
@@ -194,11 +198,7 @@ def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
         noisy.quantile(middle, normal, level)
         for level in ((1 - confidence) / 2, (1 + confidence) / 2)
     )
-    left, alone = float(np.median(hidden)), seen.scale * around + hidden
-    if len(estimate) < _FEW and not hidden.any():
-        # A prior of so few cells is too uncertain for anything shorter than the number's own.
-        return np.asarray(alone)
-    return np.asarray(np.minimum((high - low) / 2 + left, alone))
+    return np.asarray(np.minimum((high - low) / 2 + float(np.median(hidden)), alone))
 
 
 def label_codes(numbers: Numbers) -> list[tuple[NDArray[np.int64], pa.Array[Any]]]:

@@ -14,7 +14,7 @@ from shoal.cells.contributions.design import FINE
 from shoal.cells.derived import follows, is_planned
 from shoal.cells.document import KIND, damaged, question_of, written_anew
 from shoal.cells.document import parts as read_plan
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.plan_views import PlanViews
 from shoal.cells.ranges.selected import Range
@@ -90,12 +90,14 @@ class Release(release.Release[PlanViews, Numbers]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        warned = [f"warning: {sentence}" for sentence in doubts(self.numbers)]
-        return "\n".join([table.to_text(self.table(confidence)), *warned])
+        return "\n".join([table.to_text(self.table(confidence)), *self._warned()])
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return html.of_table(repr(self), self.table())
+        return html.of_table(repr(self), self.table(), self._warned())
+
+    def _warned(self) -> list[str]:
+        return [f"warning: {sentence}" for sentence in doubts(self.numbers)]
 
     def _plan_of(self, document: documents.Document) -> PlanViews:
         """A plan, from its document; what is made of it replaces no records either."""

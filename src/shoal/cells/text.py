@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.left_out import reasons
-from shoal.cells.rounds import other_rounds
+from shoal.cells.other_rounds import other_rounds
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import SPREAD, typical_errors
 from shoal.cells.warnings import warnings

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.statistics.mean import Mean

@@ -91,13 +91,13 @@ def _plan(
     design, parameters, shape = _weigh(occupancy, request, cells, rate, chosen, gaussian=gaussian)
     bits = _bits(design, epsilon, delta)
     mechanism = request.parts.mechanism(lattice)
-    sharp = _selection_scale(chosen, epsilon, twice=mechanism.range.twice)
+    sharp = _selection_scale(chosen, epsilon, two_rounds=mechanism.range.has_first_round)
     queries = Queries(design, request.statistics, gaussian=gaussian)
     # Where nothing is selected, there is nothing to go around.
-    first = int(mechanism.range.twice and chosen is not None)
+    first = int(mechanism.range.has_first_round and chosen is not None)
     ball, first = _balls(Losses(mechanism, queries, sharp, bits, delta, first_ball=first), limit)
     balls = {"ball": np.array([ball], dtype=np.int64)}
-    if mechanism.range.twice:
+    if mechanism.range.has_first_round:
         balls["first_ball"] = np.array([first], dtype=np.int64)
     parameters |= balls
     parameters |= _candidates(chosen, design, epsilon, bits, balls, gaussian=gaussian)
@@ -135,17 +135,17 @@ def _balls(losses: Losses, limit: Fraction) -> tuple[int, int]:
     if left <= 0:
         raise _used_up()
     whole = 4**losses.bits if losses.gaussian else 2**losses.bits
-    twice, part = losses.first_ball > 0, _FIRST[losses.gaussian]
+    two_rounds, part = losses.first_ball > 0, _FIRST[losses.gaussian]
     if losses.gaussian:
         # rho = (2 T)^2 / (2 4^j).
         squares = math.floor(losses.limit(limit) * whole / 2)
-        first = math.isqrt(math.floor(squares * part)) if twice else 0
+        first = math.isqrt(math.floor(squares * part)) if two_rounds else 0
         ball = math.isqrt(squares - first**2)
     else:
         diameter = math.floor(left * whole / 2)
-        first = math.floor(diameter * part) if twice else 0
+        first = math.floor(diameter * part) if two_rounds else 0
         ball = diameter - first
-    if ball < 1 or (twice and first < 1):
+    if ball < 1 or (two_rounds and first < 1):
         raise _used_up()
     return ball, first
 
@@ -172,7 +172,7 @@ def follows_counts(plan: PlanFacts) -> bool:
     balls = {name: plan.parameters[name] for name in plan.parameters if name in _BALLS}
     bits, gaussian = plan.lattice_bits, plan.gaussian
     own = _candidates(chosen, plan.design, float(limit), bits, balls, gaussian=gaussian)
-    sharp = _selection_scale(chosen, float(limit), twice=plan.mechanism.range.twice)
+    sharp = _selection_scale(chosen, float(limit), two_rounds=plan.mechanism.range.has_first_round)
     return (
         all(np.array_equal(plan.parameters[name], values) for name, values in own.items())
         and plan.lattice_bits == _bits(plan.design, float(limit), plan.exact_delta)
@@ -239,11 +239,13 @@ def _balance(design: Design, request: Request, *, gaussian: bool) -> NDArray[np.
     return np.sqrt(scale) if gaussian else scale
 
 
-def _selection_scale(chosen: Split | None, epsilon: float, *, twice: bool) -> NDArray[np.float64]:
+def _selection_scale(
+    chosen: Split | None, epsilon: float, *, two_rounds: bool
+) -> NDArray[np.float64]:
     """Of the centre and of the radii: each costs two users' worth of score over it."""
     if chosen is None:
         return np.zeros(0)
-    parts = [chosen.centre, chosen.radius, *([chosen.radius * _AGAIN] if twice else [])]
+    parts = [chosen.centre, chosen.radius, *([chosen.radius * _AGAIN] if two_rounds else [])]
     return round_scale(2 * USER / (epsilon * np.array(parts)))
 
 
@@ -260,13 +262,13 @@ def _candidates(
     told = dict(MIDDLE) | ({_BALLS["first_ball"]: [0]} if "first_ball" in balls else {})
     if chosen is not None:
         told = {"centres": [chosen.bins], "radii": [0, RADII], "clipped": [chosen.clipped]}
-        users, twice = len(np.unique(design.user)), len(balls) > 1
-        for name, ball in balls.items() if twice or gaussian else ():
+        users, two_rounds = len(np.unique(design.user)), len(balls) > 1
+        for name, ball in balls.items() if two_rounds or gaussian else ():
             diameter = int(ball[0]) * 2.0 ** (1 - bits)
             wanted = 3 * design.n_numbers / diameter
             if gaussian:
                 wanted = balancing_users(diameter, design.n_numbers, len(design.user) / users)
-            again = _AGAIN if twice and name == "ball" else 1.0
+            again = _AGAIN if two_rounds and name == "ball" else 1.0
             selecting = chosen.radius * epsilon * again
             told[_BALLS[name]] = [clipped_users(wanted, users, selecting)]
     return {name: np.array(values, dtype=np.int64) for name, values in told.items()}

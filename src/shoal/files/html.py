@@ -37,17 +37,18 @@ def of_rows(
     return f"<p>{escape(head)}</p><table>{body}</table>{below}"
 
 
-def of_table(head: str, table: pa.Table) -> str:
+def of_table(head: str, table: pa.Table, notes: Sequence[str] = ()) -> str:
     """The first rows of a table.
 
     Args:
         head: What it is, in a line.
         table: Any.
+        notes: What else is to be said of it, below the rows.
     """
     shown = table.slice(0, _SHOWN).to_pylist()
     rows = [[text_of(row[name]) for name in table.column_names] for row in shown]
     more = [f"... {table.num_rows - _SHOWN} more rows"] if table.num_rows > _SHOWN else []
-    return of_rows(head, [printable(name) for name in table.column_names], rows, more)
+    return of_rows(head, [printable(name) for name in table.column_names], rows, [*more, *notes])
 
 
 def text_of(value: object) -> str:

@@ -133,7 +133,7 @@ FAULTS = (
     Fault(
         "the noise of the first round is that of the second",
         "G-REACH",
-        "cells/drawing.py",
+        "cells/draw_of_plan.py",
         '        parameters=told | {"clipped": clipped, "ball": ball},\n',
         '        parameters=told | {"clipped": clipped},\n',
         _ROUNDS,
@@ -167,7 +167,7 @@ FAULTS = (
     Fault(
         "centres are values of numbers without noise",
         "G-REACH",
-        "cells/drawing.py",
+        "cells/draw_of_plan.py",
         "Numbers(plan, add(exact, plan.lattice_bits, 1), chosen)",
         "Numbers(plan, add(exact, plan.lattice_bits, 1) and exact, chosen)",
         _ROUNDS,
@@ -192,8 +192,8 @@ FAULTS = (
         "a plan without selections has a first round",
         "G-BUDGET",
         "cells/user_clipped_plan.py",
-        "first = int(mechanism.range.twice and chosen is not None)",
-        "first = int(mechanism.range.twice)",
+        "first = int(mechanism.range.has_first_round and chosen is not None)",
+        "first = int(mechanism.range.has_first_round)",
         _ROUNDS,
     ),
 )

@@ -31,7 +31,7 @@ class RangeRule(ABC):
     Class attributes: `title`, what it is called in tables; what it `selects`; `rounds`, selections
     of each kind; `least`, the smallest value of each of its parameters; `of_sums`, whether it is a
     range of sums of users instead of means; `of_vectors`, whether all cells of a user are clipped
-    together instead of one by one; `twice`, whether a first round says around what.
+    together instead of one by one; `has_first_round`, whether a first round says around what.
     """
 
     title: ClassVar[str]
@@ -40,7 +40,7 @@ class RangeRule(ABC):
     least: ClassVar[Mapping[str, int]] = {}
     of_sums: ClassVar[bool] = False
     of_vectors: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    has_first_round: ClassVar[bool] = False
 
     def parameters(
         self,

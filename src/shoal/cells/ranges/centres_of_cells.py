@@ -31,7 +31,7 @@ class CentresOfCells(CentreAndRadius):
     """
 
     title = "centres of cells by a first round, and a radius of users' vectors"
-    twice = True
+    has_first_round = True
     least: ClassVar[Mapping[str, int]] = {
         **CentreAndRadius.least, "first_clipped": 0, "first_ball": 0,
     }  # fmt: skip

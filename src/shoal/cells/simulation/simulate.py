@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of

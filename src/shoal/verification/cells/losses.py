@@ -18,7 +18,7 @@ from shoal.verification.cells import gaussian as verify_gaussian
 from shoal.verification.cells import statistics as verify_statistics
 from shoal.verification.cells.mechanism import FOR_ALL, PER_CELL, UNIT, USER
 from shoal.verification.cells.statistics import JOINT_MARGIN, MEAN, VARIANCE, VARIANCE_MARGIN
-from shoal.verification.cells.vectors import twice
+from shoal.verification.cells.vectors import has_first_round
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class Losses:
     def most_numbers(self) -> int:
         """Most numbers that one user is in, of both rounds if there are two."""
         facts = self.design.facts
-        rounds = 2 if twice(self.design.mechanism.parameters) else 1
+        rounds = 2 if has_first_round(self.design.mechanism.parameters) else 1
         return int(np.bincount(facts.member_user).max()) * len(facts.statistics) * rounds
 
     def holds(self, stated: Fraction) -> tuple[bool, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from shoal.verification.cells.facts import MOST_STEPS
 from shoal.verification.cells.gaussian import LEAST_BITS
 from shoal.verification.cells.mechanism import FOR_ALL
-from shoal.verification.cells.vectors import can_lie, twice
+from shoal.verification.cells.vectors import can_lie, has_first_round
 from shoal.verification.strict import whole
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def ranges_hold(design: Design, manifest: documents.Document) -> tuple[bool, str
         return all(each is None for each in ranges), "none is selected"
     if len(ranges) != len(design.facts.released):
         return False, "not one range a released cell"
-    cells = twice(design.mechanism.parameters)
+    cells = has_first_round(design.mechanism.parameters)
     same = design.mechanism.name in FOR_ALL and not cells
     if cells and len({high - low for low, high in filter(None, ranges)}) > 1:
         return False, "not the same radius for all cells"

@@ -36,10 +36,10 @@ def selections(parameters: dict[str, list[int]]) -> int:
         # Lies must not keep the verifier busy.
         raise ValueError
     found = 2 if bins > 1 or end - first > 1 else 0
-    return found + 1 if twice(parameters) else found
+    return found + 1 if has_first_round(parameters) else found
 
 
-def twice(parameters: dict[str, list[int]]) -> bool:
+def has_first_round(parameters: dict[str, list[int]]) -> bool:
     """Whether a first round finds the centres of cells.
 
     Raises:
@@ -64,7 +64,7 @@ def candidates_hold(told: dict[str, list[int]], facts: Facts, scales: Sequence[F
         return False
     if any(len(told[name]) != 1 for name in FIRST if name in told):
         return False
-    if twice(told):
+    if has_first_round(told):
         return _rounds_hold(told, facts, scales)
     if FIRST[0] in told and (told[FIRST[0]] != [0] or len(scales) > 0):
         # Where centre and radius are selected there is a first round.
@@ -160,7 +160,7 @@ def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:
     """Whether a centre is the middle of a bin, and what lies above it a radius."""
     [bins], (first, end) = told["centres"], told["radii"]
     radii = {max(1, math.isqrt(top * top // 2**step)) for step in range(first, end)}
-    if twice(told):
+    if has_first_round(told):
         # A first round may put a cell's centre anywhere.
         return high - low in radii and low <= top
     near = low * bins // top

@@ -27,7 +27,7 @@ from shoal.verification.cells.keys import keys_hold
 from shoal.verification.cells.losses import Losses
 from shoal.verification.cells.ranges import capacity_holds, ranges_hold
 from shoal.verification.cells.results import results_hold
-from shoal.verification.cells.vectors import twice
+from shoal.verification.cells.vectors import has_first_round
 from shoal.verification.envelope import (
     Words,
     genuine,
@@ -101,7 +101,7 @@ def _unverified(plan: documents.Document) -> Iterator[str]:
         (method not in verify_statistics.ALLOCATIONS, _BOUNDED),
         (not verify_scales.known(method), _SHARED.format(method)),
         (both or request["delta"] != "0", _WAYS),
-        (twice(plan["mechanism"]["parameters"]), _CENTRES),
+        (has_first_round(plan["mechanism"]["parameters"]), _CENTRES),
         (request["settings"].get("targets") == "balanced", _COMPARED),
         ("uninformative" in plan["status"], _LEFT_OUT),
         ("error too large" in plan["status"], _LARGER),

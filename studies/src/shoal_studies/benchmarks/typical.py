@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.drawing import drawing_of
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.objective import choose
 from shoal.cells.planner import decide

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.cells import rounds as module
-from shoal.cells.rounds import other_rounds
+from shoal.cells import other_rounds as module
+from shoal.cells.other_rounds import other_rounds
 from shoal.cells.typical_error import CELLS, simulated
 
 pytestmark = pytest.mark.unit

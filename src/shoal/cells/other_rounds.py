@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,6 +26,8 @@ APART, ALIKE = 0.9, 0.05
 _TURNS = 3
 # Nobody waits for another plan of a large table.
 _MOST_MEMBERS, _FEWEST_CELLS = 50_000, 3
+# Public facts are frozen, so that what was simulated of them stays right.
+_KNOWN: WeakKeyDictionary[PlanFacts, OtherRounds | None] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ def other_rounds(plan: PlanFacts) -> OtherRounds | None:
         None if there is nothing to choose: with few cells, or too few users for private
         selections; or if the table is large.
     """
+    if plan not in _KNOWN:
+        _KNOWN[plan] = _found(plan)
+    return _KNOWN[plan]
+
+
+def _found(plan: PlanFacts) -> OtherRounds | None:
     if (
         not plan.mechanism.range.of_vectors
         or plan.statistics != (Mean(),)

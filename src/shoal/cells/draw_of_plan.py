@@ -13,6 +13,7 @@ from shoal.cells.contributions.design import FINE
 from shoal.cells.draw import Drawing
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
+from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
     from shoal.data.aggregate import Aggregate
     from shoal.privacy.noise import Noise
-
-# Of the values' intervals, which a first round needs none of.
-_CONFIDENCE = 0.95
 
 
 def drawing_of(plan: PlanFacts) -> Drawing:
@@ -62,7 +60,7 @@ def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> NDArray[np.
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     numbers = Numbers(plan, add(exact, plan.lattice_bits, 1), chosen)
     try:
-        value = values_of(numbers, _CONFIDENCE).value
+        value = values_of(numbers, CONFIDENCE).value
     except np.linalg.LinAlgError:
         # A draw that fails is not charged: nothing may raise on a private number.
         value = numbers.value
