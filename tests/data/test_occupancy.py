@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,3 +190,11 @@ def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
         shoal.Occupancy.from_document(document)
     document["count"] = documents.pack_integers(count)
     assert shoal.Occupancy.from_document(document).to_document() == document
+
+
+@pytest.mark.parametrize("origin", [True, 5, "", b"a.csv"])
+def test_an_origin_is_a_path(origin: Any) -> None:  # noqa: ANN401
+    """G-OUTPUTS: what no output may replace is asked for by its path."""
+    occupancy = shoal.Occupancy.from_counts(["a", "b"], ["x", "x"], [1, 2])
+    with pytest.raises(shoal.ShoalError, match="origin"):
+        replace(occupancy, origin=origin)

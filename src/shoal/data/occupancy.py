@@ -69,6 +69,7 @@ class Occupancy(Frozen):
     def __post_init__(self) -> None:
         set_exactly(self, np.int64, "user", "cell", "count")
         super().__post_init__()
+        object.__setattr__(self, "origin", checks.optional(self.origin, checks.path, "origin"))
         if isinstance(self.cells, pa.Table):
             object.__setattr__(self, "cells", keys.own_table(self.cells))
         if not self._sound():
