@@ -66,7 +66,7 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
     estimate = trial.good("trial", "estimate", "trial.json", "--clusters", "--confidence", "0.9")
     assert "90% [" in estimate
-    assert estimate.count("of the units") == 4
+    assert estimate.count("of the units") == estimate.count("standard error") == 4
     document = json.loads(trial.good("trial", "estimate", "trial.json", "--json"))
     assert document["effects"][0]["arm"] == "new"
     assert pcsv.read_csv("units.csv").column_names == ["cluster", "arm", "outcome", "debiased"]
@@ -134,10 +134,15 @@ def test_rows_are_units_only_where_somebody_says_so(trial: Shell) -> None:
 
 
 def test_a_picture_of_the_effects(trial: Shell) -> None:
-    """Drawn from the manifest."""
+    """Drawn from the manifest, with intervals of the confidence asked for."""
     trial.good(*WHOLE, "--manifest", "trial.json")
-    trial.good("trial", "estimate", "trial.json", "--picture", "effects.svg")
-    assert "<svg" in Path("effects.svg").read_text(encoding="utf-8")
+    estimate = ["trial", "estimate", "trial.json", "--picture"]
+    trial.good(*estimate, "half.svg", "--confidence", "0.5")
+    trial.good(*estimate, "most.svg")
+    for name, confidence in (("half.svg", "(50%)"), ("most.svg", "(95%)")):
+        drawn = Path(name).read_text(encoding="utf-8")
+        assert "<svg" in drawn
+        assert confidence in drawn
 
 
 def _with(option: str, value: str) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 import shoal
+from shoal import trials
 from shoal.cells.typical_error import SPREAD
 from shoal.errors import InputError
 from shoal.pictures import pictures
@@ -44,10 +48,34 @@ def test_a_default_plan_shows_the_errors_to_expect() -> None:
     assert (len(names) == len(drawn)) == (len(drawn) <= 40)
 
 
+def test_effects_are_drawn_at_the_confidence_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Intervals of all units and of clusters, and the label that says which they are."""
+    bought, arm = np.tile([0, 1, 1, 1], 200), np.tile([0, 1], 400)
+    city = np.repeat([0, 1], 400)
+    trial = trials.UniformPrior(epsilon=4).privatize(bought, arm, city, space=trials.Space.binary())
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    for confidence, asked in ((0.5, 0.5), (0.95, None)):
+        shoal.picture(trial, tmp_path / f"{confidence}.png", confidence=asked)
+        [axis] = drawn.pop().axes
+        effect = trial.estimate(confidence=confidence)
+        ends = [np.asarray(line.get_xdata()).tolist() for line in axis.lines]
+        assert list(effect.finite_population.interval) in ends
+        assert f"({100 * confidence:g}%)" in axis.get_xlabel()
+        normal = NormalDist().inv_cdf((1 + confidence) / 2)
+        [bars] = [each for each in axis.collections if isinstance(each, LineCollection)]
+        halves = [float(np.ptp(np.asarray(bar)[:, 0])) / 2 for bar in bars.get_segments()]
+        assert np.allclose(halves, normal * effect.clusters.standard_error)
+
+
 def test_bad_pictures_are_refused(tmp_path: Path) -> None:
     """Another subject, another ending, a place that is not there."""
     with pytest.raises(InputError, match="a subject of type int"):
         shoal.picture(3, tmp_path / "p.png")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="a confidence with a subject of type Occupancy"):
+        shoal.picture(OCCUPANCY, tmp_path / "p.png", confidence=0.9)
     with pytest.raises(InputError, match=r"allowed: a name that ends in \.png"):
         shoal.picture(OCCUPANCY, tmp_path / "p.gif")
     with pytest.raises(InputError, match="cannot be written"):

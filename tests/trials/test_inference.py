@@ -554,7 +554,7 @@ def test_documents_and_text() -> None:
     assert found.clusters_text().splitlines()[0] == "  1: 1, 0.4 of the units"
     one = effects([[4, 4]], [[0.0, 1.0]], [[2.0, 2.0]])[0]
     assert str(one).splitlines()[1].endswith("for units like these")
-    assert one.clusters_text() == "  0: 1 +- 1, 1 of the units"
+    assert one.clusters_text() == "  0: 1, standard error 1, 1 of the units"
     infinite = effects([[4, 4]], [[0.0, 1.0]], [[0.0, 0.0]], noise_variance=[[1.0, 1.0]])[0]
     assert math.isinf(infinite.finite_population.degrees_of_freedom)
     assert infinite.to_document()["finite_population"]["degrees_of_freedom"] is None

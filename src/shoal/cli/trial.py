@@ -264,7 +264,7 @@ def estimate(
         if clusters:
             show(each.clusters_text())
     if picture is not None:
-        shoal.picture(found, picture, overwrite=force)
+        shoal.picture(found, picture, confidence=confidence, overwrite=force)
 
 
 def _sizes(

@@ -23,6 +23,7 @@ from shoal.files import outputs
 from shoal.files.own import MARK
 from shoal.pictures import frontier, trials
 from shoal.privacy.displayed_loss import show
+from shoal.release.manifest import CONFIDENCE
 from shoal.trials.forecast import TrialPlan
 from shoal.trials.result import PrivateTrial
 
@@ -44,6 +45,7 @@ def picture(
     subject: Occupancy | PlanFacts | Comparison | Frontier[Plan] | TrialPlan | PrivateTrial,
     path: str | os.PathLike[str],
     *,
+    confidence: float | None = None,
     overwrite: bool = False,
 ) -> None:
     """Draw public facts: contribution counts, errors of a plan, methods compared, or a trial.
@@ -52,10 +54,11 @@ def picture(
         subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
             plan, or a released trial.
         path: Where to; the ending chooses PNG, SVG or PDF.
+        confidence: Of the intervals of a released trial; 0.95 unless given. Nothing else has any.
         overwrite: Replace a file that is there.
 
     Raises:
-        InputError: Another subject or ending.
+        InputError: Another subject or ending, or an unusable confidence.
         DocumentError: There is a file already, or the place cannot be written.
         MissingPartError: Matplotlib is not installed.
 
@@ -68,6 +71,12 @@ def picture(
         ...     picture(counts, f"{folder}/counts.svg")
     """
     path = check_picture(path)
+    if confidence is not None and not isinstance(subject, PrivateTrial):
+        raise InputError(
+            f"a confidence with a subject of type {type(subject).__name__}",
+            "one with a released trial, whose picture has intervals",
+            "leave it out",
+        )
     if isinstance(subject, Occupancy):
         figure = _occupancy(subject)
     elif isinstance(subject, PlanFacts):
@@ -79,7 +88,7 @@ def picture(
     elif isinstance(subject, TrialPlan):
         figure = trials.draw_plan(subject)
     elif isinstance(subject, PrivateTrial):
-        figure = trials.draw_effects(subject)
+        figure = trials.draw_effects(subject, CONFIDENCE if confidence is None else confidence)
     else:
         raise InputError(
             f"a subject of type {type(subject).__name__}",

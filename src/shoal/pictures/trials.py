@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,11 +68,16 @@ def draw_plan(plan: TrialPlan) -> Figure:
     return figure
 
 
-def draw_effects(trial: PrivateTrial) -> Figure:
-    """The effect of every arm: pooled, and cluster by cluster where there are several."""
+def draw_effects(trial: PrivateTrial, confidence: float) -> Figure:
+    """The effect of every arm: pooled, and cluster by cluster where there are several.
+
+    Args:
+        trial: As released.
+        confidence: Of every interval.
+    """
     from matplotlib.figure import Figure
 
-    effects = trial.effects()
+    effects = trial.effects(confidence)
     rows = len(effects[0].clusters.value)
     figure = Figure(
         figsize=(1 + 4.6 * len(effects), 2.2 + 0.18 * min(rows, _MOST_NAMED)), layout="constrained"
@@ -94,16 +100,17 @@ def _effect(axes: Axes, effect: Effect, names: list[str]) -> None:
     clusters, here = effect.clusters, effect.finite_population
     place = np.arange(len(names)) + 1
     if len(names) > 1:
-        spread = np.nan_to_num(1.96 * clusters.standard_error)
+        normal = NormalDist().inv_cdf((1 + here.confidence) / 2)
+        half = np.nan_to_num(normal * clusters.standard_error)
         axes.errorbar(
-            clusters.value, place, xerr=spread, fmt="o", markersize=3, color=_BLUE, linewidth=0.8
+            clusters.value, place, xerr=half, fmt="o", markersize=3, color=_BLUE, linewidth=0.8
         )
     low, high = here.interval
     axes.plot([low, high], [0, 0], color=_ORANGE, linewidth=2.5, solid_capstyle="butt")
     axes.plot(effect.value, 0, "D", color=_ORANGE, markersize=5)
     axes.axvline(0, color=_GREY, linewidth=0.8)
     axes.set_title(f"{effect.arm} against {effect.control}", loc="left", fontsize=10)
-    axes.set_xlabel("effect, in the outcome's unit (95%)")
+    axes.set_xlabel(f"effect, in the outcome's unit ({100 * here.confidence:.4g}%)")
     if len(names) <= _MOST_NAMED:
         axes.set_yticks([0, *place], ["all units", *names], fontsize=7)
     axes.invert_yaxis()

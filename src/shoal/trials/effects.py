@@ -154,7 +154,7 @@ class Effect:
         columns = parts.value.tolist(), parts.standard_error.tolist(), parts.weight.tolist()
         return "\n".join(
             f"  {printable(str(name))}: {value:.6g}"
-            + ("" if math.isnan(error) else f" +- {error:.3g}")
+            + ("" if math.isnan(error) else f", standard error {error:.3g}")
             + f", {weight:.3g} of the units"
             for name, value, error, weight in zip(parts.names, *columns, strict=True)
         )
