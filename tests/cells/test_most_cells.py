@@ -242,7 +242,15 @@ def test_a_release_asks_before_values_are_read(tmp_path: Path) -> None:
         ({"max_error": 1, "uninformative": "refuse"}, "what happens to uninformative cells"),
         ({"max_error": 1, "epsilon": None, "error": 1}, "max_error with an error"),
         ({"max_error": 1, "statistics": ["mean", "variance"]}, "a percentage of the range"),
-        ({"max_error": 0.001, "epsilon": 0.1}, "no cell with an error of at most"),
+        (
+            {"max_error": 0.001, "epsilon": 0.1},
+            r"no cell with an error of at most 0\.001 \(0\.000111",
+        ),
+        ({"max_error": "0.1%", "epsilon": 0.1}, r"that of 0 is 13\.2 \(1\.46 of the range\)"),
+        (
+            {"max_error": "1%", "epsilon": 0.1, "statistics": ["mean", "variance"]},
+            r"no cell with an error of at most 0\.01 of the range",
+        ),
     ],
 )
 def test_a_largest_error_that_no_plan_takes(wanted: dict[str, Any], message: str) -> None:

@@ -84,8 +84,16 @@ def _none_keeps(tried: PlanFacts, request: Request) -> InputError:
     error = errors_compared(tried)
     best = int(error.argmin())
     label = printable(tried.occupancy.labels[int(tried.released[best])])
+    most, least = (_in_its_unit(tried, part) for part in (request.max_error or 0.0, error[best]))
     return InputError(
-        f"no cell with an error of at most {request.max_error or 0:.3g} of the range",
-        f"at least one; that of {label} is {float(error[best]):.3g} of the range",
+        f"no cell with an error of at most {most}",
+        f"at least one; that of {label} is {least}",
         "raise epsilon or max_error, or use larger cells",
     )
+
+
+def _in_its_unit(tried: PlanFacts, part: float) -> str:
+    """An error in the unit of the statistic, if there is one alone, and over its range."""
+    if len(tried.statistics) > 1:
+        return f"{part:.3g} of the range"
+    return f"{part * float(tried.statistic_range[0]):.3g} ({part:.3g} of the range)"
