@@ -36,10 +36,10 @@ def test_cells_far_apart_gain_by_a_second_round() -> None:
     assert more.apart < 0.8 < more.alike
     assert np.isclose(more.apart * fewer.apart, 1)
     assert np.isclose(more.alike * fewer.alike, 1)
-    assert 'settings={"rounds": 2} the error would be' in str(one)
+    assert 'settings={"rounds": 2} (--method user_clipped --setting rounds=2) the' in str(one)
     assert "take it if cells are known to differ far more" in str(one)
     assert "two rounds: users are clipped around the values of a first one" in str(two)
-    assert 'settings={"rounds": 1} the error would be' in str(two)
+    assert 'settings={"rounds": 1} (--method user_clipped --setting rounds=1) the' in str(two)
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,13 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     assert told.startswith("in 1 cells one user owns a quarter of the records or more (0: 6")
     few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     assert any("epsilon times users is 30" in each for each in warnings(few))
-    fine = shoal.plan(occupancies.sparse(3), bounds=(0, 60), epsilon=0.5)
-    assert any("cells are too fine" in each for each in warnings(fine))
+    fine = shoal.plan(occupancies.sparse(3, users=40, cells=30), bounds=(0, 60), epsilon=0.5)
+    [told] = [each for each in warnings(fine) if each.startswith("cells are too fine")]
+    assert "of the standard deviation of the values or more" in told
+    large = shoal.Occupancy.from_counts(np.arange(3000), np.arange(3000) % 4, np.ones(3000, int))
+    _, told = warnings(shoal.plan(large, bounds=(0, 60), epsilon=0.01))
+    assert told.startswith("epsilon is too small, or cells are too fine")
+    assert told.endswith("use a larger epsilon, fewer key columns, or larger cells")
 
 
 @pytest.mark.parametrize("users", [31, 50, 74, 75])

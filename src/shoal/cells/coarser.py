@@ -31,7 +31,7 @@ class Coarser:
     Attributes:
         name: What it is, in words.
         cells: How many cells it has.
-        error: Median typical error, in parts of the values' deviation.
+        error: Median typical error, in parts of the standard deviation of the values.
     """
 
     name: str

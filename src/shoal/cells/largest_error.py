@@ -77,8 +77,8 @@ def part_of_range(
 def errors_compared(facts: PlanFacts) -> NDArray[np.float64]:
     """The error of every released cell that a largest error limits, over its range.
 
-    Certified: the largest worst-case error of its statistics. Else the typical error of values that
-    spread by a sixth of the range, as `print(plan)` shows it.
+    Certified: the largest worst-case error of its statistics. Else the typical error of values
+    whose standard deviation is a sixth of the range, as `print(plan)` shows it.
 
     Args:
         facts: A plan.

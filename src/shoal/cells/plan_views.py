@@ -47,9 +47,9 @@ class PlanViews(PlanFacts):
         """One row a cell and statistic: keys, status, counts, and both errors.
 
         Returns:
-            `typical_error` in parts of the values' standard deviation, for means; `certified`, the
-            worst-case error, and `lower_bound` in the unit of the statistic. Nulls in the rows of
-            cells left out.
+            `typical_error` in parts of the standard deviation of the values, those of all cells
+            together, for means; `certified`, the worst-case error, and `lower_bound` in the unit of
+            the statistic. Nulls in the rows of cells left out.
         """
         return plan_table(self)
 
@@ -72,12 +72,13 @@ class PlanViews(PlanFacts):
         tails or values at both bounds have larger errors.
 
         Args:
-            spread: Standard deviation of the values, in their unit, if somebody may say it without
-                a look at them: half of the width at most, as no values have a larger one.
+            spread: Standard deviation of the values, those of all cells together, in their unit, if
+                somebody may say it without a look at them: half of the width at most, as no values
+                have a larger one.
 
         Returns:
-            Errors of values with this spread, in their unit; else parts of the deviation of values
-            that spread by a sixth of the width; shape (released cells,).
+            Errors of values with this standard deviation, in their unit; else parts of it, where it
+            is a sixth of the width; shape (released cells,).
 
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable spread.

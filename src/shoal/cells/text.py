@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 COLUMNS = ("cell", "users", "records", "typical error", "certified", "bias bound", "best")
 _SHOWN = 12
-_RANKS = 3
+_RANKS = ("the user with the largest loss", "the second", "the third")
+# Paper 000, Corollary II.1: `PlanFacts.paper_epsilon`.
+_PAPER = "Rameshwar and Tandon (arXiv:2405.06261)"
 # Of the plan's error: another number of rounds is named if it makes less in its favourite case.
 _WORTH_IT = 0.9
 
@@ -134,8 +136,11 @@ def _notes(plan: PlanFacts) -> list[str]:
         )
     elif not plan.parts.allocation.by_cell:
         kind = "rho" if plan.gaussian else "epsilon"
-        notes.append(f"the same noise by the paper's accounting: {kind} {plan.paper_epsilon:.4g}")
-    notes.append(f"users with the largest loss: {_largest_loss(plan)}")
+        notes.append(
+            f"the same noise by the accounting of {_PAPER}, which charges every user of a cell for "
+            f"the heaviest one: {kind} {plan.paper_epsilon:.4g}"
+        )
+    notes.append(_largest_losses(plan))
     if plan.joint:
         notes.append("mean and variance come from one release of first and second moments")
     return [*notes, *_proofs(plan), *_limit(plan), *_left_out(plan)]
@@ -146,14 +151,15 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
         return
     middle = float(np.median(typical_errors(plan)))
     yield (
-        f"typical error: {middle:.2g} of the users' spread in the median cell, shown for values "
-        f"that spread by {plan.width * SPREAD:.3g}; simulated on these counts, if users are about "
-        "alike (no value was read)"
+        f"typical error: in the median cell {middle:.2g} of the standard deviation of the values, "
+        "those of all cells together; shown for values whose standard deviation is "
+        f"{plan.width * SPREAD:.3g}; simulated on these counts, if users are about alike (no value "
+        "was read)"
     )
     if plan.mechanism.range.of_vectors:
         yield (
             "intervals cover values of that kind; for yes or no, or amounts that are mostly 0, "
-            'take objective="worst_case"'
+            'take objective="worst_case" (--objective worst_case)'
         )
     yield from (f"warning: {sentence}" for sentence in warnings(plan))
     yield from _rounds(plan)
@@ -172,7 +178,8 @@ def _rounds(plan: PlanFacts) -> Iterator[str]:
     known, error = ("cells", other.apart) if other.rounds > 1 else ("users", other.alike)
     advice = f"take it if {known} are known to differ far more"
     yield (
-        f'with method="user_clipped", settings={{"rounds": {other.rounds}}} the error would be '
+        f'with method="user_clipped", settings={{"rounds": {other.rounds}}} '
+        f"(--method user_clipped --setting rounds={other.rounds}) the error would be "
         f"{other.apart:.2g} times this one if cells differ far more than users, {other.alike:.2g} "
         "times if users differ far more than cells (simulated on these counts); "
         f"{advice if error < _WORTH_IT else 'not worth it'}"
@@ -218,10 +225,15 @@ def _left_out(plan: PlanFacts) -> Iterator[str]:
             yield f"left out, {reason}: {names}{more}"
 
 
-def _largest_loss(plan: PlanFacts) -> str:
-    ranks = np.argsort(-plan.user_losses, kind="stable")[:_RANKS]
+def _largest_losses(plan: PlanFacts) -> str:
+    ranks = np.argsort(-plan.user_losses, kind="stable")[: len(_RANKS)]
+    kind = "rho" if plan.gaussian else "epsilon"
     return "; ".join(
-        f"rank {place} loses {plan.user_losses[user]:.4g} in "
-        f"{plan.occupancy.cells_per_user[user]} cells"
-        for place, user in enumerate(ranks.tolist(), start=1)
+        f"{rank} is in {_cells(int(plan.occupancy.cells_per_user[user]))} and loses "
+        f"{kind} {plan.user_losses[user]:.4g}"
+        for rank, user in zip(_RANKS, ranks.tolist(), strict=False)
     )
+
+
+def _cells(number: int) -> str:
+    return f"{number:,} cell{'s' if number != 1 else ''}"

@@ -39,11 +39,12 @@ _KNOWN: WeakKeyDictionary[PlanFacts, dict[float, NDArray[np.float64]]] = WeakKey
 
 @quietly
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float64]:
-    """Mean absolute error of each released cell's value over its population's deviation.
+    """Mean absolute error of each released cell's value over the population's deviation.
 
-    Each of 3 to 12 simulated releases draws its own population; errors of cells with about the same
-    noise are averaged. Where noise follows the bounds a small spread has large parts of itself as
-    error; where it follows a private radius all spreads have about the same.
+    That is the standard deviation of all values: between cells, users and records together. Each
+    of 3 to 12 simulated releases draws its own population; errors of cells with about the same
+    noise are averaged. Where noise follows the bounds a small deviation has large parts of itself
+    as error; where it follows a private radius all have about the same.
 
     Args:
         plan: Of means.

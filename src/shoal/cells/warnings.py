@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _HEAVY = 0.25
 # Of the population's deviation: what a constant would err.
 _COARSE = 0.5
+# Fewer cells than that are not many: it is epsilon that is small.
+_FEW_CELLS = 10
 # Of the width: a smaller radius says that bounds are far too wide, or that most values are equal.
 _NARROW = 1 / 64
 # Epsilon times users: with less the second of two radii is often far too small.
@@ -60,7 +62,8 @@ def _few_users(plan: PlanFacts) -> Iterator[str]:
     if plan.rounds > 1 and everyone < _TWICE:
         yield (
             f"epsilon times users is {everyone:.3g}: too few for two rounds, whose intervals may "
-            'cover far less often than they say; take settings={"rounds": 1}'
+            'cover far less often than they say; take settings={"rounds": 1} '
+            "(--setting rounds=1)"
         )
     if not len(plan.selection_scale):
         yield (
@@ -89,13 +92,17 @@ def _fine_cells(plan: PlanFacts) -> Iterator[str]:
     middle = float(np.median(typical_errors(plan)))
     if middle >= _COARSE:
         other = best_coarser(plan)
+        few = len(plan.released) < _FEW_CELLS
+        what = "epsilon is too small, or cells are too fine" if few else "cells are too fine"
         better = "use fewer key columns, larger cells, or a larger epsilon"
+        if few:
+            better = "use a larger epsilon, fewer key columns, or larger cells"
         if other is not None and other.error < middle:
             better = (
-                f"{other.name} there are {other.cells:,} cells, half of which err by at most "
-                f"{other.error:.2g}"
+                f"{'use a larger epsilon, or fewer cells: ' if few else ''}{other.name} there are "
+                f"{other.cells:,} cells, half of which err by at most {other.error:.2g}"
             )
         yield (
-            f"cells are too fine: half of them err by {middle:.2g} of the users' spread or more, "
-            f"and one common number would not err by more; {better}"
+            f"{what}: half of the cells err by {middle:.2g} of the standard deviation of the "
+            f"values or more, and one common number would not err by more; {better}"
         )

@@ -70,8 +70,9 @@ def demo(
         plans = [_compare(job) for job in jobs]
         show(
             "\nErrors of the median cell, before any speed is read. Typical: what is to be expected"
-            "\nif aircraft are about alike, in parts of how far apart their speeds are; 1 is no"
-            "\nbetter than one number for all. Certified: in mph, for every possible data set."
+            "\nif aircraft are about alike, in parts of the standard deviation of all speeds; from"
+            "\na half on one number for all is no worse. Certified: in mph, for every possible data"
+            "\nset."
         )
         for plan, job in zip(plans, jobs, strict=True):
             _about(plan, job)

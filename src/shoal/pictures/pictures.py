@@ -220,14 +220,16 @@ def _typical(plan: PlanFacts) -> Figure:
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: typical error of each cell"
     figure, (axis,) = _new(title, 1)
     figure.set_size_inches(7, 4)
-    spread = plan.width * SPREAD
-    error = typical_errors(plan) * spread
+    deviation = plan.width * SPREAD
+    error = typical_errors(plan) * deviation
     order, place = np.argsort(error, kind="stable"), np.arange(1, len(error) + 1)
     axis.plot(place, error[order], ".", color=_BLUE, label="this plan")
-    common = spread * math.sqrt(2 * CELLS / math.pi)
+    common = deviation * math.sqrt(2 * CELLS / math.pi)
     axis.axhline(common, color=_ORANGE, label="one number for all cells")
     axis.set(yscale="log", xlabel="cells, best first")
-    axis.set_ylabel(f"mean absolute error,\nif values spread by {spread:.3g}")
+    axis.set_ylabel(
+        f"mean absolute error, if the standard\ndeviation of the values is {deviation:.3g}"
+    )
     if len(order) <= _NAMED:
         labels = plan.occupancy.labels
         names = [printable(labels[int(plan.released[at])]) for at in order]
