@@ -72,7 +72,8 @@ def demo(
             "\nErrors of the median cell, before any speed is read. Typical: what is to be expected"
             "\nif aircraft are about alike, in parts of the standard deviation of all speeds; from"
             "\na half on one number for all is no worse. Certified: in mph, for every possible data"
-            "\nset."
+            "\nset. Paper charges: the epsilon of the same noise by the accounting of Rameshwar and"
+            "\nTandon (arXiv:2405.06261)."
         )
         for plan, job in zip(plans, jobs, strict=True):
             _about(plan, job)
