@@ -95,13 +95,23 @@ def test_other_statistics_and_spreads_are_refused() -> None:
 
 def test_counts_that_speak_against_a_plan_are_told() -> None:
     """Nothing where nothing is wrong; heavy users, few users, and cells that are too fine."""
-    plan = shoal.plan(_crowd(), bounds=(0, 60), epsilon=4)
+    plan = shoal.plan(_crowd(cells=30), bounds=(0, 60), epsilon=4)
     assert warnings(plan) == []
     assert "warning" not in str(plan)
+    [told] = warnings(shoal.plan(_crowd(cells=29), bounds=(0, 60), epsilon=4))
+    assert told.startswith("in fewer than 30 cells a private radius leaves out more users")
+    [told] = [
+        each
+        for each in shoal.mean.user_clipped(
+            np.arange(100.0), np.arange(100), bounds=(0, 60), epsilon=4, noise=shoal.Simulated(1)
+        ).warnings
+        if "radius is" not in each
+    ]
+    assert told.startswith("in fewer than 30 cells")
     heavy = shoal.Occupancy.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
-    [told] = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    _, told = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert told.startswith("in 1 cells one user owns a quarter of the records or more (0: 6")
     few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     assert any("epsilon times users is 30" in each for each in warnings(few))
@@ -181,16 +191,15 @@ def test_values_that_are_mostly_equal_are_told(rare: bool, told: bool) -> None: 
     columns = {"who": who, "cell": cell, "v": values}
     table = pa.table({name: pa.array(found) for name, found in columns.items()})
     records = shoal.Records(table, user="who", value="v", bounds=(0, 1), cell="cell")
-    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1)
-    assert "for yes or no" in str(plan)
+    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, method="user_clipped")
+    assert "yes or no" in str(plan)
     # Of equal scores any may be drawn: some are wide.
     drawn = [plan.release(records, noise=shoal.Simulated(turn)) for turn in range(8)]
     warned = ["if most values are equal" in str(each) for each in drawn]
     assert any(warned) == told
     assert ["if most values are equal" in each._repr_html_() for each in drawn] == warned
     one = [
-        mean.auto(values, who, bounds=(0, 1), epsilon=1, noise=shoal.Simulated(turn))
+        mean.user_clipped(values, who, bounds=(0, 1), epsilon=1, noise=shoal.Simulated(turn))
         for turn in range(8)
     ]
-    assert any(each.warnings for each in one) == told
     assert any("warning: the private radius" in str(each) for each in one) == told

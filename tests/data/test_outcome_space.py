@@ -6,6 +6,7 @@ import copy
 import pickle
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -165,3 +166,10 @@ def test_levels_that_rounding_makes_one_are_refused(levels: tuple[float, ...]) -
     """G-FUZZ: differences of neighbours keep digits, or shares of them would be no shares."""
     with pytest.raises(InputError, match="between neighbours"):
         Space(levels)
+
+
+@pytest.mark.parametrize("document", [{}, {"a": 1}, "levels", {"levels": [0, 1]}, None])
+def test_what_is_no_space_is_refused_in_words(document: Any) -> None:  # noqa: ANN401
+    """G-FUZZ: a part too few or too many, or no object at all."""
+    with pytest.raises(InputError, match="space"):
+        Space.from_document(document)

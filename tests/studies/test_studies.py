@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from shoal_studies import collections, values
+from shoal_studies.benchmarks.few_cells import KINDS, RANGES, SHAPES
 from shoal_studies.lines import ADAPTIVE, ARRAY_MEDIAN, BASELINE, PAPERS, QUANTILE, Line
 from shoal_studies.measure import QUICK, Effort, Setting, _part, _Task, measure
 from shoal_studies.registry import STUDIES, find
@@ -336,6 +337,15 @@ def test_the_benchmark_of_the_default(capsys: pytest.CaptureFixture[str]) -> Non
     assert [line[:20] for line in lines] == ["one cell of 12 users"] * 2
     assert last.startswith("geometric mean of the ratios")
     assert main(["bench", "typical", "--population", "nobody"]) != 0
+
+
+def test_the_benchmark_of_few_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whole bounds cover any values; a private radius gains where bounds are wide."""
+    assert main(["bench", "few", "--repetitions", "2"]) == 0
+    _, head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[3:6] == ["bounds", "values", "private"]
+    assert len(lines) == len(SHAPES) * len(RANGES) * len(KINDS)
+    assert all(line.endswith(tuple("0123456789")) for line in lines)
 
 
 def test_the_benchmark_of_made_up_counts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
 from shoal import checks
-from shoal.theory.user_clipping import rounds
+from shoal.theory.user_clipping import rounds, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,9 @@ Objective = Literal["typical", "worst_case"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
 _FEW, _ENOUGH = 60, 150
+# So few cells of users who count about alike err hardly more with the whole bounds than with a
+# private radius, which leaves out more users than noise is worth (`shoal bench few`).
+_FEW_CELLS, _ALIKE = 12, 0.75
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000
 
@@ -61,7 +66,7 @@ def choose(
         >>> import shoal
         >>> from fractions import Fraction
         >>> from shoal.cells.statistics.mean import Mean
-        >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+        >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [1, 9] * 45)
         >>> wanted = counts, (Mean(),), Fraction(1), Fraction(0)
         >>> [choose(each, *wanted).method for each in OBJECTIVES]
         ['user_clipped', 'optimal']
@@ -74,6 +79,13 @@ def choose(
         why = "its error holds in every data set: private ranges are found for means alone"
         return replace(_certified(occupancy, delta, equal=False), reason=why)
     everyone = float(epsilon) * occupancy.n_users
+    selects = split(float(epsilon), occupancy.n_users, occupancy.n_cells) is not None
+    if selects and occupancy.n_cells <= _FEW_CELLS and _count_alike(occupancy):
+        why = (
+            "few cells of users who count about alike, where a private range "
+            '(method="user_clipped") errs less only where values fill a small part of the bounds'
+        )
+        return replace(_certified(occupancy, delta, equal=False), reason=why)
     if occupancy.n_cells == 1 and _FEW <= everyone < _ENOUGH:
         return Chosen("adaptive", "few users in one cell find one private interval most surely")
     counts = occupancy.n_users, len(occupancy.user), occupancy.n_cells
@@ -81,6 +93,14 @@ def choose(
         why = "users in so many cells that noise is normal, where a second round costs little"
         return Chosen("user_clipped", why, {"rounds": 2})
     return Chosen("user_clipped", "the smallest error where no user is unlike all others")
+
+
+def _count_alike(occupancy: Occupancy) -> bool:
+    """Whether cells have nearly as many users as equal ones would be: (sum m)^2/sum m^2 of each."""
+    count = occupancy.count.astype(np.float64)
+    squares = np.bincount(occupancy.cell, count**2)
+    equal = occupancy.totals.astype(np.float64) ** 2 / squares
+    return bool(equal.sum() >= _ALIKE * len(count))
 
 
 def _certified(occupancy: Occupancy, delta: Fraction, *, equal: bool) -> Chosen:

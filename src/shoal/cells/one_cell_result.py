@@ -24,8 +24,9 @@ class Estimate:
             in every data set: bias bound plus the noise's quantile, in the value's unit. Wide where
             a range was selected, because a data set could have values far outside of it.
         typical_interval: The same, in the value's unit, under an assumption: users are exchangeable
-            (who is heavy says nothing of its values) and what the range cuts off balances or is
-            small: of yes or no, and of amounts that are mostly 0, it may miss. Never wider.
+            (who is heavy says nothing of its values) and what a private range cuts off balances or
+            is small: where values have long tails or outliers, of yes or no, and of amounts that
+            are mostly 0, it may miss. Never wider.
         noise_scale: Scale b of the Laplace noise: its mean absolute value, in the value's unit.
         bias_bound: Most that the estimate without noise is off in any data set with this range, in
             the value's unit.
@@ -36,7 +37,7 @@ class Estimate:
         mechanism: What was used.
         parameters: Its public whole numbers, such as the cap.
         simulated: Whether the randomness was repeatable: then nobody is protected.
-        warnings: What the released numbers say against the typical interval, in sentences.
+        warnings: What speaks against the typical interval, in sentences.
 
     Guarantees: G-COVERAGE, G-TYPICAL.
 

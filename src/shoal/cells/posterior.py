@@ -59,8 +59,9 @@ def values_of(numbers: Numbers, confidence: float) -> Posterior:
         found, first = posterior(numbers, confidence), plan.statistics.index(Mean())
         rows = slice(first * len(plan.released), (first + 1) * len(plan.released))
         value[rows] = found.value
-        # Nobody knows how many users a selected range cuts off.
-        if plan.certified or plan.mechanism.range.of_vectors:
+        # A prior of few cells is too uncertain, and nobody knows whom a selected range cuts off.
+        known = plan.certified or plan.mechanism.range.of_vectors
+        if known and len(plan.released) >= _FEW:
             low[rows], high[rows] = found.low, found.high
     return Posterior(value, np.minimum(low, value), np.maximum(high, value))
 
@@ -186,9 +187,6 @@ def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
     """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
     around, estimate = seen.beyond(confidence), seen.estimate
     alone = seen.scale * around + hidden
-    if len(estimate) < _FEW and not hidden.any():
-        # A prior of so few cells is too uncertain for anything shorter than the number's own.
-        return np.asarray(alone)
     noisy = replace(seen, scale=seen.scale + hidden / around)
     prior = shrinkage.fit_prior(estimate, seen.variance)
     wide = replace(prior, deviation=shrinkage.widened(prior, noisy.variance))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.left_out import reasons
+from shoal.cells.objective import choose
 from shoal.cells.other_rounds import other_rounds
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import SPREAD, typical_errors
@@ -115,7 +116,7 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
 
 def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
-    notes = list(_typical(plan))
+    notes = [*_why(plan), *_typical(plan)]
     what = "worst-case error" if plan.certified else "noise"
     shown = () if plan.mechanism.range.of_vectors else plan.statistics
     for statistic, row in zip(shown, plan.queries.per_statistic(error), strict=False):
@@ -146,6 +147,15 @@ def _notes(plan: PlanFacts) -> list[str]:
     return [*notes, *_proofs(plan), *_limit(plan), *_left_out(plan)]
 
 
+def _why(plan: PlanFacts) -> Iterator[str]:
+    """Why the default has this method, where it was chosen."""
+    request = plan.request
+    if request.objective:
+        own = choose("typical", plan.occupancy, request.statistics, request.epsilon, request.delta)
+        if own.method == plan.method:
+            yield f"{plan.method}: {own.reason}"
+
+
 def _typical(plan: PlanFacts) -> Iterator[str]:
     if plan.statistics != (Mean(),):
         return
@@ -158,8 +168,10 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
     )
     if plan.mechanism.range.of_vectors:
         yield (
-            "intervals cover values of that kind; for yes or no, or amounts that are mostly 0, "
-            'take objective="worst_case" (--objective worst_case)'
+            "intervals cover values of that kind; where frequent users differ from rare ones, or "
+            "some users are far from all others (outliers, long tails, yes or no, amounts that are "
+            "mostly 0), errors may be several times larger; "
+            'objective="worst_case" (--objective worst_case) holds for any'
         )
     yield from (f"warning: {sentence}" for sentence in warnings(plan))
     yield from _rounds(plan)

@@ -22,8 +22,10 @@ _HEAVY = 0.25
 _COARSE = 0.5
 # Fewer cells than that are not many: it is epsilon that is small.
 _FEW_CELLS = 10
-# Of the width: a smaller radius says that bounds are far too wide, or that most values are equal.
+# Of the width: a smaller radius around cells' own centres says that most values may be equal.
 _NARROW = 1 / 64
+# Cells: in more the noise is as large as what clipped users hide.
+_FEW_CELLS = 30
 # Epsilon times users: with less the second of two radii is often far too small.
 _TWICE = 250.0
 
@@ -36,7 +38,12 @@ def warnings(plan: PlanFacts) -> list[str]:
     """
     if not plan.mechanism.range.of_vectors:
         return []
-    return [*_few_users(plan), *_heavy_users(plan), *_fine_cells(plan)]
+    return [
+        *_few_users(plan),
+        *few_cells(plan),
+        *_heavy_users(plan),
+        *_fine_cells(plan),
+    ]
 
 
 def doubts(numbers: Numbers) -> list[str]:
@@ -45,14 +52,17 @@ def doubts(numbers: Numbers) -> list[str]:
     Args:
         numbers: What was released.
     """
-    width = numbers.plan.width
-    if numbers.radius is None or numbers.radius > _NARROW * width:
+    plan, width = numbers.plan, numbers.plan.width
+    if numbers.radius is None or not len(plan.selection_scale):
+        return []
+    # What is as near to the centre as its bin is wide may be the same value.
+    bins = width / int(plan.parameters["centres"][0])
+    if numbers.radius > (bins if plan.rounds == 1 else _NARROW * width):
         return []
     told = (
-        f"the private radius is {numbers.radius:.3g}, and the bounds are {width:.3g} apart: if "
-        "most values are equal (yes or no, amounts that are mostly 0) errors are larger than "
-        'intervals say, and objective="worst_case" is right; else tighter bounds make errors '
-        "smaller"
+        f"the private radius is {numbers.radius:.3g}, no more than its centre is known by, and the "
+        f"bounds are {width:.3g} apart: if most values are equal (yes or no, amounts that are "
+        'mostly 0) errors are larger than intervals say, and objective="worst_case" is right'
     )
     return [told]
 
@@ -69,6 +79,23 @@ def _few_users(plan: PlanFacts) -> Iterator[str]:
         yield (
             f"epsilon times users is {everyone:.3g}: too few for a private range; "
             'objective="worst_case" may have smaller errors'
+        )
+
+
+def few_cells(plan: PlanFacts) -> Iterator[str]:
+    """What a private radius in few cells may miss, before anything is spent.
+
+    Args:
+        plan: Of cells.
+    """
+    selects = plan.mechanism.range.of_vectors and len(plan.selection_scale) > 0
+    if selects and len(plan.released) < _FEW_CELLS:
+        yield (
+            f"in fewer than {_FEW_CELLS} cells a private radius leaves out more users than the "
+            f"noise is worth, here {int(plan.parameters['clipped'][0])} of "
+            f"{len(np.unique(plan.design.user))}: if a few percent of users are far from all "
+            "others (outliers, long tails) errors are several times larger, and intervals of 95% "
+            'may cover a third; objective="worst_case" holds for any values'
         )
 
 

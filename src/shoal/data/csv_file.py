@@ -238,7 +238,9 @@ def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, int], name: str) 
 def _number(text: EngineColumn, kind: Kind) -> EngineColumn:
     import ibis
 
-    number = text.try_cast("float64")  # blanks around a number are the engine's to skip
+    # Blanks around a number are the engine's to skip; lines between digits are no number elsewhere.
+    plain = ibis.ifelse(text.contains("_"), ibis.null("string"), text)
+    number = plain.try_cast("float64")
     if kind == "number":
         return number
     word = text.strip().lower()

@@ -264,6 +264,10 @@ class Space(Frozen):
         Raises:
             InputError: Its parts make no space.
         """
+        if set(checks.mapping(document, "space")) != {"levels", "rounding", "labels"}:
+            raise InputError(
+                "a document that is no space", "levels, rounding and labels", "use to_document"
+            )
         labels = document["labels"]
         named = None if labels is None else tuple(labels)
         return cls(tuple(document["levels"]), document["rounding"], named)

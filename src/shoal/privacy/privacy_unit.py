@@ -44,6 +44,12 @@ class PrivacyUnit:
                 f"1 to {_LONGEST} printable characters, or {EACH_ROW!r}",
                 'give for example "person"',
             )
+        if name != EACH_ROW and name.casefold() == EACH_ROW:
+            raise InputError(
+                f"a privacy unit named {name!r}, which reads like {EACH_ROW!r}",
+                f"{EACH_ROW!r} if every record is a unit of its own, or what else one is",
+                "write it in small letters, or name what one unit is",
+            )
         if name != " ".join(name.split()):
             raise InputError(
                 f"a privacy unit named {name!r}, with blanks around it or two in a row",

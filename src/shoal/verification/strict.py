@@ -90,7 +90,7 @@ def unit(value: object) -> str:
     name = value["name"]
     rows = name == _EACH_ROW
     right = value["relation"] == "values" and value["records"] == ("one" if rows else "all")
-    if not right or not name or not release_name(name):
+    if not right or not name or not release_name(name) or rows != (name.casefold() == _EACH_ROW):
         return ""
     return "the values of one row" if rows else f"all values of one {name}"
 

@@ -149,6 +149,21 @@ def counts(
 
 
 @app.command()
+def few(
+    repetitions: Repetitions = 200,
+    epsilon: Annotated[float, typer.Option(help="Loss.")] = 1.0,
+) -> None:
+    """Err with a private radius and with whole bounds, in up to 12 cells.
+
+    Example: shoal bench few --repetitions 200
+    """
+    from shoal_studies.benchmarks.few_cells import run
+
+    for line in run(_losses([epsilon])[0], repetitions):
+        show(line)
+
+
+@app.command()
 def rounds(
     repetitions: Repetitions = 20,
     epsilon: Losses = None,

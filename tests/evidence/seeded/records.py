@@ -205,6 +205,14 @@ FAULTS = (
         _CELLWISE,
     ),
     Fault(
+        "lines between digits are skipped",
+        "G-CELLWISE",
+        "data/csv_file.py",
+        'plain = ibis.ifelse(text.contains("_"), ibis.null("string"), text)',
+        "plain = text",
+        _CELLWISE,
+    ),
+    Fault(
         "a text in a column of whole-number keys of SQLite is a key",
         "G-ENGINES",
         "data/sqlite_cells.py",
@@ -304,8 +312,8 @@ FAULTS = (
         "private numbers of a CSV file are whole ones",
         "G-CELLWISE",
         "data/csv_file.py",
-        'number = text.try_cast("float64")',
-        'number = text.try_cast("int64").cast("float64")',
+        'number = plain.try_cast("float64")',
+        'number = plain.try_cast("int64").cast("float64")',
         _CELLWISE,
     ),
     Fault(

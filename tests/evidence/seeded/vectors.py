@@ -12,11 +12,35 @@ _TYPICAL = ("tests/cells/test_typical_error.py",)
 
 FAULTS = (
     Fault(
+        "a private radius is taken in few cells of users who count alike",
+        "G-TYPICAL",
+        "cells/objective.py",
+        "if selects and occupancy.n_cells <= _FEW_CELLS and _count_alike(occupancy):",
+        "if selects and occupancy.n_cells < 0 and _count_alike(occupancy):",
+        ("tests/cells/test_objective.py",),
+    ),
+    Fault(
+        "nothing is said of a private radius in few cells",
+        "G-TYPICAL",
+        "cells/warnings.py",
+        "if selects and len(plan.released) < _FEW_CELLS:",
+        "if selects and len(plan.released) < 0:",
+        _TYPICAL,
+    ),
+    Fault(
+        "a unit may read like each row",
+        "G-UNIT",
+        "privacy/privacy_unit.py",
+        "if name != EACH_ROW and name.casefold() == EACH_ROW:",
+        "if False:",
+        ("tests/privacy/ledger/test_unit.py",),
+    ),
+    Fault(
         "a prior of three cells makes intervals shorter",
         "G-SHRINK",
         "cells/posterior.py",
-        "if len(estimate) < _FEW and not hidden.any():",
-        "if len(estimate) < 3 and not hidden.any():",
+        "if known and len(plan.released) >= _FEW:",
+        "if known:",
         _TYPICAL,
     ),
     Fault(
@@ -55,8 +79,8 @@ FAULTS = (
         "nothing is said of a radius far below the bounds",
         "G-TYPICAL",
         "cells/warnings.py",
-        "numbers.radius is None or numbers.radius > _NARROW * width",
-        "numbers.radius is None or numbers.radius > 0",
+        "if numbers.radius > (bins if plan.rounds == 1 else _NARROW * width):",
+        "if numbers.radius > 0:",
         _TYPICAL,
     ),
     Fault(

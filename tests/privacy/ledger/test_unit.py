@@ -12,6 +12,7 @@ import shoal
 from shoal import trials, unbiased
 from shoal.errors import InputError, ShoalError
 from shoal.privacy.privacy_unit import PrivacyUnit, unit_of_column
+from shoal.verification import strict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,6 +102,16 @@ def test_rows_have_a_ledger_of_their_own(tmp_path: Path) -> None:
     for unit in ("row", "person"):
         with pytest.raises(InputError, match="this ledger protects: the values of one row"):
             mean(book, privacy_unit=unit, name="another")
+
+
+@pytest.mark.parametrize("name", ["Each row", "EACH ROW", "each Row"])
+def test_nothing_else_reads_like_each_row(name: str) -> None:
+    """G-UNIT: a ledger of "Each row" would say that it protects all values of one."""
+    with pytest.raises(InputError, match="reads like"):
+        PrivacyUnit(name)
+    told = {"name": name, "relation": "values", "records": "all"}
+    assert strict.unit({**told, "name": "person"})
+    assert not strict.unit(told)
 
 
 @pytest.mark.parametrize("act", [trial, mean])

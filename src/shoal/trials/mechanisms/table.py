@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.checks.frozen import Frozen
+from shoal.data.outcome_space import check_space
 from shoal.trials.best_table.choice import best_table
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels
@@ -123,7 +124,7 @@ class BestTable(Mechanism):
             InputError: An epsilon or levels outside of what tables are made for.
         """
         total = charge_of(self.epsilon)
-        return best_table(space, total.epsilon, self.levels, self.expected)
+        return best_table(check_space(space), total.epsilon, self.levels, self.expected)
 
     def prepare(self, assignment: Assignment, space: Space) -> Prepared:  # noqa: ARG002
         """Find the table; no outcome and no size of a group is read."""
