@@ -20,7 +20,7 @@ from shoal.cells.ranges.one_interval import USER
 from shoal.cells.typical_error import typical_errors
 from shoal.data.aggregate import Aggregate
 from shoal.errors import BudgetError
-from tests.cells.test_user_vectors import BITS, CASES, Recorder
+from tests.cells.test_user_vectors import BITS, CASES, Recorder, some_answers
 from tests.support.gaussian_vectors import always_gaussian
 
 if TYPE_CHECKING:
@@ -78,12 +78,9 @@ def test_no_user_moves_more_than_the_ball_is_wide(
     """G-REACH: all data sets, centres and radii: at most 2 T steps in l2, and often nearly all."""
     plan = _plan(counts, epsilon)
     assert plan.gaussian
-    ball, [bins] = int(plan.parameters["ball"][0]), plan.parameters["centres"].tolist()
-    first, end = plan.parameters["radii"].tolist()
-    places = sorted({0, bins // 2, bins - 1})
-    steps = sorted({0, 3, (end - first) // 2, end - first - 1} & set(range(end - first)))
+    ball = int(plan.parameters["ball"][0])
     widest = 0.0
-    for answers in itertools.product(places, steps) if len(plan.selection_scale) else [()]:
+    for answers in some_answers(plan):
         shown = {sums.tobytes(): _recorded(plan, sums, answers).steps for sums in _data_sets(plan)}
         for user in range(plan.occupancy.n_users):
             own = plan.occupancy.user == user

@@ -16,13 +16,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.cells.contributions.design import FINE
 from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.ranges.centre_and_radius import (
-    bin_scores,
-    can_be,
-    centre_of,
-    radius_of,
-    rank_scores,
-)
+from shoal.cells.ranges.balls import balls, radius_of
+from shoal.cells.ranges.centre_and_radius import bin_scores, can_be, centre_of, rank_scores
 from shoal.cells.ranges.one_interval import USER
 from shoal.data.aggregate import Aggregate
 from shoal.documents import canonical_bytes
@@ -38,6 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.property
 
 BITS = 1
+TOP = 1 << (BITS + FINE)
 CASES = {
     "one cell": {("a", 0): 1, ("b", 0): 2, ("c", 0): 3},
     "heavy": {("a", 0): 1, ("b", 0): 1, ("c", 0): 5},
@@ -96,6 +92,18 @@ def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...
     return recorder
 
 
+def some_answers(plan: shoal.Plan) -> list[tuple[int, ...]]:
+    """Places of centres at both bounds and in the middle, each with large balls and others."""
+    if not len(plan.selection_scale):
+        return [()]
+    [bins], (first, end) = (plan.parameters[name].tolist() for name in ("centres", "radii"))
+    last = {
+        place: len(balls(centre_of(place, bins, TOP), first, end, TOP)) - 1
+        for place in (0, bins // 2, bins - 1)
+    }
+    return [(place, at) for place in last for at in (0, 1, 2, last[place] // 2, last[place])]
+
+
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("epsilon", [1, 30, 60])
 def test_no_user_moves_more_than_the_ball_is_wide(
@@ -103,12 +111,9 @@ def test_no_user_moves_more_than_the_ball_is_wide(
 ) -> None:
     """G-REACH: all data sets, all centres, all radii: at most 2 T steps in l1, and often all."""
     plan = _plan(counts, epsilon)
-    ball, [bins] = int(plan.parameters["ball"][0]), plan.parameters["centres"].tolist()
-    first, end = plan.parameters["radii"].tolist()
-    places = sorted({0, bins // 2, bins - 1})
-    steps = sorted({0, 3, (end - first) // 2, end - first - 1} & set(range(end - first)))
+    ball = int(plan.parameters["ball"][0])
     widest = 0.0
-    for answers in itertools.product(places, steps) if len(plan.selection_scale) else [()]:
+    for answers in some_answers(plan):
         shown = {
             sums.tobytes(): np.array(_recorded(plan, sums, answers).steps)
             for sums in _data_sets(plan)
@@ -169,7 +174,8 @@ def test_vectors_in_the_ball_are_not_moved() -> None:
     weight = plan.design.weight / plan.design.total[plan.design.number]
     mean = sums / plan.occupancy.count / 2**BITS
     exact = np.bincount(plan.design.number, weight * mean)
-    found = np.array(shown.steps) * plan.relative_scale * 2.0**-plan.lattice_bits
+    # The ball of all values has half of the width.
+    found = np.array(shown.steps) * plan.relative_scale * 2.0 ** -(plan.lattice_bits + 1)
     assert np.allclose(found, exact, atol=1e-4)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from shoal.cells import draw
 from shoal.cells import joint_moments as jointly
 from shoal.cells.contributions.design import FINE
+from shoal.cells.ranges.balls import before_moving, holds_all
 from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
@@ -280,25 +281,45 @@ class Numbers:
             return None
         return float(self.chosen.range_width[0]) / self._top * self.plan.width
 
+    @property
+    def wide_radius(self) -> float | None:
+        """The largest radius that the private one can have had before its ball was moved."""
+        if self.chosen is None or not self.plan.mechanism.range.of_vectors:
+            return None
+        return float(self._before_moving) / self._top * self.plan.width
+
+    @property
+    def _before_moving(self) -> int:
+        """In ticks over 2^FINE, of the private radius."""
+        assert self.chosen is not None  # noqa: S101  asked for by those who have one
+        centre, radius = int(self.chosen.low[0]), int(self.chosen.range_width[0])
+        if self.plan.rounds > 1 or holds_all(centre, radius, self._top):
+            return radius
+        return before_moving(centre, radius, self._top)
+
     @cached_property
     def hidden(self) -> NDArray[np.float64]:
         """What clipped users can hide of each mean if each hides a radius, in the value's unit.
 
         With k users beyond the radius D, and weights w for shares v: f b k q epsilon_n/2 +
         (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale, f radii hidden by each
-        and q the cell's part of all norms, at least 1/G of G cells
-        (docs/theory/user-clipped.md#intervals). 0 where cells are clipped one by one.
+        and q the cell's part of all norms, at least 1/G of G cells; D as before a ball was moved,
+        and k = 0 for the ball of all values (docs/theory/user-clipped.md#intervals). 0 where cells
+        are clipped one by one.
         """
         plan, design, cells = self.plan, self.plan.design, len(self.plan.released)
         ball = plan.mechanism.range.ball(plan.parameters)
         if not ball or self.chosen is None:
             return np.zeros(cells)
+        radius = int(self.chosen.range_width[0])
         beyond = int(plan.parameters["clipped"][0]) * 2 * ball * 2.0**-plan.lattice_bits
+        if plan.rounds == 1 and holds_all(int(self.chosen.low[0]), radius, self._top):
+            beyond = 0.0
         apart = design.weight / design.total[design.number] - design.share
         off = np.sqrt(np.bincount(design.number, apart**2, minlength=cells))
         moved = np.bincount(design.number, np.abs(apart), minlength=cells) / 2
-        share = float(self.chosen.range_width[0]) / self._top
-        beyond *= hidden_radii(1 / share)
+        share = float(self._before_moving) / self._top
+        beyond *= hidden_radii(1 / share) * self._before_moving / radius
         moved_by_weights = share * plan.width * 2 / 3 * (off + moved)
         power = 2 if plan.gaussian else 1
         reach = design.part / plan.relative_scale[design.number]

@@ -105,7 +105,7 @@ def _codes_of(column: Any, labels: Any) -> NDArray[np.int64]:  # noqa: ANN401  c
 def _half(numbers: Numbers, fit: Fitted, confidence: float) -> Floats:
     """Half widths of the intervals, in the value's unit; not numbers where none is known."""
     plan, where = numbers.plan, left_out(numbers)
-    radius = numbers.radius
+    radius = numbers.wide_radius
     if radius is None or len(plan.released) < _FEWEST:
         return np.full(len(where), np.nan)
     around, variance = fit.seen.estimate - fit.prediction, fit.seen.variance

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.ranges.centre_and_radius import (
-    bin_scores,
-    centre_of,
-    radius_of,
-    rank_scores,
-)
+from shoal.cells.ranges.balls import balls
+from shoal.cells.ranges.centre_and_radius import bin_scores, centre_of, radii, rank_scores
 from shoal.cells.ranges.one_interval import USER
 from shoal.cells.ranges.selected import Range
 from shoal.theory import l1_projection, l2_projection
@@ -88,22 +85,24 @@ class UserVectors:
     def select(
         self, parameters: Parameters, scale: NDArray[np.float64], noise: Noise
     ) -> tuple[Range, int]:
-        """The centre, and the radius around it, by two permute-and-flip selections.
+        """The centre, and a ball around or near it, by two permute-and-flip selections.
 
         Returns:
-            From the centre c to c + D in every cell, and the ball's radius in steps.
+            From the ball's centre c to c + D in every cell, and its radius in steps.
         """
-        bins, step = int(parameters["centres"][0]), int(parameters["radii"][0])
-        ball, place = int(parameters["ball"][0]), 0
+        bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
+        ball, place, at = int(parameters["ball"][0]), 0, 0
         if len(scale):
             where = np.minimum(self.means * bins // self.top, bins - 1)
             scores = bin_scores(where, self.votes(), bins)
             place = noise.select(scores, float(scale[0]), 0)
-        centre = centre_of(place, bins, self.top)
-        centres = np.full(self.design.n_numbers, centre)
+        found = balls(centre_of(place, bins, self.top), first, end, self.top)
         if len(scale):
-            step = self._step(centres, parameters, float(scale[1]), noise, 1)
-        radius = radius_of(step, self.top)
+            beyond = self._beyond([(self._all(each), radius) for each, radius in found], ball)
+            scores = rank_scores(beyond, int(parameters["clipped"][0]), self._users)
+            at = noise.select(scores, float(scale[1]), 1)
+        centre, radius = found[at]
+        centres = self._all(centre)
         return Range(centres, centres + radius), ball
 
     def select_around(
@@ -114,25 +113,27 @@ class UserVectors:
         Returns:
             From the centre c_g to c_g + D in every cell.
         """
-        radius = radius_of(self._step(centres, parameters, scale, noise, 2), self.top)
+        first, end = parameters["radii"].tolist()
+        found = radii(first, end, self.top)
+        beyond = self._beyond([(centres, each) for each in found], int(parameters["ball"][0]))
+        scores = rank_scores(beyond, int(parameters["clipped"][0]), self._users)
+        radius = found[noise.select(scores, scale, 2)]
         return Range(centres, centres + radius)
 
-    def _step(
-        self,
-        centres: NDArray[np.int64],
-        parameters: Parameters,
-        scale: float,
-        noise: Noise,
-        draw: int,
-    ) -> int:
-        """Which radius leaves about as many users beyond as wanted."""
-        first, end = parameters["radii"].tolist()
-        ball, wanted = int(parameters["ball"][0]), int(parameters["clipped"][0])
-        norm = self._norms(centres)
-        radii = [ball * radius_of(each, self.top) // self.top for each in range(first, end)]
-        beyond = np.array([int((norm > each).sum()) for each in radii], dtype=np.int64)
-        scores = rank_scores(beyond, wanted, len(norm))
-        return int(first + noise.select(scores, scale, draw))
+    def _all(self, centre: int) -> NDArray[np.int64]:
+        """One centre for every cell."""
+        return np.full(self.design.n_numbers, centre)
+
+    def _beyond(self, found: list[tuple[NDArray[np.int64], int]], ball: int) -> NDArray[np.int64]:
+        """How many users are beyond each radius around the centres beside it."""
+        known: dict[bytes, NDArray[np.int64]] = {}
+        counts = []
+        for centres, radius in found:
+            key = centres.tobytes()
+            if key not in known:
+                known[key] = self._norms(centres)
+            counts.append(int((known[key] > ball * radius // self.top).sum()))
+        return np.array(counts, dtype=np.int64)
 
     def steps(self, chosen: Range, ball: int) -> list[int]:
         """Exact lattice number of each cell: the centre, and the users' vectors in the ball."""
@@ -146,10 +147,15 @@ class UserVectors:
         return [int(x) for x in start + total]
 
     def _norms(self, centre: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Norm of each user in a released cell, for a radius of the whole width."""
+        """Norm of each user for a radius of the whole width; 0 of those in no released cell."""
         size = np.abs(self.vectors(centre, self.top))
         found: NDArray[np.int64] = self._ball.norms(size, self.design.user)
-        return found[np.unique(self.design.user)]
+        return found
+
+    @cached_property
+    def _users(self) -> int:
+        """In released cells; public."""
+        return len(np.unique(self.design.user))
 
     @property
     def _ball(self) -> ModuleType:

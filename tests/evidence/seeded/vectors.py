@@ -6,6 +6,7 @@ from tests.evidence.seeded.fault import Fault
 
 _VECTORS = ("tests/cells/test_user_vectors.py",)
 _PROJECTION = ("tests/theory/test_l1_projection.py",)
+_BALLS = ("tests/cells/ranges/test_balls.py",)
 _OPINION = ("tests/verification/cells/test_mechanisms.py",)
 
 _TYPICAL = ("tests/cells/test_typical_error.py",)
@@ -164,9 +165,33 @@ FAULTS = (
         _OPINION,
     ),
     Fault(
+        "a moved ball is shorter than what the bounds leave",
+        "G-ERROR",
+        "cells/ranges/balls.py",
+        "return (low + high) // 2, (high - low + 1) // 2",
+        "return (low + high) // 2, (high - low + 1) // 3",
+        _BALLS,
+    ),
+    Fault(
+        "a ball may be smaller than the shortest radius",
+        "G-REACH",
+        "cells/ranges/balls.py",
+        "if least <= each[1] < most}",
+        "if 1 <= each[1] < most}",
+        _BALLS,
+    ),
+    Fault(
+        "the second opinion takes any moved ball",
+        "G-VERIFY",
+        "verification/cells/vectors.py",
+        "_within(centre, each, top) == (low, radius) for",
+        "True for",
+        _BALLS,
+    ),
+    Fault(
         "radii are a quarter of what they say",
         "G-ERROR",
-        "cells/ranges/centre_and_radius.py",
+        "cells/ranges/balls.py",
         "return max(1, math.isqrt(top * top >> step))",
         "return top >> (step // 2 + 1)",
         _VECTORS,
@@ -223,7 +248,7 @@ FAULTS = (
         "clipped users hide one radius, however far the bounds",
         "G-SIMULATED",
         "cells/estimates.py",
-        "beyond *= hidden_radii(1 / share)",
+        "beyond *= hidden_radii(1 / share) * self._before_moving / radius",
         "",
         ("tests/cells/test_posterior.py",),
     ),

@@ -7,12 +7,12 @@ pays for standing at the edge of a range in all of its cells at once (docs/theor
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from shoal.cells.ranges.balls import balls, radius_of
 from shoal.cells.ranges.base import RangeRule
 from shoal.cells.ranges.one_interval import USER
 from shoal.theory.user_clipping import RADII
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.design import Design
 
 _LARGEST_BALL = 1 << 46
+# The step of half of the width, which is the radius of the ball of all values.
+_HALF = 2
 # Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
 _MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
@@ -55,6 +57,7 @@ class CentreAndRadius(RangeRule):
             shapes == [(1,), (2,), (1,), (1,)]
             and 1 <= bins[0] <= USER
             and 0 <= radii[0] < radii[1] <= RADII
+            and radii[1] > _HALF
             and 0 <= clipped[0] <= _MOST_USERS
             and 1 <= ball[0] <= _LARGEST_BALL
         )
@@ -65,9 +68,11 @@ class CentreAndRadius(RangeRule):
         return 2 if parameters["centres"][0] > 1 or end - first > 1 else 0
 
     def some_range(self, parameters: Parameters, top: int) -> tuple[int, int]:
-        """The first centre, and the longest radius."""
+        """The largest ball for the first centre."""
         centre = centre_of(0, int(parameters["centres"][0]), top)
-        return centre, centre + radius_of(int(parameters["radii"][0]), top)
+        first, end = parameters["radii"].tolist()
+        centre, radius = balls(centre, first, end, top)[0]
+        return centre, centre + radius
 
     def ball(self, parameters: Parameters) -> int:
         """Radius of the l1 ball of users' vectors, in lattice steps."""
@@ -92,18 +97,8 @@ def centre_of(place: int, bins: int, top: int) -> int:
     return (2 * place + 1) * top // (2 * bins)
 
 
-def radius_of(step: int, top: int) -> int:
-    """Top 2^(-step/2), rounded down, at least 1: the same on every machine.
-
-    Example:
-        >>> [radius_of(step, 64) for step in range(4)]
-        [64, 45, 32, 22]
-    """
-    return max(1, math.isqrt(top * top >> step))
-
-
 def can_be(low: int, high: int, parameters: Parameters, top: int) -> bool:
-    """Whether a centre and what lies a radius above it are candidates.
+    """Whether a ball's centre and what lies a radius above it are those of a candidate.
 
     Args:
         low: The centre, in ticks over 2^FINE.
@@ -111,11 +106,26 @@ def can_be(low: int, high: int, parameters: Parameters, top: int) -> bool:
         parameters: Of the rule.
         top: The width in the same unit.
     """
-    bins = int(parameters["centres"][0])
-    near = low * bins // top
-    places = [place for place in (near - 1, near) if 0 <= place < bins]
-    middle = low in [centre_of(place, bins, top) for place in places]
-    return middle and radius_can_be(low, high, parameters, top)
+    bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
+    return any(
+        (low, high - low) in balls(centre, first, end, top)
+        for centre in _centres_of(low, high, bins, radii(first, end, top), top)
+    )
+
+
+def _centres_of(low: int, high: int, bins: int, radii: list[int], top: int) -> set[int]:
+    """Centres that the ball may have been moved from: a radius from one end of it, or its own."""
+    away = [high - low - radius + off for radius in radii for off in (-1, 0, 1)]
+    guesses = {low, *(low + each for each in away), *(low - each for each in away)}
+    near = {guess * bins // top + off for guess in guesses for off in (-1, 0, 1)}
+    middles = {centre_of(place, bins, top) for place in near if 0 <= place < bins}
+    # Any centre has the ball of all values among its candidates.
+    return (middles & guesses) | {centre_of(0, bins, top)}
+
+
+def radii(first: int, end: int, top: int) -> list[int]:
+    """The radii of a first round and around the centres of cells, the largest first."""
+    return [radius_of(step, top) for step in range(first, end)]
 
 
 def radius_can_be(low: int, high: int, parameters: Parameters, top: int) -> bool:
@@ -128,7 +138,7 @@ def radius_can_be(low: int, high: int, parameters: Parameters, top: int) -> bool
         top: The width in the same unit.
     """
     first, end = parameters["radii"].tolist()
-    return low <= top and high - low in [radius_of(step, top) for step in range(first, end)]
+    return low <= top and high - low in radii(first, end, top)
 
 
 def bin_scores(place: NDArray[np.int64], vote: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
@@ -150,15 +160,16 @@ def bin_scores(place: NDArray[np.int64], vote: NDArray[np.int64], bins: int) -> 
 
 
 def rank_scores(beyond: NDArray[np.int64], wanted: int, everyone: int) -> NDArray[np.int64]:
-    """-max(K_j - k, k - K_(j+1), 0) in 1/USER of a user, with no end behind the last radius.
+    """-max(K_j - k, k - min(K_i : i > j), 0) in 1/USER, with no end behind the last ball.
 
-    K_j users are beyond radius j; one user moves each K_j by at most 1. If all values are equal
-    the shortest radius wins.
+    K_j users are beyond ball j; one user moves each K_j, and so a least one, by at most 1. If all
+    values are equal the smallest ball wins.
 
     Example:
         >>> (rank_scores(np.array([0, 1, 5]), 2, 9) // USER).tolist()
         [-1, 0, -3]
     """
-    after = np.append(beyond[1:], everyone + wanted)
+    least = np.minimum.accumulate(beyond[::-1])[::-1]
+    after = np.append(least[1:], everyone + wanted)
     away = np.clip(np.maximum(beyond - wanted, wanted - after), 0, _MOST_USERS)
     return np.asarray(-USER * away)

@@ -157,14 +157,40 @@ def _expected(
 
 
 def can_lie(low: int, high: int, top: int, told: dict[str, list[int]]) -> bool:
-    """Whether a centre is the middle of a bin, and what lies above it a radius."""
+    """Whether a centre is the middle of a bin, and what lies above it a radius.
+
+    Or the ball was moved: it is what the bounds leave of a candidate.
+    """
     [bins], (first, end) = told["centres"], told["radii"]
-    radii = {max(1, math.isqrt(top * top // 2**step)) for step in range(first, end)}
+    radii = [max(1, math.isqrt(top * top // 2**step)) for step in range(first, end)]
     if has_first_round(told):
         # A first round may put a cell's centre anywhere.
         return high - low in radii and low <= top
-    near = low * bins // top
-    middles = {
-        (2 * place + 1) * top // (2 * bins) for place in (near - 1, near) if 0 <= place < bins
-    }
-    return high - low in radii and low in middles
+    radius, most = high - low, (top + 1) // 2
+    if (low, radius) == (top // 2, most):
+        # The ball of all values.
+        return True
+    if not radii[-1] <= radius < most:
+        return False
+    if radius in radii and _middle(low, bins, top):
+        return True
+    # Of what is cut off at one bound, the other end tells the centre.
+    ends = [(low + each, way) for each in (-radius, radius) for way in (-1, 1)]
+    guesses = {end + way * each + off for end, way in ends for each in radii for off in (-1, 0, 1)}
+    own = [guess for guess in guesses if _middle(guess, bins, top)]
+    return any(_within(centre, each, top) == (low, radius) for centre in own for each in radii)
+
+
+def _middle(centre: int, bins: int, top: int) -> bool:
+    """Whether this is the middle of a bin, rounded downwards."""
+    near = centre * bins // top
+    return any(
+        0 <= place < bins and centre == (2 * place + 1) * top // (2 * bins)
+        for place in (near - 1, near, near + 1)
+    )
+
+
+def _within(centre: int, radius: int, top: int) -> tuple[int, int]:
+    """Middle and half length of what the bounds leave, rounded downwards and upwards."""
+    low, high = max(centre - radius, 0), min(centre + radius, top)
+    return (low + high) // 2, (high - low + 1) // 2

@@ -1,0 +1,87 @@
+"""Balls that a private radius chooses from: by enumeration of all small widths."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from shoal.cells.ranges.balls import balls, before_moving, holds_all, moved, radius_of
+from shoal.cells.ranges.centre_and_radius import can_be, centre_of, rank_scores
+from shoal.cells.ranges.one_interval import USER
+from shoal.theory.user_clipping import RADII
+from shoal.verification.cells.vectors import can_lie
+
+pytestmark = pytest.mark.property
+
+
+@pytest.mark.parametrize("top", [8, 17, 64])
+def test_a_moved_ball_holds_the_same_values(top: int) -> None:
+    """G-ERROR: values within the bounds are in a ball and in the moved one, or in neither."""
+    for centre, radius in itertools.product(range(top + 1), range(1, top + 1)):
+        middle, half = moved(centre, radius, top)
+        assert half <= radius
+        for value in range(top + 1):
+            # Where the length is odd the ball is wider by half a tick at one end.
+            if abs(value - centre) <= radius:
+                assert abs(value - middle) <= half
+            else:
+                assert abs(value - middle) >= half
+        # A radius of half a tick less may have been rounded away.
+        assert radius <= before_moving(middle, half, top) + 1 or holds_all(middle, half, top)
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, RADII), (2, 3), (0, 6)])
+@pytest.mark.parametrize("top", [8, 64, 1000, 2**20])
+def test_no_ball_is_larger_than_that_of_all_values(top: int, first: int, end: int) -> None:
+    """G-REACH: nor smaller than the shortest radius, on which the lattice's room rests."""
+    for centre in sorted({0, 1, top // 3, top // 2, top - 1, top}):
+        found = balls(centre, first, end, top)
+        radius = [each for _, each in found]
+        assert radius == sorted(radius, reverse=True)
+        assert len(set(found)) == len(found)
+        assert (top + 1) // 2 >= radius[0]
+        assert radius[-1] >= radius_of(end - 1, top)
+        assert all(0 <= middle <= top for middle, _ in found)
+        assert holds_all(*found[0], top)
+
+
+@pytest.mark.parametrize("top", [8, 64, 96, 1000, 2**20])
+@pytest.mark.parametrize("bins", [1, 2, 3, 8])
+@pytest.mark.parametrize(("first", "end"), [(0, RADII), (2, 3), (0, 6)])
+def test_outcomes_are_those_of_some_centre(top: int, bins: int, first: int, end: int) -> None:
+    """G-READABLE, G-VERIFY: a manifest's ball is a candidate, and no other one is read."""
+    true = {
+        (centre, centre + radius)
+        for place in range(bins)
+        for centre, radius in balls(centre_of(place, bins, top), first, end, top)
+    }
+    near = itertools.product((-2, -1, 0, 1, 2), repeat=2)
+    tried = {(low + one, high + other) for one, other in near for low, high in true}
+    told = {"centres": [bins], "radii": [first, end], "clipped": [1], "ball": [5]}
+    parameters = {name: np.array(values) for name, values in told.items()}
+    for low, high in tried:
+        if 0 <= low < high:
+            assert can_be(low, high, parameters, top) == ((low, high) in true)
+            assert can_lie(low, high, top, told) == ((low, high) in true)
+
+
+def test_no_user_moves_a_score_of_any_counts_by_more_than_one() -> None:
+    """G-SELECTION: counts that one user changes by at most one each, in any directions."""
+    for counts in itertools.product(range(4), repeat=4):
+        one = np.array(counts)
+        for change in itertools.product((-1, 0, 1), repeat=4):
+            other = np.maximum(one + np.array(change), 0)
+            for wanted in (0, 1, 2):
+                scores = [rank_scores(each, wanted, 3) for each in (one, other)]
+                assert (np.abs(scores[0] - scores[1]) <= USER).all()
+
+
+def test_a_larger_ball_is_worth_nothing_where_a_smaller_one_will_do() -> None:
+    """The smallest ball with few enough users beyond it has the best score, whatever the order."""
+    beyond = np.array([0, 3, 0, 4, 2, 9])
+    scores = rank_scores(beyond, 2, 9) // USER
+    assert scores.tolist() == [-2, -2, 0, -2, 0, -7] or scores.argmax() == 4
+    assert scores[4] == 0
+    assert (scores[:2] < 0).all()
