@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "changed leaves of manifests"
 PROMISES = ("G-VERIFY", "G-INDEPENDENT")
 UNIT = "leaves"
-FULL, REDUCED, PARTS = 8400, 30, 4
+FULL, REDUCED, PARTS = 9600, 30, 4
 
 _MOST_DONORS = 3
 _UNSHAPED = "refused by the schema"
