@@ -108,6 +108,11 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
         if "radius is" not in each
     ]
     assert told.startswith("in fewer than 30 cells")
+    for method, wanted in ((shoal.mean.adaptive, True), (shoal.mean.baseline, False)):
+        found = method(
+            np.arange(100.0), np.arange(100), bounds=(0, 60), epsilon=4, noise=shoal.Simulated(1)
+        )
+        assert any("the private range cuts off" in each for each in found.warnings) == wanted
     heavy = shoal.Occupancy.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )

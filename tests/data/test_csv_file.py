@@ -100,7 +100,7 @@ def test_labels_stay_texts(tmp_path: Path, late: str) -> None:
 @pytest.mark.parametrize("at", [0, -1])
 def test_texts_are_no_numbers_wherever_they_are(tmp_path: Path, missing: str, at: int) -> None:
     """G-CELLWISE: refused in the first row and in the last, with and without other gaps."""
-    for bad in ("fast 43156789", "NA", "1,5", "0x10", "1_0", "1e1_0"):
+    for bad in ("fast 43156789", "NA", "1,5", "0x10", "1_0", "1e1_0", "+-5", "nan(1)", "+-inf"):
         lines = sample("1") + [f",{PLACE},0.5\n"] * (missing == "public")
         lines.insert(at % (len(lines) + 1), f'bob,{PLACE},"{bad}"\n')
         path = written(tmp_path / "t.csv", lines)

@@ -115,6 +115,24 @@ def test_a_process_that_ends_leaves_nothing(tmp_path: Path, script: str) -> None
     assert left == []
 
 
+def test_the_command_line_leaves_nothing(tmp_path: Path) -> None:
+    """G-SPILL: it ends without an ordinary exit, after a release as after a refusal."""
+    work, system = tmp_path / "work", tmp_path / "system"
+    work.mkdir()
+    system.mkdir()
+    rows = "".join(f"u{at},a,{at % 7}\n" for at in range(300))
+    (work / "d.csv").write_text(f"user,cell,v\n{rows}", encoding="utf-8")
+    asked = ["plan", "d.csv", "--user", "user", "--value", "v", "--cell", "cell", "--epsilon", "1"]
+    for more, wanted in ((["--bounds", "0", "9"], 0), (["--bounds", "9", "0"], 2)):
+        done = subprocess.run(
+            [sys.executable, "-m", "shoal", *asked, *more],
+            cwd=work, env={**os.environ, "TMPDIR": str(system)}, timeout=120, check=False,
+            capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == wanted
+        assert list(system.iterdir()) == []
+
+
 def test_a_child_that_outlives_its_parent_has_a_folder_of_its_own(tmp_path: Path) -> None:
     """G-SPILL: the parent's goes with the parent, and others may take its name then."""
     code, _ = _run(ORPHAN, tmp_path)

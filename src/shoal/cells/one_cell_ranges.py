@@ -252,8 +252,9 @@ def auto(
 ) -> Estimate:
     """The mechanism for an objective, chosen from public counts.
 
-    For small typical errors `user_clipped`, or `adaptive` where epsilon times users is from 30 to
-    150; for the least worst-case error `worst_case_optimal`.
+    For small typical errors the certified `optimal` where users count about alike and epsilon times
+    users is at least 60; else `user_clipped`, or `adaptive` from 60 to 150. For the least
+    worst-case error `worst_case_optimal`.
 
     Source: docs/theory/user-clipped.md; docs/theory/adaptive.md; docs/theory/worst-case.md#numbers.
 

@@ -59,9 +59,9 @@ def values_of(numbers: Numbers, confidence: float) -> Posterior:
         found, first = posterior(numbers, confidence), plan.statistics.index(Mean())
         rows = slice(first * len(plan.released), (first + 1) * len(plan.released))
         value[rows] = found.value
-        # A prior of few cells is too uncertain, and nobody knows whom a selected range cuts off.
-        known = plan.certified or plan.mechanism.range.of_vectors
-        if known and len(plan.released) >= _FEW:
+        # Certified intervals hold in every data set; a prior of few cells is too uncertain; and
+        # nobody knows whom a range that was selected for each cell cuts off.
+        if plan.mechanism.range.of_vectors and len(plan.released) >= _FEW:
             low[rows], high[rows] = found.low, found.high
     return Posterior(value, np.minimum(low, value), np.maximum(high, value))
 

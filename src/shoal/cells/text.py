@@ -169,12 +169,20 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
     if plan.mechanism.range.of_vectors:
         yield (
             "intervals cover values of that kind; where frequent users differ from rare ones, or "
-            "some users are far from all others (outliers, long tails, yes or no, amounts that are "
-            "mostly 0), errors may be several times larger; "
+            "some users are far from the others (a second kind of user, outliers, long tails, yes "
+            "or no, amounts that are mostly 0), errors may be several times larger, and intervals "
+            f"cover far less{_left_out_by_radius(plan)}; "
             'objective="worst_case" (--objective worst_case) holds for any'
         )
     yield from (f"warning: {sentence}" for sentence in warnings(plan))
     yield from _rounds(plan)
+
+
+def _left_out_by_radius(plan: PlanFacts) -> str:
+    if not len(plan.selection_scale):
+        return ""
+    left, users = int(plan.parameters["clipped"][0]), len(np.unique(plan.design.user))
+    return f" (the private radius leaves out about {left:,} of {users:,} users)"
 
 
 def _rounds(plan: PlanFacts) -> Iterator[str]:

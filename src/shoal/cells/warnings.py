@@ -24,8 +24,8 @@ _COARSE = 0.5
 _FEW_CELLS = 10
 # Of the width: a smaller radius around cells' own centres says that most values may be equal.
 _NARROW = 1 / 64
-# Cells: in more the noise is as large as what clipped users hide.
-_FEW_CELLS = 30
+# Cells: in fewer a radius leaves out more users than the noise is worth.
+_FEW_FOR_RADIUS = 30
 # Epsilon times users: with less the second of two radii is often far too small.
 _TWICE = 250.0
 
@@ -89,13 +89,27 @@ def few_cells(plan: PlanFacts) -> Iterator[str]:
         plan: Of cells.
     """
     selects = plan.mechanism.range.of_vectors and len(plan.selection_scale) > 0
-    if selects and len(plan.released) < _FEW_CELLS:
+    if selects and len(plan.released) < _FEW_FOR_RADIUS:
         yield (
-            f"in fewer than {_FEW_CELLS} cells a private radius leaves out more users than the "
-            f"noise is worth, here {int(plan.parameters['clipped'][0])} of "
+            f"in fewer than {_FEW_FOR_RADIUS} cells a private radius leaves out more users than "
+            f"the noise is worth, here {int(plan.parameters['clipped'][0])} of "
             f"{len(np.unique(plan.design.user))}: if a few percent of users are far from all "
             "others (outliers, long tails) errors are several times larger, and intervals of 95% "
             'may cover a third; objective="worst_case" holds for any values'
+        )
+
+
+def private_range(numbers: Numbers) -> Iterator[str]:
+    """What the typical interval of one cell supposes, where a range was selected for it.
+
+    Args:
+        numbers: What was released.
+    """
+    if numbers.chosen is not None and not numbers.plan.mechanism.range.of_vectors:
+        yield (
+            "the typical interval supposes that what the private range cuts off balances: with a "
+            "second kind of user, outliers or long tails it may cover a third as often as it says; "
+            "the certified interval holds for any values"
         )
 
 

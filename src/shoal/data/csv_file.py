@@ -238,8 +238,9 @@ def _typed(text: EngineColumn, kind: Kind, facts: Mapping[str, int], name: str) 
 def _number(text: EngineColumn, kind: Kind) -> EngineColumn:
     import ibis
 
-    # Blanks around a number are the engine's to skip; lines between digits are no number elsewhere.
-    plain = ibis.ifelse(text.contains("_"), ibis.null("string"), text)
+    # Blanks around a number are the engine's to skip; 1_0, +-5 and nan(1) are numbers nowhere else.
+    odd = text.contains("_") | text.contains("+-") | text.contains("(")
+    plain = ibis.ifelse(odd, ibis.null("string"), text)
     number = plain.try_cast("float64")
     if kind == "number":
         return number

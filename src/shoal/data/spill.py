@@ -44,6 +44,12 @@ def spill_folder() -> str:
         return ""
 
 
+def remove_spill_folder() -> None:
+    """Remove what this process made: for whoever leaves without an ordinary exit."""
+    if _made is not None:
+        shutil.rmtree(_made, ignore_errors=True)
+
+
 def _is_private(folder: str) -> bool:
     """Whether it is a folder of this user's that nobody else can open, and no link to one."""
     try:

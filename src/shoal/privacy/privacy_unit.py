@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,6 +13,11 @@ from shoal.errors import InputError
 EACH_ROW = "each row"
 RELATION = "values"
 _LONGEST = 200
+
+
+def _letters(name: str) -> str:
+    """Letters and digits alone, without accents, width and case."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name.casefold())))
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class PrivacyUnit:
                 f"1 to {_LONGEST} printable characters, or {EACH_ROW!r}",
                 'give for example "person"',
             )
-        if name != EACH_ROW and name.casefold() == EACH_ROW:
+        if name != EACH_ROW and _letters(name) == _letters(EACH_ROW):
             raise InputError(
                 f"a privacy unit named {name!r}, which reads like {EACH_ROW!r}",
                 f"{EACH_ROW!r} if every record is a unit of its own, or what else one is",

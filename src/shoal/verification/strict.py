@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -90,7 +91,7 @@ def unit(value: object) -> str:
     name = value["name"]
     rows = name == _EACH_ROW
     right = value["relation"] == "values" and value["records"] == ("one" if rows else "all")
-    if not right or not name or not release_name(name) or rows != (name.casefold() == _EACH_ROW):
+    if not right or not name or not release_name(name) or rows != (_letters(name) == "eachrow"):
         return ""
     return "the values of one row" if rows else f"all values of one {name}"
 
@@ -102,7 +103,17 @@ def release_name(value: object) -> bool:
         >>> release_name("2013-05"), release_name(""), release_name(5)
         (True, True, False)
     """
-    return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST_NAME
+    return (
+        isinstance(value, str)
+        and value.isprintable()
+        and len(value) <= _LONGEST_NAME
+        and value == " ".join(value.split())
+    )
+
+
+def _letters(name: str) -> str:
+    """What a reader may take for the same name: no blanks, accents, width or case."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name.casefold())))
 
 
 def integers(packed: documents.Document, what: str, length: int | None = None) -> NDArray[np.int64]:

@@ -104,7 +104,13 @@ def test_rows_have_a_ledger_of_their_own(tmp_path: Path) -> None:
             mean(book, privacy_unit=unit, name="another")
 
 
-@pytest.mark.parametrize("name", ["Each row", "EACH ROW", "each Row"])
+_WIDE = "".join(chr(ord(letter) + 0xFEE0) for letter in "each")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Each row", "EACH ROW", f"{_WIDE} row", "each\u2800row", "each\u034f row", "\u00e9ach row"],
+)
 def test_nothing_else_reads_like_each_row(name: str) -> None:
     """G-UNIT: a ledger of "Each row" would say that it protects all values of one."""
     with pytest.raises(InputError, match="reads like"):
@@ -112,6 +118,15 @@ def test_nothing_else_reads_like_each_row(name: str) -> None:
     told = {"name": name, "relation": "values", "records": "all"}
     assert strict.unit({**told, "name": "person"})
     assert not strict.unit(told)
+
+
+@pytest.mark.parametrize("name", [" person", "person ", "a  person"])
+def test_blanks_make_no_other_unit(name: str) -> None:
+    """G-UNIT: what nobody can write here is nothing that a manifest may claim."""
+    with pytest.raises(InputError, match="blanks"):
+        PrivacyUnit(name)
+    assert not strict.unit({"name": name, "relation": "values", "records": "all"})
+    assert not strict.release_name(name)
 
 
 @pytest.mark.parametrize("act", [trial, mean])
