@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +13,6 @@ import shoal
 from shoal.errors import DocumentError
 from tests.support.gaussian_vectors import always_gaussian
 from tests.support.verdicts import DAMAGED, failed_claims, rekey
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.property
 
@@ -55,13 +51,10 @@ def test_the_shares_of_both_rounds_are_recomputed(manifest: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("ball", [[], [1, 2]])
-def test_another_number_of_balls_is_damage(
-    manifest: dict[str, Any], ball: list[int], tmp_path: Path
-) -> None:
+def test_another_number_of_balls_is_damage(manifest: dict[str, Any], ball: list[int]) -> None:
     """G-FUZZ: one of our errors, whatever stands there."""
     lie = copy.deepcopy(manifest)
     lie["plan"]["mechanism"]["parameters"]["first_ball"] = ball
     rekey(lie)
-    (tmp_path / "lie.json").write_text(json.dumps(lie), encoding="utf-8")
-    with pytest.raises(DocumentError):
-        shoal.verify(tmp_path / "lie.json")
+    with pytest.raises(DocumentError, match="damaged"):
+        shoal.verify(lie)
