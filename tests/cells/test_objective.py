@@ -86,6 +86,73 @@ def test_few_cells_of_users_who_count_alike_keep_the_bounds(
     assert plan.method == (certified if method == "certified" else method)
 
 
+@pytest.mark.parametrize(
+    ("users", "cells", "heavy", "known", "method"),
+    [
+        (4000, 1, 1, "tight", "optimal"),
+        (300, 30, 1, "tight", "optimal"),
+        (300, 12, 4, "tight", "user_clipped"),
+        (4000, 1, 1, "loose", "user_clipped"),
+        (100, 1, 3, "loose", "adaptive"),
+        (300, 12, 1, "loose", "user_clipped"),
+        (300, 30, 1, "loose", "user_clipped"),
+    ],
+)
+def test_what_is_known_of_the_bounds_decides_where_counts_cannot(
+    users: int, cells: int, heavy: int, known: str, method: str, tmp_path: Path
+) -> None:
+    """G-TYPICAL: tight bounds keep rare events, loose ones gain; a plan keeps to what was said."""
+    occupancy = _counts(users, cells, heavy)
+    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, range=known)
+    assert (plan.method, plan.request.range) == (method, known)
+    plan.save(tmp_path / "plan.json")
+    loaded = shoal.Plan.load(tmp_path / "plan.json")
+    assert (loaded.method, loaded.request) == (method, plan.request)
+
+
+def test_a_plan_for_another_range_is_refused(tmp_path: Path) -> None:
+    """G-TAMPER: the method is not the one that the range leads to."""
+    plan = shoal.plan(_counts(300, 12, 1), bounds=(0, 10), epsilon=1, range="loose")
+    lie = plan.to_document()
+    lie["request"]["range"] = ""
+    (tmp_path / "lie.json").write_bytes(documents.canonical_bytes(lie))
+    with pytest.raises(DocumentError, match="damaged"):
+        shoal.Plan.load(tmp_path / "lie.json")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"range": "wide"},
+        {"range": "tight", "method": "optimal"},
+        {"range": "loose", "objective": "worst_case"},
+        {"range": "loose", "epsilon": None, "error": 3},
+    ],
+)
+def test_a_range_that_says_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    """G-REFUSE: no option does nothing."""
+    with pytest.raises(InputError, match="range"):
+        shoal.plan(_counts(100, 3), **{"bounds": (0, 10), "epsilon": 1, **wrong})
+
+
+def test_tight_bounds_keep_rare_events() -> None:
+    """G-TYPICAL: events of 2 in 100 users, which a private range cuts off; at most 1.1 Laplace."""
+    rng = np.random.default_rng(3)
+    who, cell = np.arange(3000), np.arange(3000) % 30
+    values = (rng.random(3000) < 0.02).astype(float)
+    columns = {"who": who, "cell": cell, "v": values}
+    table = pa.table({name: pa.array(found) for name, found in columns.items()})
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 1), cell="cell")
+    truth = np.array([values[cell == at].mean() for at in range(30)])
+    error = {}
+    for known in ("tight", "loose"):
+        plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, range=known)
+        drawn = [plan.release(records, noise=shoal.Simulated(turn)) for turn in range(20)]
+        error[known] = np.mean([abs(each.to_pandas()["value"] - truth).mean() for each in drawn])
+    assert error["tight"] <= 1.1 / 100
+    assert error["loose"] > 1.3 * error["tight"]
+
+
 @pytest.mark.parametrize("cells", [1, 3, 12])
 def test_outliers_are_covered_in_few_cells(cells: int) -> None:
     """G-TYPICAL: three percent of 1,000 users far from the others, and about Laplace's error."""

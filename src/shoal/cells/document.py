@@ -231,6 +231,7 @@ def _request_document(request: Request) -> documents.Document:
         "settings": dict(request.settings),
         "objective": request.objective,
         "max_error": request.max_error,
+        "range": request.range,
     }
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from shoal import checks
 from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
-from shoal.cells.objective import OBJECTIVES, choose
+from shoal.cells.objective import OBJECTIVES, RANGES, choose
 from shoal.cells.one_cell_result import Estimate
 from shoal.cells.one_cell_values import aggregate_of
 from shoal.cells.planner import decide
@@ -30,6 +30,7 @@ from shoal.checks import check_confidence
 from shoal.checks.keywords import check_keywords
 from shoal.checks.numpy_errors import quietly
 from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
 from shoal.privacy.noise import Simulated, source_of
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def one_estimate(
 
     Args:
         method: Name of the mechanism; None for that of an objective.
-        settings: What the mechanism takes besides; the objective, if it is to be chosen.
+        settings: What the mechanism takes besides; objective and range, if it is to be chosen.
         values: One number a record, shape (n,), in the value's unit. Private.
         users: Whose record it is, shape (n,).
         bounds: Public range of the values, in their unit.
@@ -270,12 +271,12 @@ def one_estimate(
     wanted = check_confidence(options.get("confidence", 0.95))
     lattice = Lattice(Bounds.of(bounds), options.get("tick_bits", 20))
     if method is None:
-        checks.choice(settings["objective"], OBJECTIVES, "objective")
+        _check_choice(settings)
     request = mean_request(method or "baseline", epsilon, settings if method else {})
     source = source_of(options.get("noise"))
     aggregate = aggregate_of(values, users, lattice)
     if method is None:
-        name = _chosen(str(settings["objective"]), aggregate.occupancy, request)
+        name = _chosen(settings, aggregate.occupancy, request)
         request = mean_request(name, epsilon, {})
     plan = decide(aggregate.occupancy, lattice, request)
     drawn = drawing_of(plan).draw(aggregate, source)
@@ -297,8 +298,22 @@ def one_estimate(
     )
 
 
-def _chosen(objective: str, occupancy: Occupancy, request: Request) -> str:
+def _check_choice(wanted: Mapping[str, str | int | float]) -> None:
+    if (
+        checks.choice(wanted["objective"], OBJECTIVES, "objective") == "worst_case"
+        and wanted["range"]
+    ):
+        raise InputError(
+            "a range with the objective worst_case",
+            "a range with the typical objective: certified errors hold in any range",
+            "leave range out",
+        )
+    checks.choice(wanted["range"], ("", *RANGES), "range")
+
+
+def _chosen(wanted: Mapping[str, str | int | float], occupancy: Occupancy, request: Request) -> str:
     """The mechanism of one cell for an objective."""
-    if objective == "worst_case":
+    if wanted["objective"] == "worst_case":
         return "worst_case_optimal"
-    return choose(objective, occupancy, request.statistics, request.epsilon, request.delta).method
+    asked = request.statistics, request.epsilon, request.delta, str(wanted["range"])
+    return choose(str(wanted["objective"]), occupancy, *asked).method

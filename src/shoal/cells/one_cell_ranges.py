@@ -248,13 +248,14 @@ def auto(
     bounds: Bounds | tuple[float, float],
     epsilon: Amount,
     objective: Literal["typical", "worst_case"] = "typical",
+    range: Literal["tight", "loose"] | None = None,  # noqa: A002  what users call it
     **options: Unpack[Options],
 ) -> Estimate:
-    """The mechanism for an objective, chosen from public counts.
+    """The mechanism for an objective, chosen from public counts and what is known of the bounds.
 
-    For small typical errors the certified `optimal` where users count about alike and epsilon times
-    users is at least 60; else `user_clipped`, or `adaptive` from 60 to 150. For the least
-    worst-case error `worst_case_optimal`.
+    For small typical errors the certified `optimal` where users count about alike, unless the
+    bounds are loose or epsilon times users is below 60; else `user_clipped`, or `adaptive` from 60
+    to 150. For the least worst-case error `worst_case_optimal`.
 
     Source: docs/theory/user-clipped.md; docs/theory/adaptive.md; docs/theory/worst-case.md#numbers.
 
@@ -266,6 +267,8 @@ def auto(
         epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
         objective: `typical` for small errors where users are exchangeable, `worst_case` for the
             least certificate over all data sets.
+        range: What is known of the bounds: `tight` if values may fill a tenth of them or more, or
+            are rare events; `loose` if they are a margin of safety.
         **options: `confidence`, `tick_bits` and `noise`: see `Options`.
 
     Returns:
@@ -284,4 +287,5 @@ def auto(
         >>> found.mechanism
         'worst_case_optimal'
     """
-    return one_estimate(None, {"objective": objective}, values, users, bounds, epsilon, options)
+    wanted = {"objective": objective, "range": "" if range is None else range}
+    return one_estimate(None, wanted, values, users, bounds, epsilon, options)

@@ -227,6 +227,7 @@ def plan(  # noqa: PLR0913  the options of a plan
     error: float | None = None,
     max_error: float | str | None = None,
     objective: str | None = None,
+    range: str | None = None,  # noqa: A002  what users call it
     method: str | None = None,
     uninformative: str = "drop",
     min_users: int = 1,
@@ -258,7 +259,10 @@ def plan(  # noqa: PLR0913  the options of a plan
             pooled estimate (docs/how-to/which-cells.md).
         objective: What should be small: the `typical` error, which people make (the default), or
             the `worst_case` error, which is certified in every data set.
-        method: Instead, a method by its name. If every record counts and noise is shared:
+        range: What you know of the bounds before any value is read: `tight` if values may fill a
+            tenth of them or more, or are rare events; `loose` if they are a margin of safety, which
+            values fill a small part of. Left out, it is as the counts suggest.
+        method: Instead of both, a method by its name. If every record counts and noise is shared:
             `balanced` (proportional fairness), `equalised` (least common worst-case error), or
             `uniform` (the paper's: the same loss in each cell). If users are bounded in all cells
             at once: `user_clipped`, `optimal` (by linear programming, with a proof) or `clip_user`
@@ -306,12 +310,14 @@ def plan(  # noqa: PLR0913  the options of a plan
         "max_error": part_of_range(max_error, wanted, lattice.bounds),
     }
     if method is None:
-        request = chosen_request(occupancy, asked, objective, settings, delta)
-    elif objective is None:
+        request = chosen_request(occupancy, asked, objective, settings, delta, range)
+    elif objective is None and range is None:
         request = make_request(method=method, settings=settings, delta=delta, **asked)
     else:
         raise InputError(
-            "an objective and a method", "one of them", "leave method out: the objective chooses it"
+            f"{'a range' if objective is None else 'an objective'} and a method",
+            "one of them",
+            "leave method out: it is chosen for the objective and the range",
         )
     about = checks.optional(source, _description, "source")
     facts = replace(decide(occupancy, lattice, request), source=about)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shoal import checks
-from shoal.cells.objective import OBJECTIVES
+from shoal.cells.objective import OBJECTIVES, RANGES
 from shoal.cells.presets import METHODS, checked_settings, parts_of
 from shoal.cells.statistics.catalogue import statistics as statistics_of
 from shoal.checks.frozen import Frozen, cached_property
@@ -45,6 +45,8 @@ class Request(Frozen):
         objective: What the method was chosen for (`shoal.cells.objective`); nothing if it was
             named.
         max_error: Largest error of a released cell, as a part of its range, or None.
+        range: What is known of the bounds, if an objective chose the method: `tight`, `loose`, or
+            nothing.
     """
 
     method: str
@@ -59,6 +61,7 @@ class Request(Frozen):
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
     objective: str = ""
     max_error: float | None = None
+    range: str = ""
 
     @cached_property
     def parts(self) -> PlanParts:
@@ -80,6 +83,7 @@ def make_request(
     delta: Amount = 0,
     objective: str = "",
     max_error: float | None = None,
+    range: str = "",  # noqa: A002  the name that the document has
 ) -> Request:
     """Check each request and put them together.
 
@@ -123,6 +127,7 @@ def make_request(
         settings=own,
         objective=checks.choice(objective, ("", *OBJECTIVES), "objective"),
         max_error=most,
+        range=checks.choice(range, ("", *RANGES) if objective else ("",), "range"),
     )
 
 

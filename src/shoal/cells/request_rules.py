@@ -89,9 +89,8 @@ def _serves(facts: PlanFacts) -> bool:
     request = facts.request
     if not request.objective:
         return True
-    own = choose(
-        request.objective, facts.occupancy, request.statistics, request.epsilon, request.delta
-    )
+    asked = request.statistics, request.epsilon, request.delta, request.range
+    own = choose(request.objective, facts.occupancy, *asked)
     return own.method == request.method and dict(own.settings) == dict(request.settings)
 
 

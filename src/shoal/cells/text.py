@@ -151,7 +151,8 @@ def _why(plan: PlanFacts) -> Iterator[str]:
     """Why the default has this method, where it was chosen."""
     request = plan.request
     if request.objective:
-        own = choose("typical", plan.occupancy, request.statistics, request.epsilon, request.delta)
+        asked = request.statistics, request.epsilon, request.delta, request.range
+        own = choose("typical", plan.occupancy, *asked)
         if own.method == plan.method:
             yield f"{plan.method}: {own.reason}"
 

@@ -132,7 +132,8 @@ class UserVectors:
             key = centres.tobytes()
             if key not in known:
                 known[key] = self._norms(centres)
-            counts.append(int((known[key] > ball * radius // self.top).sum()))
+            size = ball * radius // self.top
+            counts.append(int((known[key] > size + np.minimum(self._slack, size >> 6)).sum()))
         return np.array(counts, dtype=np.int64)
 
     def steps(self, chosen: Range, ball: int) -> list[int]:
@@ -151,6 +152,14 @@ class UserVectors:
         size = np.abs(self.vectors(centre, self.top))
         found: NDArray[np.int64] = self._ball.norms(size, self.design.user)
         return found
+
+    @cached_property
+    def _slack(self) -> NDArray[np.int64]:
+        """What rounding adds to a norm, at most: users at a bound are in the ball that ends there.
+
+        It is public; who is beyond a ball still follows from that user alone.
+        """
+        return np.bincount(self.design.user) // 2 + 1
 
     @cached_property
     def _users(self) -> int:

@@ -53,6 +53,14 @@ def plan(
             "certified. [default: typical]"
         ),
     ] = None,
+    value_range: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            help="What you know of the bounds: tight if values may fill a tenth of them or more, "
+            "or are rare events; loose if they are a margin of safety. [default: by the counts]",
+        ),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +124,7 @@ def plan(
             max_error=max_error,
             delta=delta,
             objective=objective,
+            range=value_range,
             method=method,
             uninformative=uninformative,
             min_users=min_users,

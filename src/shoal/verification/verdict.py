@@ -67,6 +67,11 @@ ALWAYS = (
         "that the request, its bounds and its name are those that were asked for, and were chosen"
         " without looking at private values (a ledger binds them)"
     ),
+    (
+        "that noise and selections had the stated scales, on the stated lattice: others that agree"
+        " with one another, with the request and with epsilon are others' word, and epsilon and"
+        " intervals rest on them (a ledger binds them)"
+    ),
     "the versions of shoal, OpenDP and Python",
 )
 

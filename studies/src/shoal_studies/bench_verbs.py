@@ -163,6 +163,18 @@ def few(
         show(line)
 
 
+@app.command("range")
+def value_range() -> None:
+    """Price a promise against plain noise: what it takes away where all values are alike.
+
+    Example: shoal bench range
+    """
+    from shoal_studies.benchmarks.range_price import run
+
+    for line in run():
+        show(line)
+
+
 @app.command()
 def rounds(
     repetitions: Repetitions = 20,

@@ -7,9 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
+import shoal
+from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.ranges.balls import balls, before_moving, holds_all, moved, radius_of
 from shoal.cells.ranges.centre_and_radius import can_be, centre_of, rank_scores
 from shoal.cells.ranges.one_interval import USER
+from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
 from shoal.verification.cells.vectors import can_lie
 
@@ -85,3 +88,42 @@ def test_a_larger_ball_is_worth_nothing_where_a_smaller_one_will_do() -> None:
     assert scores.tolist() == [-2, -2, 0, -2, 0, -7] or scores.argmax() == 4
     assert scores[4] == 0
     assert (scores[:2] < 0).all()
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("cells", [5, 13, 30])
+def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None:
+    """G-ERROR: users at the bounds are on its edge, where roundings of a norm must not decide."""
+    for users in range(195, 206):
+        who, cell = np.repeat(np.arange(users), cells), np.tile(np.arange(cells), users)
+        counts = shoal.Occupancy.from_counts(who, cell, np.ones_like(who))
+        plan = shoal.plan(
+            counts, bounds=(0, 1), epsilon=4, delta=delta, method="user_clipped", tick_bits=1
+        )
+        ends = np.random.default_rng(users).choice([-1, 1], len(who))
+        aggregate = Aggregate(counts, plan.lattice, ends, np.zeros_like(ends))
+        scores = Scores()
+        drawing_of(plan).draw(aggregate, scores)
+        wanted = int(plan.parameters["clipped"][0])
+        # The largest ball leaves out nobody, and no other holds enough: only ranks tell.
+        assert -scores.found[1][0] // USER <= wanted
+
+
+class Scores:
+    """Stands in for noise: keeps the scores that it is shown."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self.found: list[np.ndarray] = []
+
+    def select(self, scores: np.ndarray, scale: float, draw: int) -> int:  # noqa: ARG002
+        """Remember; the first one."""
+        self.found.append(scores)
+        return 0
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+        """No noise."""
+        return steps
+
+    add_gaussian = add_laplace

@@ -28,6 +28,11 @@ pytestmark = pytest.mark.property
 
 THREE = ("share_above(400)", "mean", "variance")
 SHARED = ("uniform", "equalised", "balanced")
+# Whose noise is what is left after selections, or follows from a program: no formula gives it.
+SPENDING = (
+    *("levy", "quantile", "akmv", "adaptive", "baseline", "array_averaging", "worst_case_optimal"),
+    "user_clipped",
+)
 WAYS: dict[str, dict[str, Any]] = {
     "mean": {},
     "three": {"statistics": THREE, "epsilon": 5},
@@ -113,6 +118,30 @@ def test_noise_of_clip_user_is_uniform_or_balanced_as_it_says() -> None:
     assert told(said(balanced, settings={})) == ["noise scales"]
 
 
+@pytest.mark.parametrize("method", SPENDING)
+def test_less_spent_than_was_asked_for_is_found(method: str) -> None:
+    """G-VERIFY: a smaller epsilon than the request's, by larger scales, was not planned."""
+    plan = flights.plan(method=method, epsilon=5, uninformative="keep")
+    assert told(plan) == []
+    if method != "user_clipped":
+        assert "noise scales" in told(scaled(plan, 1.01))
+        return
+    half = {**plan.parameters, "ball": plan.parameters["ball"] // 2}
+    less = replace(scaled(plan, 2.0), parameters=half, selection_scale=plan.selection_scale * 2)
+    for one, wanted in ((plan, True), (less, False)):
+        design = of_plan(one)
+        found = scales_hold(Losses(design), Errors(design), one.to_document())
+        assert found[0] == wanted
+
+
+@pytest.mark.parametrize("method", ["levy", "quantile", "akmv"])
+def test_selections_cost_as_much_as_noise(method: str) -> None:
+    """G-VERIFY: certified intervals are not made narrower by selections that cost nothing."""
+    plan = flights.plan(method=method, epsilon=5, uninformative="keep")
+    lie = replace(scaled(plan, (1 + 2.0**-17) / 2), selection_scale=plan.selection_scale * 2.0**30)
+    assert told(lie) == ["noise scales"]
+
+
 def test_what_is_not_recomputed_is_said() -> None:
     """G-VERIFY: a verdict names what its own manifest leaves to the planner's word, and no more."""
 
@@ -143,6 +172,8 @@ def test_the_ratio_of_a_joint_release_is_the_planners(*, gaussian: bool, least_s
 PLANNED = [
     *((method, request) for method in SHARED for request in WAYS.values()),
     *(("clip_user", WAYS[way]) for way in ("mean", "three")),
+    *((method, WAYS["mean"]) for method in SPENDING),
+    ("user_clipped", WAYS["gaussian"]),
 ]
 
 

@@ -283,6 +283,9 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "a smaller epsilon asked for": (
         "split", part(*WISH, "epsilon", to="1"), "within what was asked for"
     ),
+    "more asked for than is spent": (
+        "clipped", part(*WISH, "epsilon", to="101/100"), "within what was asked for"
+    ),
     "a smaller delta asked for": (
         "split", part(*WISH, "delta", to="1/9000000"), "within what was asked for"
     ),

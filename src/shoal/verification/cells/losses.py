@@ -72,7 +72,7 @@ class Losses:
         of_kind = contributions[kinds % len(contributions)]
         pairs = zip((kinds // len(contributions)).tolist(), of_kind.tolist(),
                     strict=True)  # fmt: skip
-        selection = self._selections()
+        selection = self.selections()
         return [selection[at] + self._cost(at, each) for at, each in pairs], kind
 
     @property
@@ -158,7 +158,7 @@ class Losses:
         pairs = zip(self._scale[MEAN], self._scale[VARIANCE], strict=True)
         return [verify_gaussian.moments_rate(one, other / 4) for one, other in pairs]
 
-    def _selections(self) -> list[int]:
+    def selections(self) -> list[int]:
         """Steps that the selections of each number cost everyone in it."""
         mechanism, size = self.design.mechanism, len(self.design.facts.released)
         if mechanism.name not in PER_CELL:

@@ -38,6 +38,7 @@ UNIT, USER = 2**10, 2**16
 # Parts of users are whole numbers of 2^-16.
 PART = 16
 _OBJECTIVES = ("", "typical", "worst_case")
+_RANGES = ("", "tight", "loose")
 _CHOICES = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
@@ -113,6 +114,8 @@ def refused(plan: documents.Document) -> str | None:
     stated = plan["mechanism"]
     if plan["request"]["objective"] not in _OBJECTIVES:
         return "an unknown objective"
+    if plan["request"]["range"] not in (_RANGES if plan["request"]["objective"] else ("",)):
+        return "an unknown range, or one that no objective asks for"
     if stated.keys() != {"name", "parameters", "selection_scale"}:
         return "something is added or missing"
     if not isinstance(method, str) or method not in _DEFAULTS:

@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.verification.cells import gaussian as verify_gaussian
 from shoal.verification.cells import statistics as verify_statistics
+from shoal.verification.cells.mechanism import PER_CELL
 from shoal.verification.cells.members import MemberLosses
 from shoal.verification.cells.statistics import ALLOCATIONS, MEAN, VARIANCE
 from shoal.verification.strict import rational, real
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _CLOSE, _LEVEL = 2.0**-19, 2.0**-16
 # A balanced plan stops where the user with the largest loss loses 1e-4 more than needed.
 _FILLED = 1e-3
+# Of a loss that no formula gives; of selections and noise, which are rounded on their own.
+_SPENT, _HALVED = 1e-4, 1e-2
 # The ratios of b2 to b1 that a joint release is chosen from.
 _RATIOS = (0.02, 2.0, 400)
 
@@ -51,17 +54,16 @@ def scales_hold(losses: Losses, errors: Errors, plan: documents.Document) -> tup
     every cell (with a delta: as large a one as epsilon allows); an equalised one the same sum of
     scales; Clip-User's uniform noise is D x statistics x K/epsilon. The scales of one cell keep the
     ratio that is best for its heaviest member. Whatever is not said by a formula spends all that
-    was asked for.
+    was asked for, half of it in every cell on selections if there is one in each; an optimal plan
+    may spend less.
     """
     request = plan["request"]
     method, noise = request["method"], request["settings"].get("noise", "uniform")
     scales = _Scales(losses, errors, MemberLosses(errors))
-    if method == "user_clipped":
-        return _fits_ball(errors.design)
     if method == "clip_user" and noise == "uniform":
         return scales.by_clip_user(rational(request["epsilon"]))
     if method not in ALLOCATIONS and method != "clip_user":
-        return True, "in proportion, by the gap" if method == "optimal" else "not recomputed"
+        return _without_formula(scales, request)
     if not scales.shaped(least_sum=method == "equalised"):
         return False, "statistics of a cell share its noise in another ratio"
     if method == "equalised" and not _alike(scales.sums):
@@ -127,6 +129,16 @@ class _Scales:
         )
         return holds, f"for users who are kept in {cells} cells at most"
 
+    def halved(self) -> bool:
+        """Whether the selection of each cell costs its heaviest member as much as the noise."""
+        design = self.errors.design
+        if design.mechanism.name not in PER_CELL:
+            return True
+        selections = np.array(self.losses.selections(), dtype=np.float64) / 2.0**design.facts.bits
+        noise = self.heaviest
+        there = noise > 0
+        return bool((np.abs(noise / selections - 1) <= _HALVED)[there].all())
+
     def shaped(self, *, least_sum: bool) -> bool:
         """Whether the statistics of every cell share its noise in the best ratio."""
         ratio = self._ratio(least_sum=least_sum)
@@ -179,6 +191,31 @@ class _Scales:
             cells = int(np.bincount(facts.member_user).max())
             return bool((self.heaviest * cells >= float(asked) * (1 - _LEVEL)).all())
         return spent >= asked * (1 - Fraction(_LEVEL))
+
+
+def _without_formula(scales: _Scales, request: documents.Document) -> tuple[bool, str]:
+    """Whether all is spent, and on noise what is not spent on selections."""
+    if not _spends(scales.losses, request):
+        return False, "less is spent than was asked for"
+    if request["method"] == "user_clipped":
+        return _fits_ball(scales.errors.design)
+    if not scales.halved():
+        return False, "selections and noise that do not cost the same"
+    return True, "in proportion, by the gap" if request["method"] == "optimal" else "all is spent"
+
+
+def _spends(losses: Losses, request: documents.Document) -> bool:
+    """Whether the user with the largest loss loses what was asked for, if that is an epsilon."""
+    # The least errors at any noise may need less than all; nothing is lost where nobody counts.
+    if request["error"] is not None or request["method"] == "optimal" or not losses.largest:
+        return True
+    facts, spent = losses.design.facts, losses.largest
+    asked = rational(request["epsilon"])
+    if not facts.gaussian:
+        return spent >= asked * (1 - Fraction(_SPENT))
+    noise = asked - Fraction(losses.once(), 2**facts.bits)
+    more = spent * (1 + Fraction(_SPENT))
+    return verify_gaussian.delta_at(noise, more, losses.most_numbers, facts.bits) >= facts.delta
 
 
 def _fits_ball(design: Design) -> tuple[bool, str]:

@@ -116,7 +116,7 @@ _PLAN = {
 }
 _REQUEST = {
     *("method", "epsilon", "error", "statistics", "delta", "uninformative", "min_users"),
-    *("min_records", "weights", "settings", "objective", "max_error"),
+    *("min_records", "weights", "settings", "objective", "range", "max_error"),
 }
 _CLAIMS = {"epsilon", "delta", "gap", "bias_bound", "worst_case_error", "lower_bound"}
 _NUMBERS = {

@@ -59,6 +59,8 @@ _APPROXIMATE = {
 _GUESS = 61
 # Bounds are floating-point numbers of another machine's logarithms.
 _CLOSE = 1e-9
+# Noise is rounded to a lattice, and never below what was asked for.
+_SPENT = Fraction(999, 1000)
 _WIDER, _MISS = 1 + Fraction(1, 10**9), 1 - Fraction(str(CONFIDENCE))
 # A stated loss may be above the truth by rounding, never below it.
 _LAST_DIGITS = 1 + Fraction(1, 10**9)
@@ -164,6 +166,8 @@ def _asked(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     claims = manifest["plan"]["claims"]
     holds = (
         rational(claims["epsilon"]) <= facts.epsilon
+        # One number with one noise: all that was asked for is spent on it.
+        and (facts.method != CLIPPED or rational(claims["epsilon"]) >= facts.epsilon * _SPENT)
         and rational(claims["delta"]) <= facts.delta
         and (facts.method == SAMPLED) == (facts.epsilon == 0)
         and (facts.method == CLIPPED) == (facts.delta == 0)

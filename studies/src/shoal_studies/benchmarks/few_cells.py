@@ -1,8 +1,9 @@
-"""Few cells of users who count alike: a private radius beside whole bounds, and Laplace by hand.
+"""Users who count alike: a private radius (loose bounds) beside whole bounds (tight), and Laplace.
 
 Where values fill the bounds a private radius gains little, and loses several times as much with
-outliers or long tails; where they fill a tenth of the bounds it gains with all of them. Bounds are
-public and say what values can be, so the default keeps them.
+outliers or long tails, and cuts off rare events; where they fill a tenth of the bounds it gains
+with most of them. Bounds are public and say what values can be, so in few cells the default keeps
+them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,18 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 # Users, cells, and cells of a user.
-SHAPES = ((400, 1, 1), (1000, 1, 1), (4000, 1, 1), (1000, 3, 3), (1000, 6, 2), (1000, 12, 4))
+SHAPES = (
+    (400, 1, 1),
+    (1000, 1, 1),
+    (4000, 1, 1),
+    (1000, 3, 3),
+    (1000, 6, 2),
+    (1000, 12, 4),
+    (3000, 30, 3),
+)
 RANGES = (0.0, 100.0), (0.0, 1000.0)
+# How many users have an event.
+_OFTEN, _RARELY = 0.35, 0.02
 _DRAWS = 8
 _METHODS: tuple[tuple[str, dict[str, str | int | float]], ...] = (
     ("user_clipped", {}),
@@ -43,12 +54,18 @@ def _outliers(part: float) -> Callable[[np.random.Generator, int], Floats]:
     return draw
 
 
+def _events(rate: float) -> Callable[[np.random.Generator, int], Floats]:
+    return lambda rng, users: np.where(rng.random(users) < rate, 100.0, 0.0)
+
+
 KINDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "normal": lambda rng, users: rng.normal(35, 16, users),
     "narrow": lambda rng, users: rng.normal(35, 6, users),
     "3% far away": _outliers(0.03),
     "10% far away": _outliers(0.1),
     "long tails": lambda rng, users: np.minimum(20 * rng.lognormal(0, 0.8, users), 100),
+    "yes or no": _events(_OFTEN),
+    "rare events": _events(_RARELY),
 }
 
 
@@ -64,8 +81,8 @@ def run(epsilon: float, repetitions: int) -> Iterator[str]:
         f"{repetitions} simulated releases a figure; one record of each user in each of its cells"
     )
     yield (
-        f"{'users':>6}{'cells':>6}{'each':>5}{'bounds':>8}  {'values':<13}{'private radius':>17}"
-        f"{'whole bounds':>17}{'Laplace':>9}"
+        f"{'users':>6}{'cells':>6}{'each':>5}{'bounds':>8}  {'values':<13}{'private (loose)':>17}"
+        f"{'whole (tight)':>17}{'Laplace':>9}"
     )
     for shape in SHAPES:
         for bounds in RANGES:
