@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-
 from shoal_studies.benchmarks.range_price import least
 
 pytestmark = pytest.mark.oracle
