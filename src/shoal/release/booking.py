@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
 from shoal.privacy.charge_rounding import booked
+from shoal.privacy.ledger.arguments import release_name
 from shoal.privacy.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from shoal.privacy.privacy_unit import Whose
     from shoal.release.question import Question
 
-_LONGEST_NAME = 200
 _SHOWN = 3
 
 
@@ -225,13 +225,7 @@ def check_request(name: object, *, again: object, recorded: bool) -> None:
     Example:
         >>> check_request("2013-05", again=True, recorded=True)
     """
-    check_text(name)
-    if isinstance(name, str) and name != " ".join(name.split()):
-        raise InputError(
-            f"the release name {name!r}, with blanks around it or two in a row",
-            "a name that no other one looks like",
-            f"give for example name={' '.join(name.split())!r}",
-        )
+    release_name(name)
     if not isinstance(again, bool):
         raise InputError(f"again is a {type(again).__name__}", "True or False", "leave it out")
     if again and not recorded:
@@ -239,18 +233,4 @@ def check_request(name: object, *, again: object, recorded: bool) -> None:
             "again=True without a ledger, so that it would be drawn",
             "again with the ledger that holds the release: again never draws",
             "give the ledger, or leave again out",
-        )
-
-
-def check_text(name: object) -> None:
-    """Refuse a name, of a release or of values, that is not short printable text.
-
-    Raises:
-        InputError: It is not.
-    """
-    if not isinstance(name, str) or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise InputError(
-            "a release name that is not printable text",
-            f"up to {_LONGEST_NAME} printable characters",
-            'give for example name="2013-05"',
         )
