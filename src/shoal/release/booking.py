@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.charge_rounding import booked
 from shoal.privacy.ledger.arguments import release_name
 from shoal.privacy.ledger.ledger import Ledger
@@ -52,7 +53,8 @@ def deliver(
     a ledger without entries is to add up (G-UNIT); of two processes with the
     same question one draw is recorded, and the other is thrown away before anyone sees it. A
     question that was recorded is answered without a name only if `again` says so: the records
-    may have changed since.
+    may have changed since. A new name for a question that was recorded without one warns before
+    anything is drawn.
 
     Args:
         ledger: The data set's ledger, or its path.
@@ -135,6 +137,8 @@ def _recorded(
             check_shape()
         if found is None and again:
             raise _nothing(book, question, names)
+        if found is None and "" in names:
+            _say_unnamed(book, question)
         return found
     if not names and not again:
         return None
@@ -152,6 +156,17 @@ def _recorded(
         if again
         else "give a name to draw and charge again, or again=True (--again) to have the recorded "
         "one delivered: no value is read",
+    )
+
+
+def _say_unnamed(book: Ledger, question: Question) -> None:
+    """Ask whether a new name is meant for what has none, before it is drawn and charged."""
+    warnings.warn(
+        f"the same question was recorded in the ledger {str(book.path)!r} without a name before, "
+        f"and a new name such as {question.name!r} draws and charges anew; if that is this "
+        "release, deliver it with again=True and no name (--again)",
+        ShoalWarning,
+        stacklevel=2,
     )
 
 
