@@ -15,7 +15,7 @@ from shoal import documents
 from shoal.cells.objective import OBJECTIVES, choose
 from shoal.cells.statistics.catalogue import statistics
 from shoal.errors import DocumentError, InputError
-from shoal.theory import user_clipping
+from shoal.theory import gaussian, user_clipping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,8 @@ def _counts(users: int, cells: int, heavy: int = 9) -> shoal.Occupancy:
         ("typical", 100, 3, {"epsilon": 1, "statistics": ["share_above(3)"]}, "optimal"),
         ("typical", 100, 3, {"error": 2}, "optimal"),
         ("worst_case", 100, 3, {"epsilon": 1}, "optimal"),
-        ("worst_case", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "balanced"),
+        ("worst_case", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "optimal"),
+        ("worst_case", 100, 30, {"epsilon": 1, "delta": "1e-4"}, "balanced"),
     ],
 )
 def test_the_method_serves_the_objective(
@@ -82,8 +83,7 @@ def test_few_cells_of_users_who_count_alike_keep_the_bounds(
     """G-TYPICAL: there a private radius would leave out more users than the noise is worth."""
     occupancy = _counts(users, cells, heavy)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, delta=delta)  # type: ignore[arg-type]
-    certified = "balanced" if delta else "optimal"
-    assert plan.method == (certified if method == "certified" else method)
+    assert plan.method == ("optimal" if method == "certified" else method)
 
 
 @pytest.mark.parametrize(
@@ -230,3 +230,57 @@ def test_a_loaded_plan_has_the_method_of_its_objective(objective: str, tmp_path:
     path.write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError, match="damaged or was changed"):
         shoal.Plan.load(path)
+
+
+def _shapes() -> dict[str, shoal.Occupancy]:
+    """Users of one cell, of many cells, and heavy ones among them."""
+    rng = np.random.default_rng(0)
+    who, where = np.repeat(np.arange(200), 40), np.tile(np.arange(40), 200)
+    ones, heavy = np.ones_like(who), np.where(who < 4, 10, 1)
+    few = np.concatenate([np.arange(1000), np.repeat(np.arange(1000, 1010), 40)])
+    spread = np.concatenate([np.arange(1000) % 40, np.tile(np.arange(40), 10)])
+    unlike = np.ceil(rng.lognormal(0, 1, 200)).astype(np.int64)[who]
+    found: dict[str, tuple[Any, Any, Any]] = {
+        "one far heavier": (np.arange(1001), np.zeros(1001, int), [1] * 1000 + [18]),
+        "alike in many": (who, where, ones),
+        "heavy in many": (who, where, heavy),
+        "unlike in many": (who, where, unlike),
+        "few in many": (few, spread, np.ones_like(few)),
+    }
+    return {name: shoal.Occupancy.from_counts(*each) for name, each in found.items()}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("delta", ["1e-9", "1e-4"])
+@pytest.mark.parametrize(("shape", "occupancy"), _shapes().items())
+def test_a_delta_never_makes_a_certified_plan_worse(
+    shape: str, occupancy: shoal.Occupancy, delta: str, objective: str, tmp_path: Path
+) -> None:
+    """G-OPTIMAL: with more privacy loss granted no error that is certified is larger."""
+    wanted: dict[str, Any] = {
+        "bounds": (0, 10), "epsilon": 1, "uninformative": "keep", "objective": objective,
+    }  # fmt: skip
+    pure = shoal.plan(occupancy, **wanted)
+    plan = shoal.plan(occupancy, delta=delta, **wanted)
+    if pure.certified:
+        error = [np.log(np.minimum(each.worst_case_error, 5)).mean() for each in (plan, pure)]
+        assert error[0] <= error[1] + 1e-9
+        helps = shape == "alike in many" or (shape, delta) == ("unlike in many", "1e-4")
+        assert plan.method == ("balanced" if helps else "optimal")
+        assert plan.gaussian == helps
+        assert ('method="optimal"' in str(plan)) == plan.gaussian
+        # Nothing is charged that is not needed.
+        assert plan.gaussian or plan.delta == 0
+    plan.save(tmp_path / "plan.json")
+    assert shoal.Plan.load(tmp_path / "plan.json").method == plan.method
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-4])
+def test_in_few_cells_laplace_noise_is_allowed_wherever_gaussian_noise_is(delta: float) -> None:
+    """G-OPTIMAL: of users in up to k numbers; one cell more, and Gaussian noise is smaller."""
+    most = int(gaussian.cells_at_least(1.0, delta))
+    for cells in (most, most + 1):
+        plan = shoal.plan(
+            _counts(200, cells, heavy=1), method="balanced", bounds=(0, 10), epsilon=1, delta=delta
+        )
+        assert plan.gaussian == (cells > most)

@@ -129,7 +129,7 @@ def test_rows_are_units_only_where_somebody_says_so(trial: Shell) -> None:
     assert '--privacy-unit "each row"' in said
     assert "--unit" in said
     assert shoal.Ledger.open("visits.ledger").unit is None
-    trial.good(*WHOLE)
+    trial.good(*WHOLE, "--name", "first")
     assert "entry 2" in trial.good(*RELEASE, *SPACE, "--name", "second")
 
 

@@ -125,7 +125,11 @@ def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     assert (delivery["entry"], delivery["from_ledger"], delivery["charged"]) == (1, True, False)
     spent = shoal.Ledger.open("visits.ledger").spent
     assert spent.epsilon <= 1
-    shell.good(*BY_PLAN, "--name", "second")
+    status, _, err = shell.run(*BY_PLAN, "--name", "second")
+    assert (status, err.count("\n")) == (0, 1)
+    assert "recorded in the ledger 'visits.ledger' without a name before" in err.replace(
+        str(shoal.Ledger.open("visits.ledger").path), "visits.ledger"
+    )
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 2
 
 
@@ -150,7 +154,7 @@ def test_rows_are_units_only_where_somebody_says_so(shell: Shell) -> None:
     assert '--privacy-unit "each row"' in said
     assert "--user" in said
     assert shoal.Ledger.open("visits.ledger").unit is None
-    shell.good(*by_row, "--privacy-unit", "each row")
+    shell.good(*by_row, "--privacy-unit", "each row", "--name", "first")
     assert "entry 2" in shell.good(*by_row, "--name", "second")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from shoal import checks
+from shoal.cells.noise_kinds import gaussian_is_smaller
 from shoal.theory.user_clipping import rounds, split
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _FEW, _ENOUGH = 60, 150
 _FEW_CELLS, _ALIKE = 12, 0.75
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000
+_SMALLER = "the smaller of Laplace and Gaussian noise, in every data set"
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,10 @@ def choose(
     checks.choice(objective, OBJECTIVES, "objective")
     means = [each.name for each in statistics] == ["mean"]
     if objective == "worst_case" or epsilon is None:
-        return _certified(occupancy, delta, equal=epsilon is None)
+        return _certified(occupancy, statistics, epsilon, delta)
     if not means:
         why = "its error holds in every data set: private ranges are found for means alone"
-        return replace(_certified(occupancy, delta, equal=False), reason=why)
+        return replace(_certified(occupancy, statistics, epsilon, delta), reason=why)
     everyone = float(epsilon) * occupancy.n_users
     selects = split(float(epsilon), occupancy.n_users, occupancy.n_cells) is not None
     if known == "tight" and _count_alike(occupancy):
@@ -100,7 +102,7 @@ def choose(
             "few cells of users who count about alike, where a private range errs less only if "
             'values fill a small part of the bounds (say so by range="loose", --range loose)'
         )
-        return replace(_certified(occupancy, delta, equal=False), reason=why)
+        return replace(_certified(occupancy, statistics, epsilon, delta), reason=why)
     if occupancy.n_cells == 1 and _FEW <= everyone < _ENOUGH:
         return Chosen("adaptive", "few users in one cell find one private interval most surely")
     counts = occupancy.n_users, len(occupancy.user), occupancy.n_cells
@@ -118,11 +120,18 @@ def _count_alike(occupancy: Occupancy) -> bool:
     return bool(equal.sum() >= _ALIKE * len(count))
 
 
-def _certified(occupancy: Occupancy, delta: Fraction, *, equal: bool) -> Chosen:
-    """The smallest error in every data set."""
-    if delta:
-        return Chosen("balanced", "the smaller of Laplace and Gaussian noise, in every data set")
+def _certified(
+    occupancy: Occupancy,
+    statistics: tuple[Statistic, ...],
+    epsilon: Fraction | None,
+    delta: Fraction,
+) -> Chosen:
+    """The smallest error in every data set; a delta is taken only where counts say it helps."""
     if len(occupancy.user) > _MOST_OF_PROGRAM:
+        if delta:
+            return Chosen("balanced", _SMALLER)
         return Chosen("balanced", "certified in every data set; a program would take too long")
-    settings: dict[str, str | int] = {} if equal else {"targets": "balanced"}
+    if epsilon and delta and gaussian_is_smaller(occupancy, epsilon, delta, len(statistics)):
+        return Chosen("balanced", _SMALLER)
+    settings: dict[str, str | int] = {} if epsilon is None else {"targets": "balanced"}
     return Chosen("optimal", "the smallest certified errors, in every data set", settings)

@@ -155,6 +155,11 @@ def _why(plan: PlanFacts) -> Iterator[str]:
         own = choose("typical", plan.occupancy, *asked)
         if own.method == plan.method:
             yield f"{plan.method}: {own.reason}"
+        if plan.method == "balanced" and plan.gaussian:
+            yield (
+                'method="optimal" without the delta (--method optimal) may err less where a few '
+                "users count far more than the others: compare its certified errors"
+            )
 
 
 def _typical(plan: PlanFacts) -> Iterator[str]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal import checks
 from shoal.data.collation import as_bytes
 from shoal.data.engine_number import as_floats
 from shoal.data.source import engine_call, in_memory
-from shoal.errors import DataError
+from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,6 +98,29 @@ def check_types(
             fits, allowed = _FITS[rule.needs]
             if not fits(schema[name]):
                 raise _bad_type(name, schema[name], allowed)
+
+
+def measured(measures: object) -> list[Measure]:
+    """The measures as a list.
+
+    Args:
+        measures: What statistics need added up besides.
+
+    Raises:
+        InputError: No list, too many, another thing among them, or two of one name.
+    """
+    found = checks.items(measures, "measures", least=0, most=len(MEASURED))
+    names = [getattr(each, "name", None) for each in found]
+    sound = all(isinstance(name, str) for name in names) and all(
+        callable(getattr(each, "ticks", None)) for each in found
+    )
+    if sound and len(set(names)) == len(names):
+        return found
+    raise InputError(
+        "measures that say no name or no ticks, or two of one name",
+        "measures of statistics such as share_above",
+        "leave measures out for counts, sums and squares",
+    )
 
 
 def run(

@@ -142,11 +142,13 @@ class Records:
             Exact integer sums of each user in each cell. Private.
 
         Raises:
+            InputError: The measures are no list of at most eight, each with a name of its own.
             DataError: As `occupancy`, or so many records of a user in one cell that sums of squares
                 could pass 64 bits.
         """
-        occupancy, (centred, squares, *others) = self._group(sums=True, measures=measures)
-        named = {each.name: found for each, found in zip(measures, others, strict=True)}
+        wanted = passing.measured(measures)
+        occupancy, (centred, squares, *others) = self._group(sums=True, measures=wanted)
+        named = {each.name: found for each, found in zip(wanted, others, strict=True)}
         return Aggregate(occupancy, self.lattice, centred, squares, named)
 
     def _open(self, source: object) -> tuple[EngineTable, Engine]:

@@ -19,8 +19,8 @@ from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.one_value_per_user import UserValues
 from shoal.means.request import PUBLISHING
 from shoal.means.results import from_results, to_results
+from shoal.privacy.ledger.arguments import printed_text
 from shoal.privacy.privacy_unit import unit_of
-from shoal.release.booking import check_text
 from shoal.release.carry_out import carry_out
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.question import Question
@@ -56,7 +56,7 @@ def release_mean(
 ) -> UnbiasedEstimate:
     """See `UnbiasedPlan.release`."""
     confidence = check_confidence(confidence)
-    check_text(values_name)
+    printed_text(values_name)
     whose = unit_of(
         privacy_unit,
         named=users is not None,

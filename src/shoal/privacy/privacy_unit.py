@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from shoal.checks.texts import own_text
 from shoal.errors import InputError
 
 EACH_ROW = "each row"
@@ -43,6 +44,10 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         """Refuse names that cannot be printed, and relations that nothing here protects."""
+        # As Python's own: a text with equality of its own would be every unit, or none.
+        for part in ("name", "relation"):
+            if isinstance(getattr(self, part), str):
+                object.__setattr__(self, part, own_text(getattr(self, part)))
         name = self.name
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
             raise InputError(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.charge_rounding import booked
+from shoal.privacy.ledger.arguments import release_name
 from shoal.privacy.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from shoal.privacy.privacy_unit import Whose
     from shoal.release.question import Question
 
-_LONGEST_NAME = 200
 _SHOWN = 3
 
 
@@ -52,7 +53,8 @@ def deliver(
     a ledger without entries is to add up (G-UNIT); of two processes with the
     same question one draw is recorded, and the other is thrown away before anyone sees it. A
     question that was recorded is answered without a name only if `again` says so: the records
-    may have changed since.
+    may have changed since. A new name for a question that was recorded without one warns before
+    anything is drawn.
 
     Args:
         ledger: The data set's ledger, or its path.
@@ -135,6 +137,8 @@ def _recorded(
             check_shape()
         if found is None and again:
             raise _nothing(book, question, names)
+        if found is None and "" in names:
+            _say_unnamed(book, question)
         return found
     if not names and not again:
         return None
@@ -152,6 +156,17 @@ def _recorded(
         if again
         else "give a name to draw and charge again, or again=True (--again) to have the recorded "
         "one delivered: no value is read",
+    )
+
+
+def _say_unnamed(book: Ledger, question: Question) -> None:
+    """Ask whether a new name is meant for what has none, before it is drawn and charged."""
+    warnings.warn(
+        f"the same question was recorded in the ledger {str(book.path)!r} without a name before, "
+        f"and a new name such as {question.name!r} draws and charges anew; if that is this "
+        "release, deliver it with again=True and no name (--again)",
+        ShoalWarning,
+        stacklevel=2,
     )
 
 
@@ -225,13 +240,7 @@ def check_request(name: object, *, again: object, recorded: bool) -> None:
     Example:
         >>> check_request("2013-05", again=True, recorded=True)
     """
-    check_text(name)
-    if isinstance(name, str) and name != " ".join(name.split()):
-        raise InputError(
-            f"the release name {name!r}, with blanks around it or two in a row",
-            "a name that no other one looks like",
-            f"give for example name={' '.join(name.split())!r}",
-        )
+    release_name(name)
     if not isinstance(again, bool):
         raise InputError(f"again is a {type(again).__name__}", "True or False", "leave it out")
     if again and not recorded:
@@ -239,18 +248,4 @@ def check_request(name: object, *, again: object, recorded: bool) -> None:
             "again=True without a ledger, so that it would be drawn",
             "again with the ledger that holds the release: again never draws",
             "give the ledger, or leave again out",
-        )
-
-
-def check_text(name: object) -> None:
-    """Refuse a name, of a release or of values, that is not short printable text.
-
-    Raises:
-        InputError: It is not.
-    """
-    if not isinstance(name, str) or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise InputError(
-            "a release name that is not printable text",
-            f"up to {_LONGEST_NAME} printable characters",
-            'give for example name="2013-05"',
         )

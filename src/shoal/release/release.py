@@ -10,11 +10,12 @@ from shoal import documents
 from shoal.checks.frozen import cached_property
 from shoal.checks.numpy_errors import quietly
 from shoal.checks.places import whole_path
-from shoal.errors import DocumentError, raise_alone
+from shoal.errors import DocumentError, InputError, raise_alone
 from shoal.files import outputs
 from shoal.privacy.budget import from_text, text
 from shoal.privacy.displayed_loss import round_up
 from shoal.release.booking import told
+from shoal.release.carry_out import Delivered
 from shoal.release.manifest import SCHEMA
 from shoal.release.stated import damaged
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from shoal.privacy.budget import Budget
     from shoal.privacy.ledger.ledger import Entry
-    from shoal.release.carry_out import Delivered
 
 PlanT = TypeVar("PlanT")
 Drawn = TypeVar("Drawn")
@@ -101,8 +101,17 @@ class Release(Generic[PlanT, Drawn]):
         Returns:
             The release.
 
+        Raises:
+            InputError: Nothing that was delivered.
+
         Guarantees: G-AGAIN.
         """
+        if not isinstance(done, Delivered):
+            raise InputError(
+                f"delivered from a {type(done).__name__}",
+                "what carrying a plan out delivers",
+                "call plan.release(records), or load a manifest with load",
+            )
         if done.from_ledger:
             return cls(done.document, done.entry, from_ledger=True, **more)
         return cls(done.document, done.entry, known_plan=plan, drawn=done.drawn, **more)

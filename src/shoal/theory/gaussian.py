@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SQUARE_NOISE",
+    "cells_at_least",
     "delta_of",
     "delta_of_lattice",
     "epsilon_of",
@@ -194,6 +195,33 @@ def tail_quantile(scale: float, beta: float) -> int:
     exact = scale * -float(special.ndtri(beta * (1 - 1 / (24 * scale * scale)) / 2)) - 0.5
     # The margin covers the rounding of the quantile, so the tail is never above beta.
     return max(0, math.ceil(exact + 1e-12 * scale))
+
+
+def cells_at_least(epsilon: float, delta: float) -> float:
+    """In how many numbers a user must be before Gaussian noise can be less than Laplace noise.
+
+    k = epsilon^2 / (pi rho), rho what (epsilon, delta) pays for. Gaussian noise of mean absolute
+    values b that charges a user of shares v the loss |v/b|_2^2 / pi = rho or less, in at most k
+    numbers, has |v/b|_1 <= sqrt(k pi rho) <= epsilon: Laplace noise with the same b is allowed,
+    too, without a delta.
+
+    Source: docs/theory/gaussian.md.
+
+    Args:
+        epsilon: Above 0, at most 1e9.
+        delta: From 1e-300 to below 1.
+
+    Returns:
+        A number of cells times numbers of each, above 0; not rounded.
+
+    Raises:
+        InputError: An argument is outside its range.
+
+    Example:
+        >>> [round(cells_at_least(1.0, delta), 1) for delta in (1e-9, 1e-4)]
+        [19.2, 6.5]
+    """
+    return epsilon**2 / (math.pi * zcdp.rho_of(epsilon, delta))
 
 
 def joint_rate(

@@ -13,7 +13,7 @@ from shoal.data import keys
 from shoal.data.assignment import enrol
 from shoal.data.outcome_space import check_space
 from shoal.errors import DataError
-from shoal.release.booking import check_text
+from shoal.privacy.ledger.arguments import printed_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ def take_in(
     """
     checks.choice(missing, MISSING, "missing")
     check_space(space)
-    check_text(outcome_name)
+    printed_text(outcome_name)
     check_arrays({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
     numbers = space.numbers(outcomes)
     present = ~np.isnan(numbers)

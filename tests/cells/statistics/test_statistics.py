@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -130,9 +132,11 @@ def by_hand(whole: pa.Table, lattice: Lattice) -> list[tuple[int, ...]]:
     found: dict[Any, np.ndarray] = {}
     ticks = lattice.ticks(whole.column("value").to_numpy()).tolist()
     keys = zip(whole.column("who").to_pylist(), whole.column("place").to_pylist(), strict=True)
-    edges = [(Fraction(t) - Fraction(lattice.bounds.lo)) / lattice.bounds.width for t in THRESHOLDS]
+    low, high = BOUNDS
+    step = float(2**lattice.bits / (Fraction(high) - Fraction(low)))
+    edges = [math.floor((min(t, high) - low) * step + 0.5) if t >= low else -1 for t in THRESHOLDS]
     for key, tick in zip(keys, ticks, strict=True):
-        above = [int(Fraction(tick, 2**lattice.bits) > edge) << lattice.bits for edge in edges]
+        above = [int(tick > edge) << lattice.bits for edge in edges]
         centred = tick - 2 ** (lattice.bits - 1)
         row = np.array([1, tick, centred**2, *above], dtype=np.int64)
         found[key] = found.get(key, np.zeros_like(row)) + row
@@ -173,6 +177,58 @@ def test_every_engine_adds_up_the_same_shares(
         warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
         found = by_engine(engine(whole, tmp_path, session))
     assert found == by_hand(whole, lattice)
+
+
+@pytest.mark.parametrize("engine", [in_memory, *ENGINES])
+def test_values_equal_to_a_threshold_are_not_above_it(
+    engine: Any,  # noqa: ANN401
+    tmp_path: Path,
+    session: Callable[[], Any],
+) -> None:
+    """G-ENGINES: on every engine; more than a tick above it all are.
+
+    Of half of all thresholds the nearest tick is above them, of the others below.
+    """
+    at = [float(t) for t in (0, 1, 3, 37, 60, 61, 99, 100)]
+    places = {"equal": 0.0, "below": -1e-9, "above": 1.01 * 100 / 2**20}
+    who = [f"{name} {t}" for name in places for t in at]
+    value = [t + by for by in places.values() for t in at]
+    whole = pa.table({"who": who, "place": who, "value": value})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
+        source = engine(whole, tmp_path, session)
+        records = shoal.Records(source, user="who", value="value", bounds=(0, 100), cell="place")
+        aggregate = records.aggregate([ShareAbove(t) for t in at])
+    labels = [aggregate.occupancy.labels[each] for each in aggregate.occupancy.cell]
+    for t in at:
+        above = dict(zip(labels, aggregate.sums_of(ShareAbove(t).name).tolist(), strict=True))
+        found = [above[f"{name} {t}"] for name in places]
+        # What is beyond the bounds is clipped to them.
+        assert found == [0, 0, 2**20 if t < 100 else 0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(ends=st.tuples(*[st.floats(-1e6, 1e6)] * 2), place=st.floats(-0.1, 1.1))
+def test_thresholds_are_rounded_as_values_are(ends: tuple[float, float], place: float) -> None:
+    """G-ENGINES: nothing up to the threshold is above it, and nothing a tick beyond is not."""
+    low, high = sorted(ends)
+    assume(high - low > 1e-3)
+    lattice = Lattice(Bounds(low, high))
+    threshold = low + place * (high - low)
+    near = threshold + (high - low) / 2**20 * np.array([-1.0, -0.4, 0.0, 0.4, 1.01, 2.0])
+    tick = lattice.ticks(near) - 2 ** (lattice.bits - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ibis sets an option of pandas that will go
+        column = ibis.memtable({"tick": tick.astype(np.float64)})
+        share = ShareAbove(threshold).ticks(column.tick, lattice).name("above")
+        rows = column.select(share, column.tick).to_pyarrow().to_pylist()
+    above = {row["tick"]: row["above"] for row in rows}
+    within = np.clip(near, low, high)
+    for value, each in zip(within, tick, strict=True):
+        if value <= threshold:
+            assert above[each] == 0
+        if value > threshold + 1.001 * (high - low) / 2**20 or threshold < low:
+            assert above[each] == 2**20
 
 
 def test_large_memberships_are_added_as_integers() -> None:

@@ -86,10 +86,26 @@ FAULTS = (
     Fault(
         "a blank makes a second name of a release",
         "G-AGAIN",
-        "release/booking.py",
+        "privacy/ledger/arguments.py",
         'name != " ".join(name.split()):',
         "not name.split() and name:",
         ("tests/privacy/ledger/test_again.py",),
+    ),
+    Fault(
+        "a ledger keeps texts that equal all others",
+        "G-LEDGER",
+        "privacy/ledger/arguments.py",
+        "        found = own_text(value)\n",
+        "        found = str(value)\n",
+        ("tests/privacy/ledger/test_arguments.py",),
+    ),
+    Fault(
+        "a ledger takes names that no release may have",
+        "G-AGAIN",
+        "privacy/ledger/arguments.py",
+        "return Texts(asked, release_name(name), ",
+        'return Texts(asked, checked_text(name, "name", empty=True), ',
+        ("tests/privacy/ledger/test_arguments.py",),
     ),
     Fault(
         "a charge is compared with the whole budget",

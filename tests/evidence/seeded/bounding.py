@@ -67,6 +67,14 @@ FAULTS = (
         ("tests/cells/statistics/test_statistics.py",),
     ),
     Fault(
+        "a threshold is rounded down and values to the nearest tick",
+        "G-ENGINES",
+        "cells/statistics/share.py",
+        "int(lattice.ticks(np.array([self.threshold]))[0]) if within",
+        "int((self.threshold - lattice.bounds.lo) * lattice.factor) if within",
+        ("tests/cells/statistics/test_statistics.py",),
+    ),
+    Fault(
         "every statistic of a cell is given all of the cell's loss",
         "G-BUDGET",
         "cells/bounding/statistics.py",

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal import trials, unbiased
-from shoal.errors import DataError, InputError, ShoalError
+from shoal.errors import DataError, InputError, ShoalError, ShoalWarning
 from tests.support import flights
 
 if TYPE_CHECKING:
@@ -27,10 +27,26 @@ def test_next_months_values_never_get_last_months_numbers(tmp_path: Path) -> Non
     with pytest.raises(InputError, match=r"no name; .* again=True"):
         plan.release(june, ledger=book)
     assert len(book.entries()) == 1
-    second = plan.release(june, ledger=book, name="June")
+    with pytest.warns(ShoalWarning, match="without a name before.*again=True"):
+        second = plan.release(june, ledger=book, name="June")
     assert not second.from_ledger
     assert second.document != first.document
     assert [entry.name for entry in book.entries()] == ["", "June"]
+
+
+def test_a_name_for_what_has_none_is_asked_about_before_it_is_charged(tmp_path: Path) -> None:
+    """G-AGAIN: whoever makes an error of the warning pays nothing; other names warn of nothing."""
+    book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
+    plan.release(records, ledger=book)
+    with pytest.raises(ShoalWarning, match="'May' draws and charges anew"):
+        plan.release(records, ledger=book, name="May")
+    assert len(book.entries()) == 1
+    with pytest.warns(ShoalWarning):
+        first = plan.release(records, ledger=book, name="May")
+    assert plan.release(records, ledger=book, name="May").document == first.document
+    unnamed = plan.release(records, ledger=book, again=True).entry
+    assert unnamed is not None
+    assert unnamed.name == ""
 
 
 @pytest.mark.parametrize("how", [{"name": "May"}, {"again": True}])
@@ -140,7 +156,8 @@ def test_a_release_without_a_name_is_called_so(tmp_path: Path) -> None:
     plan.release(flights.records(), ledger=book)
     with pytest.raises(InputError, match="holds without a name, and no name"):
         plan.release(flights.records(), ledger=book)
-    plan.release(flights.records(), ledger=book, name="June")
+    with pytest.warns(ShoalWarning):
+        plan.release(flights.records(), ledger=book, name="June")
     with pytest.raises(InputError, match="holds without a name and under 'June', and no name"):
         plan.release(flights.records(), ledger=book)
 

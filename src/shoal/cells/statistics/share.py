@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
+
+import numpy as np
 
 from shoal import checks
 from shoal.cells.statistics.base import Linear
@@ -20,7 +21,10 @@ _TEXT = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
 
 @dataclass(frozen=True)
 class ShareAbove(Linear):
-    """Records whose value, rounded to a tick, is above the threshold, over all records: 0 to 1.
+    """Records above the threshold, over all records: 0 to 1.
+
+    Values and threshold are rounded to ticks by one rule: a value equal to the threshold is never
+    above it, and one that is more than a tick above it always is.
 
     Attributes:
         threshold: Public, in the value's unit.
@@ -67,8 +71,9 @@ class ShareAbove(Linear):
         """2^bits above the threshold's tick, 0 up to it."""
         import ibis
 
-        place = (Fraction(self.threshold) - Fraction(lattice.bounds.lo)) / lattice.bounds.width
+        # Rounded as values are: one equal to the threshold has its tick, so it is never above.
+        within = self.threshold >= lattice.bounds.lo
+        place = int(lattice.ticks(np.array([self.threshold]))[0]) if within else -1
         # Ticks are whole numbers: every engine compares them alike.
-        edge = min(max(math.floor(place * 2**lattice.bits), -1), 2**lattice.bits)
-        edge -= 2 ** (lattice.bits - 1)
+        edge = place - 2 ** (lattice.bits - 1)
         return ibis.ifelse(tick > float(edge), 2**lattice.bits, 0)

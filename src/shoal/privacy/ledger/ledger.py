@@ -10,7 +10,7 @@ from shoal import checks
 from shoal.errors import InputError, LedgerError, raise_alone
 from shoal.privacy.budget import Amount, Budget
 from shoal.privacy.charge_rounding import booked
-from shoal.privacy.ledger.arguments import check_document, check_text, check_texts
+from shoal.privacy.ledger.arguments import check_document, checked_text, to_find, to_record
 from shoal.privacy.ledger.entry import Draft, Entry, Founding, digest_of
 from shoal.privacy.ledger.file import create_file, operate
 from shoal.privacy.ledger.place import damaged
@@ -172,11 +172,11 @@ class Ledger:
         Raises:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
-        check_texts(question, name)
+        wanted = to_find(question, name)
 
         def look(now: Session) -> Entry | None:
             now.chain.state()
-            return now.chain.find(question, name)
+            return now.chain.find(*wanted)
 
         return self._read(look)
 
@@ -185,16 +185,18 @@ class Ledger:
 
         Args:
             question: As in `record`.
-            most: How many at most.
+            most: How many at most, from 1.
 
         Returns:
             Names, in the order of their texts.
 
         Raises:
+            InputError: An argument is not usable.
             LedgerError: The ledger cannot be read.
         """
-        check_text(question, "question")
-        return self._read(lambda now: now.chain.names(question, most))
+        wanted = checked_text(question, "question")
+        limit = checks.whole(most, "most", least=1, example=_MOST_NAMES)
+        return self._read(lambda now: now.chain.names(wanted, limit))
 
     def look_up(self, question: str, name: str = "") -> Answer:
         """What is recorded for a question and name, and what is left, read at one moment.
@@ -209,11 +211,11 @@ class Ledger:
         Raises:
             LedgerError: The ledger cannot be read, or the entry or its place was changed.
         """
-        check_texts(question, name)
+        wanted = to_find(question, name)
 
         def look(now: Session) -> Answer:
-            state, names = now.chain.state(), now.chain.names(question, _MOST_NAMES)
-            entry = now.chain.find(question, name) if names else None
+            state, names = now.chain.state(), now.chain.names(wanted[0], _MOST_NAMES)
+            entry = now.chain.find(*wanted) if names else None
             return Answer(entry, names, state.unit, self.budget, state.spent)
 
         return self._read(look)
@@ -262,7 +264,8 @@ class Ledger:
                 above 10^40 is rounded upwards (`shoal.privacy.charge_rounding`).
             delta: The same for delta.
             document: The result, kept byte for byte.
-            name: What the release is of, such as a period: another name is charged again.
+            name: What the release is of, such as a period: another name is charged again. Up to 200
+                printable characters, with no blanks around them or two in a row.
             kind: What is released, such as `cells`; shown, and not part of the question.
 
         Returns:
@@ -276,10 +279,10 @@ class Ledger:
         Guarantees: G-LEDGER, G-BOOKED, G-UNIT.
         """
         charge = booked(Budget.of(epsilon, delta))
-        check_texts(question, name, kind)
+        texts = to_record(question, name, kind)
         check_document(document)
         whose, digest = PrivacyUnit.of(unit), digest_of(document)
-        draft = Draft(question, name, kind, whose, charge, document, digest)
+        draft = Draft(*texts, whose, charge, document, digest)
         return recorded(self.path, self._founding, draft)
 
     def verify(self, head: str | None = None) -> None:
@@ -296,7 +299,7 @@ class Ledger:
             LedgerError: The ledger is damaged, was changed, or lacks the head.
         """
         if head is not None:
-            check_text(head, "head")
+            head = checked_text(head, "head")
 
         def recompute(now: Session) -> set[str]:
             found = now.connection.execute("PRAGMA integrity_check(1)").fetchone()

@@ -8,7 +8,7 @@ import struct
 from shoal.errors import ShoalError
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked
-from shoal.privacy.ledger.arguments import check_texts
+from shoal.privacy.ledger.arguments import to_record
 from shoal.privacy.ledger.entry import Draft, digest_of
 from shoal.privacy.privacy_unit import PrivacyUnit
 
@@ -42,12 +42,12 @@ def decoded(ledger: str, message: bytes) -> Draft | None:
         end = _SIZE.size + _SIZE.unpack_from(message)[0]
         facts, document = json.loads(message[_SIZE.size : end]), message[end:]
         _, question, name, kind, unit, epsilon, delta, _ = facts
-        check_texts(question, name, kind)
+        texts = to_record(question, name, kind)
         charge = Budget.from_texts(epsilon, delta)
         if min(charge.epsilon, charge.delta) < 0 or booked(charge) != charge:
             return None
         whose, digest = PrivacyUnit.from_text(unit), digest_of(document)
-        draft = Draft(question, name, kind, whose, charge, document, digest)
+        draft = Draft(*texts, whose, charge, document, digest)
         # Another ledger, another digest, or another spelling makes another message.
         return draft if encoded(ledger, draft) == message else None
     except (ShoalError, struct.error, ValueError, TypeError, RecursionError):

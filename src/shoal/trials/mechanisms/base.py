@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 from shoal.checks.keywords import check_keywords
 from shoal.checks.numpy_errors import quietly
 from shoal.privacy.budget import Budget
+from shoal.privacy.ledger.arguments import printed_text
 from shoal.privacy.privacy_unit import unit_of
-from shoal.release.booking import check_text
 from shoal.trials.charge import clustering_of
 from shoal.trials.release import release_trial
 from shoal.trials.request import take_in
@@ -201,7 +201,7 @@ def _privatize(
 
 def _check_options(options: Options) -> None:
     check_keywords(options, Options.__annotations__, "privatize")
-    check_text(options.get("outcome_name", ""))
+    printed_text(options.get("outcome_name", ""))
 
 
 def _whose(options: Options) -> Whose:
