@@ -116,7 +116,8 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     heavy = shoal.Occupancy.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
-    _, told = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    _, told, often = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    assert often.startswith("the 20 most frequent of 400 users own 4")
     assert told.startswith("in 1 cells one user owns a quarter of the records or more (0: 6")
     few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     assert any("epsilon times users is 30" in each for each in warnings(few))
@@ -127,6 +128,54 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     _, told = warnings(shoal.plan(large, bounds=(0, 60), epsilon=0.01))
     assert told.startswith("epsilon is too small, or cells are too fine")
     assert told.endswith("use a larger epsilon, fewer key columns, or larger cells")
+
+
+def _few_own(part: float, share: float, users: int = 1200) -> shoal.Occupancy:
+    """Counts of 40 cells in which a part of the users owns a share of the records."""
+    rng = np.random.default_rng(2)
+    heavy = np.arange(users) < part * users
+    often = 6 * share / (1 - share) * (1 - part) / part
+    own = np.where(heavy, rng.poisson(often, users) + 1, rng.poisson(5, users) + 1)
+    pair = np.repeat(np.arange(users), own) * 40 + rng.integers(0, 40, own.sum())
+    pairs, count = np.unique(pair, return_counts=True)
+    return shoal.Occupancy.from_counts(pairs // 40, pairs % 40, count)
+
+
+@pytest.mark.parametrize(
+    ("part", "share", "told"),
+    [(0.05, 0.47, "60 most"), (0.01, 0.4, "60 most"), (0.1, 0.5, "120 most"), (0.2, 0.4, "")],
+)
+def test_few_users_with_much_of_the_records_are_warned_of(
+    part: float, share: float, told: str
+) -> None:
+    """G-TYPICAL: of no cell a quarter each, and together what decides every mean."""
+    plan = shoal.plan(_few_own(part, share), bounds=(0, 120), epsilon=1)
+    assert plan.method == "user_clipped"
+    found = [each for each in warnings(plan) if "most frequent of 1,200 users" in each]
+    assert len(found) == bool(told)
+    for sentence in found:
+        assert sentence.startswith(f"the {told}")
+        assert "intervals hardly cover" in sentence
+        assert f"warning: {sentence}" in str(plan)
+    certified = shoal.plan(
+        plan.occupancy, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
+    )
+    assert warnings(certified) == []
+
+
+@pytest.mark.parametrize("kind", ["equal", "geometric", "moderate", "few"])
+def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
+    """G-TYPICAL: what most collections look like is no news, nor is a twentieth of nobody."""
+    rng, users = np.random.default_rng(3), 19 if kind == "few" else 2000
+    count = {
+        "equal": np.full(users, 4),
+        "geometric": rng.geometric(0.02, users),
+        "moderate": np.ceil(20 * rng.lognormal(0, 1, users)).astype(int),
+        "few": np.append(np.ones(users - 1, dtype=int), 100),
+    }[kind]
+    counts = shoal.Occupancy.from_counts(np.arange(users), np.arange(users) % 4, count)
+    plan = shoal.plan(counts, bounds=(0, 60), epsilon=8, method="user_clipped")
+    assert not any("most frequent" in each for each in warnings(plan))
 
 
 @pytest.mark.parametrize("users", [31, 50, 74, 75])
