@@ -225,6 +225,18 @@ def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int)
     assert np.mean(found) > 0.945
 
 
+def test_columns_that_say_the_width_in_every_row_are_left_out() -> None:
+    """G-TYPICAL: what is certified of a private radius is said once, below the table."""
+    counts = _crowd(cells=30)
+    typical = str(shoal.plan(counts, bounds=(0, 60), epsilon=4)).split("\n")
+    assert typical[1].split() == ["cell", "users", "records", "typical", "error", "best"]
+    assert any(each.startswith("certified: in every data set") for each in typical)
+    certified = shoal.plan(
+        counts, bounds=(0, 60), epsilon=4, objective="worst_case", uninformative="keep"
+    )
+    assert "certified  bias bound" in str(certified).split("\n")[1]
+
+
 def test_two_rounds_of_few_users_are_warned_of() -> None:
     """G-TYPICAL: the second radius is found with half of the loss of the first."""
     for epsilon, told in ((0.2, True), (1, False)):
