@@ -116,7 +116,8 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     heavy = shoal.Occupancy.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
-    _, told = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    _, told, often = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    assert often.startswith("the 20 most frequent of 400 users own 4")
     assert told.startswith("in 1 cells one user owns a quarter of the records or more (0: 6")
     few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     assert any("epsilon times users is 30" in each for each in warnings(few))
@@ -127,6 +128,79 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     _, told = warnings(shoal.plan(large, bounds=(0, 60), epsilon=0.01))
     assert told.startswith("epsilon is too small, or cells are too fine")
     assert told.endswith("use a larger epsilon, fewer key columns, or larger cells")
+
+
+def _few_own(part: float, share: float, users: int = 1200) -> shoal.Occupancy:
+    """Counts of 40 cells in which a part of the users owns a share of the records."""
+    rng = np.random.default_rng(2)
+    heavy = np.arange(users) < part * users
+    often = 6 * share / (1 - share) * (1 - part) / part
+    own = np.where(heavy, rng.poisson(often, users) + 1, rng.poisson(5, users) + 1)
+    pair = np.repeat(np.arange(users), own) * 40 + rng.integers(0, 40, own.sum())
+    pairs, count = np.unique(pair, return_counts=True)
+    return shoal.Occupancy.from_counts(pairs // 40, pairs % 40, count)
+
+
+@pytest.mark.parametrize(
+    ("part", "share", "told"),
+    [(0.05, 0.47, "60 most"), (0.01, 0.4, "60 most"), (0.1, 0.5, "120 most"), (0.2, 0.4, "")],
+)
+def test_few_users_with_much_of_the_records_are_warned_of(
+    part: float, share: float, told: str
+) -> None:
+    """G-TYPICAL: of no cell a quarter each, and together what decides every mean."""
+    plan = shoal.plan(_few_own(part, share), bounds=(0, 120), epsilon=1)
+    assert plan.method == "user_clipped"
+    found = [each for each in warnings(plan) if "most frequent of 1,200 users" in each]
+    assert len(found) == bool(told)
+    for sentence in found:
+        assert sentence.startswith(f"the {told}")
+        assert "intervals hardly cover" in sentence
+        assert f"warning: {sentence}" in str(plan)
+    certified = shoal.plan(
+        plan.occupancy, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
+    )
+    assert warnings(certified) == []
+
+
+def test_frequent_users_who_differ_are_not_covered() -> None:
+    """G-TYPICAL: why plans warn of counts like these; the warning is no false alarm."""
+    counts = _few_own(0.05, 0.5)
+    plan = shoal.plan(counts, bounds=(0, 120), epsilon=1)
+    rng = np.random.default_rng(1)
+    often = np.bincount(counts.user, counts.count)
+    frequent = often >= np.sort(often)[-60]
+    value = np.where(frequent, 36.0, 12.0) * rng.lognormal(0, 0.3, len(often))
+    means = np.clip(value[counts.user], 0, 120)
+    truth = np.bincount(counts.cell, counts.count * means) / counts.totals
+    table = pa.table(
+        {
+            "who": pa.array(np.repeat(counts.user, counts.count)),
+            "cell": pa.array(np.repeat(counts.cell, counts.count)),
+            "v": pa.array(np.repeat(means, counts.count)),
+        }
+    )
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 120), cell="cell")
+    told = shoal.plan(records.occupancy(), bounds=(0, 120), epsilon=1)
+    found = told.release(records, noise=shoal.Simulated(3)).to_pandas()
+    true = truth[found["cell"].astype(int).to_numpy()]
+    assert plan.method == told.method == "user_clipped"
+    assert ((found["low"] <= true) & (true <= found["high"])).mean() <= 0.5
+
+
+@pytest.mark.parametrize("kind", ["equal", "geometric", "moderate", "few"])
+def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
+    """G-TYPICAL: what most collections look like is no news, nor is a twentieth of nobody."""
+    rng, users = np.random.default_rng(3), 19 if kind == "few" else 2000
+    count = {
+        "equal": np.full(users, 4),
+        "geometric": rng.geometric(0.02, users),
+        "moderate": np.ceil(20 * rng.lognormal(0, 1, users)).astype(int),
+        "few": np.append(np.ones(users - 1, dtype=int), 100),
+    }[kind]
+    counts = shoal.Occupancy.from_counts(np.arange(users), np.arange(users) % 4, count)
+    plan = shoal.plan(counts, bounds=(0, 60), epsilon=8, method="user_clipped")
+    assert not any("most frequent" in each for each in warnings(plan))
 
 
 @pytest.mark.parametrize("users", [31, 50, 74, 75])
@@ -174,6 +248,18 @@ def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int)
             low, high = (drawn[name].to_numpy() for name in ("low", "high"))
             found.append((low <= means) & (means <= high))
     assert np.mean(found) > 0.945
+
+
+def test_columns_that_say_the_width_in_every_row_are_left_out() -> None:
+    """G-TYPICAL: what is certified of a private radius is said once, below the table."""
+    counts = _crowd(cells=30)
+    typical = str(shoal.plan(counts, bounds=(0, 60), epsilon=4)).split("\n")
+    assert typical[1].split() == ["cell", "users", "records", "typical", "error", "best"]
+    assert any(each.startswith("certified: in every data set") for each in typical)
+    certified = shoal.plan(
+        counts, bounds=(0, 60), epsilon=4, objective="worst_case", uninformative="keep"
+    )
+    assert "certified  bias bound" in str(certified).split("\n")[1]
 
 
 def test_two_rounds_of_few_users_are_warned_of() -> None:

@@ -159,7 +159,7 @@ def _with(option: str, value: str) -> list[str]:
         (["trial", "release", "visits.csv"], "Missing option"),
         (_with("--outcome", "gone"), "no column 'gone'"),
         (_with("--treatment", "gone"), "no column 'gone'"),
-        (_with("--cluster", "unit"), "clusters where an arm has nobody"),
+        (_with("--cluster", "unit"), "clusters, each of which has one arm"),
         (_with("--treatment", "unit"), "400 arms"),
         (_with("--outcome", "note"), "holds string"),
         (_with("--outcome", "holes"), "missing or infinite outcomes"),

@@ -207,6 +207,28 @@ def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> 
     assert "method is 'best'" in shell.bad(*FRONTIER, "--versus", "best")
 
 
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        ([], "neither epsilon nor error"),
+        (["--epsilon", "abc"], "epsilon is 'abc'"),
+        (["--epsilon", "1", "--error", "5"], "both epsilon and error"),
+    ],
+)
+def test_a_bad_loss_is_refused_before_the_records_are_read(
+    shell: Shell, loss: list[str], told: str
+) -> None:
+    """G-REFUSE: of a file that is not there, so that it cannot have been read."""
+    assert told in shell.bad("plan", "no.parquet", *PLAN, *loss)
+
+
+def test_a_release_prints_as_many_rows_as_wanted(shell: Shell) -> None:
+    """Two of four cells."""
+    said = shell.good(*RELEASE, "--rows", "2")
+    assert "more rows" in said
+    assert "more rows" not in shell.good(*RELEASE, "--again")
+
+
 def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
     """G-UNIT: in text and JSON; another unit is refused in one line."""
     assert "protects whatever" in shell.good("ledger", "show", "flights.ledger")

@@ -77,7 +77,8 @@ def test_a_document_brings_the_assignment_back() -> None:
     ("arguments", "error", "words"),
     [
         ({"treatment": [0, 0]}, DataError, "1 arms"),
-        ({"treatment": [0, 1], "cluster": ["a", "b"]}, DataError, "2 of 2 clusters"),
+        ({"treatment": [0, 1], "cluster": ["a", "b"]}, DataError, "2 clusters, each of which"),
+        ({"treatment": [0, 1, 1], "cluster": ["a", "a", "b"]}, DataError, "1 of 2 clusters"),
         ({"treatment": [0, 1], "cluster": ["a"]}, DataError, "columns of 1 and 2 rows"),
         ({"treatment": [0, None]}, DataError, "null"),
         ({"treatment": [0.5, 1.0]}, DataError, "treatment holds double"),
@@ -94,6 +95,23 @@ def test_unusable_columns_are_refused(
     """Single-arm clusters, wrong types, nulls, doubles: a clear error each."""
     with pytest.raises(error, match=words):
         enrol(**arguments)
+
+
+@pytest.mark.parametrize("rule", ["refuse", "drop"])
+def test_whole_clusters_in_one_arm_are_sent_elsewhere(rule: str) -> None:
+    """G-TRIAL-COVERAGE: no advice leads to intervals that take units as assigned one by one."""
+    with pytest.raises(DataError) as caught:
+        enrol([0, 0, 1, 1], ["a", "a", "b", "b"], single_arm=rule)
+    told = str(caught.value)
+    assert "2 clusters, each of which has one arm" in told
+    assert "no standard error of shoal's effects is right" in told
+    assert 'cov_type="cluster"' in told
+    assert "single_arm" not in told
+    assert "or none" not in told
+    with pytest.raises(DataError) as caught:
+        enrol([0, 1, 2, 0], ["a", "a", "b", "b"], single_arm="drop")
+    assert "no standard error of shoal's effects is right" in str(caught.value)
+    assert "or none" not in str(caught.value)
 
 
 def test_rows_that_do_not_count_are_left_out() -> None:

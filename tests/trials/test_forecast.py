@@ -140,6 +140,8 @@ def test_text_table_and_document_agree() -> None:
     table = found.table().to_pylist()
     assert [row["mechanism"] for row in table] == list(NAMES)
     text = str(found)
+    # G-TRIAL-COVERAGE: without clusters nothing shows how units were assigned.
+    assert "units were assigned one by one (within clusters, if given)" in text
     for row in table:
         assert f"{row['standard_error']:.3g}" in text
         assert f"{row['detectable']:.3g}" in text

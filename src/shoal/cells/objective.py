@@ -95,7 +95,7 @@ def choose(
         why = (
             "users who count about alike, whose values may fill the bounds, gain by no other range"
         )
-        return replace(_certified(occupancy, delta, equal=False), reason=why)
+        return replace(_certified(occupancy, statistics, epsilon, delta), reason=why)
     few = selects and occupancy.n_cells <= _FEW_CELLS and not known
     if few and _count_alike(occupancy):
         why = (

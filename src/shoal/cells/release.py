@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from shoal.data.occupancy import Occupancy
     from shoal.privacy.noise import Noise, Simulated
 
+_SHOWN = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Release(release.Release[PlanViews, Numbers]):
@@ -78,11 +80,12 @@ class Release(release.Release[PlanViews, Numbers]):
         """One line, the first rows of the table, and what speaks against them."""
         return f"{self!r}\n{self.to_text()}"
 
-    def to_text(self, confidence: float = CONFIDENCE) -> str:
+    def to_text(self, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> str:
         """The first rows of the table, and what speaks against them.
 
         Args:
             confidence: Of the intervals.
+            rows: Most rows to show.
 
         Returns:
             Lines of text.
@@ -90,7 +93,7 @@ class Release(release.Release[PlanViews, Numbers]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        return "\n".join([table.to_text(self.table(confidence)), *self._warned()])
+        return "\n".join([table.to_text(self.table(confidence), rows), *self._warned()])
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""

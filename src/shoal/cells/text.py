@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
 
 COLUMNS = ("cell", "users", "records", "typical error", "certified", "bias bound", "best")
+# Of users' vectors these are the width in every row, as a note says.
+_SELECTED = tuple(name for name in COLUMNS if name not in ("certified", "bias bound"))
 _SHOWN = 12
 _RANKS = ("the user with the largest loss", "the second", "the third")
 # Paper 000, Corollary II.1: `PlanFacts.paper_epsilon`.
@@ -33,16 +35,17 @@ _WORTH_IT = 0.9
 
 @dataclass(frozen=True)
 class PlanText:
-    """A plan as text: one head line, table rows under `COLUMNS`, and notes."""
+    """A plan as text: one head line, table rows under their columns, and notes."""
 
     head: str
+    columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
         """The whole, with aligned columns."""
-        table = [COLUMNS, *self.rows]
-        widths = [max(len(row[at]) for row in table) for at in range(len(COLUMNS))]
+        table = [self.columns, *self.rows]
+        widths = [max(len(row[at]) for row in table) for at in range(len(self.columns))]
         lines = [
             "  ".join(
                 text.ljust(width) if at == 0 else text.rjust(width)
@@ -54,7 +57,7 @@ class PlanText:
 
     def to_html(self) -> str:
         """The same for notebooks."""
-        return html.of_rows(self.head, COLUMNS, self.rows, self.notes)
+        return html.of_rows(self.head, self.columns, self.rows, self.notes)
 
 
 def summary(plan: PlanFacts) -> str:
@@ -77,10 +80,11 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
         plan: What to describe.
         rows: Most cells to list; the best and the worst are kept, the middle is left out.
     """
-    return PlanText(summary(plan), tuple(_rows(plan, rows)), tuple(_notes(plan)))
+    columns = _SELECTED if plan.mechanism.range.of_vectors else COLUMNS
+    return PlanText(summary(plan), columns, tuple(_rows(plan, columns, rows)), tuple(_notes(plan)))
 
 
-def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
+def _rows(plan: PlanFacts, columns: tuple[str, ...], most: int) -> list[tuple[str, ...]]:
     order = np.argsort(plan.relative_error, kind="stable")
     likely = np.full(len(order), np.nan)
     if plan.statistics == (Mean(),):
@@ -92,23 +96,26 @@ def _rows(plan: PlanFacts, most: int) -> list[tuple[str, ...]]:
     for at in order.tolist():
         if at < 0:
             left_out = len(plan.relative_scale) - most
-            rows.append((f"... {left_out} more", *[""] * (len(COLUMNS) - 1)))
+            rows.append((f"... {left_out} more", *[""] * (len(columns) - 1)))
             continue
         which, place = divmod(at, len(plan.released))
         cell, several = int(plan.released[place]), len(plan.statistics) > 1
         statistic = f" {plan.statistics[which].name}" if several else ""
-        numbers = (
-            likely[at],
-            plan.worst_case_error[at],
-            plan.bias_bound[at],
-            plan.lower_bound[at],
-        )
+        numbers = {
+            "typical error": likely[at],
+            "certified": plan.worst_case_error[at],
+            "bias bound": plan.bias_bound[at],
+            "best": plan.lower_bound[at],
+        }
         rows.append(
             (
                 f"{printable(labels[cell])}{statistic}",
                 f"{plan.occupancy.users_per_cell[cell]:,}",
                 f"{plan.occupancy.totals[cell]:,}",
-                *("-" if np.isnan(number) else f"{number:.3g}" for number in numbers),
+                *(
+                    "-" if np.isnan(numbers[name]) else f"{numbers[name]:.3g}"
+                    for name in columns[3:]
+                ),
             )
         )
     return rows

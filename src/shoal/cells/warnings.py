@@ -26,6 +26,11 @@ _FEW_CELLS = 10
 _NARROW = 1 / 64
 # Cells: in fewer a radius leaves out more users than the noise is worth.
 _FEW_FOR_RADIUS = 30
+# Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
+# stay below (docs/theory/user-clipped.md#few-users-with-much-of-the-records).
+_FREQUENT = ((1 / 20, 3 / 10), (1 / 10, 9 / 20))
+# Users: of fewer a twentieth is nobody.
+_ENOUGH_USERS = 20
 # Epsilon times users: with less the second of two radii is often far too small.
 _TWICE = 250.0
 
@@ -42,6 +47,7 @@ def warnings(plan: PlanFacts) -> list[str]:
         *_few_users(plan),
         *few_cells(plan),
         *_heavy_users(plan),
+        *_frequent_users(plan),
         *_fine_cells(plan),
     ]
 
@@ -127,6 +133,25 @@ def _heavy_users(plan: PlanFacts) -> Iterator[str]:
             f"{share[worst]:.0%}): if it is unlike the others the error is larger than stated, and "
             'intervals do not cover; objective="worst_case" holds for any user'
         )
+
+
+def _frequent_users(plan: PlanFacts) -> Iterator[str]:
+    """Few users with much of the records, of any cells: the radius is that of all the others."""
+    owned = np.bincount(plan.design.user, plan.design.count.astype(np.float64))
+    owned = np.sort(owned[owned > 0])[::-1]
+    if not len(plan.selection_scale) or len(owned) < _ENOUGH_USERS:
+        return
+    for part, most in _FREQUENT:
+        few = int(part * len(owned))
+        share = owned[:few].sum() / owned.sum()
+        if share >= most:
+            yield (
+                f"the {few:,} most frequent of {len(owned):,} users own {share:.0%} of the "
+                "records: if these differ from the others errors may be several times larger than "
+                'stated, and intervals hardly cover; objective="worst_case" '
+                "(--objective worst_case) holds for any"
+            )
+            return
 
 
 def _fine_cells(plan: PlanFacts) -> Iterator[str]:

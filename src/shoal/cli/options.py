@@ -35,6 +35,14 @@ Force = Annotated[
 
 Book = Annotated[Path, typer.Option("--ledger", help="The data set's ledger.")]
 Manifest = Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")]
+# docs/explanation/trials.md#whole-clusters-in-one-arm
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the cluster, public. Units were assigned one by one within it; not for "
+        "whole clusters in one arm, for which no standard error of an effect is right."
+    ),
+]
 Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
 Name = Annotated[
     str,

@@ -108,6 +108,7 @@ def plan(
     import shoal
 
     _check(frontier, versus)
+    _check_loss(epsilon, error)
     pictures = {"--picture": picture, "--frontier": frontier}
     check_places({"DATA": data}, force=force, documents={"--output": output}, pictures=pictures)
     about: dict[str, Any] = {"user": user, "value": value, "cell": cell, "missing": missing}
@@ -163,6 +164,18 @@ def _check(frontier: Path | None, versus: list[str] | None) -> None:
         raise InputError(
             "--versus without --frontier", "both", "give for example --frontier frontier.png"
         )
+
+
+def _check_loss(epsilon: str | None, error: float | None) -> None:
+    """The same as planning does, before a large file is read for nothing."""
+    from shoal.errors import InputError
+    from shoal.privacy.budget import check_epsilon
+
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    if (epsilon is None) == (error is None):
+        got = "neither epsilon nor error" if epsilon is None else "both epsilon and error"
+        raise InputError(got, "exactly one of them", "give for example --epsilon 1")
 
 
 def _explore(

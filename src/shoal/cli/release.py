@@ -36,6 +36,7 @@ def release(
     ] = None,
     manifest: Manifest = None,
     confidence: Confidence = 0.95,
+    rows: Annotated[int, typer.Option(help="Most rows of the table to print.", min=1)] = 12,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -72,4 +73,4 @@ def release(
     table = partial(done.write, confidence=confidence)
     files = (table, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
-        show_release(done, ledger, lambda: done.to_text(confidence), as_json=as_json)
+        show_release(done, ledger, lambda: done.to_text(confidence, rows), as_json=as_json)

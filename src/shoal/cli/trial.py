@@ -12,6 +12,7 @@ from shoal.cli.options import (
     FILES,
     Again,
     Book,
+    Cluster,
     Confidence,
     Data,
     Force,
@@ -57,7 +58,7 @@ def plan(
         Path | None, typer.Argument(help=f"Units: {FILES}; no outcome is read.")
     ] = None,
     treatment: Annotated[str | None, typer.Option(help="Column of the arm, with a file.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Column of the cluster.")] = None,
+    cluster: Cluster = None,
     control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
     single_arm: Annotated[
         str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")
@@ -147,7 +148,7 @@ def release(
     ledger: Book,
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
     delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP.")] = "0",
-    cluster: Annotated[str | None, typer.Option(help="Column of the cluster. Public.")] = None,
+    cluster: Cluster = None,
     unit: Annotated[str | None, typer.Option(help="Column of public names of units.")] = None,
     control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
     mechanism: Annotated[Mechanism, typer.Option(help="What is released.")] = Mechanism.CLUSTER_DP,
@@ -241,17 +242,15 @@ def estimate(
 ) -> None:
     """Effects of a released trial, with standard errors and intervals; costs nothing.
 
+    For units assigned one by one; if whole clusters were, regress the table of units instead.
+
     Example: shoal trial estimate trial.json --confidence 0.9 --output units.csv
     """
     import shoal
     from shoal.trials import PrivateTrial
 
-    check_places(
-        {"MANIFEST": manifest},
-        force=force,
-        tables={"--output": output},
-        pictures={"--picture": picture},
-    )
+    tables, pictures = {"--output": output}, {"--picture": picture}
+    check_places({"MANIFEST": manifest}, force=force, tables=tables, pictures=pictures)
     found = PrivateTrial.load(manifest)
     effects = found.effects(confidence)
     if output is not None:

@@ -22,6 +22,14 @@ _FEWEST_ARMS, _MOST_ARMS = 2, 64
 _MOST_NUMBER = 2**63 - 1
 # More units than any memory holds: sums of sizes stay within 64 bits.
 _MOST_UNITS = 2**48
+# docs/explanation/trials.md#whole-clusters-in-one-arm
+_WHOLE_CLUSTERS = (
+    "if whole clusters were assigned to arms, no standard error of shoal's effects is right, with "
+    "or without clusters: release a table of units (best_table or uniform_prior, without the "
+    "clusters, with names of units), and regress its column debiased on the arm with "
+    'cluster-robust standard errors (statsmodels: OLS(...).fit(cov_type="cluster", '
+    'cov_kwds={"groups": clusters}))'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +175,7 @@ def enrol(
     sizes = np.bincount(home * len(arm_keys) + arm, minlength=len(cluster_keys) * len(arm_keys))
     sizes = sizes.reshape(len(cluster_keys), len(arm_keys)).astype(np.int64)
     whole: NDArray[np.bool_] = np.asarray((sizes > 0).all(axis=1))
-    _check_whole(whole, single_arm)
+    _check_whole(whole, sizes, single_arm)
     chosen = whole[home]
     group = (np.cumsum(whole) - 1)[home] * len(arm_keys) + arm
     order = _order(group, names, rows, chosen)
@@ -264,17 +272,25 @@ def _check_lengths(
         )
 
 
-def _check_whole(whole: NDArray[np.bool_], single_arm: str) -> None:
+def _check_whole(whole: NDArray[np.bool_], sizes: NDArray[np.int64], single_arm: str) -> None:
     lacking = int((~whole).sum())
+    if len(sizes) > 1 and ((sizes > 0).sum(axis=1) == 1).all():
+        raise DataError(
+            f"{len(sizes)} clusters, each of which has one arm",
+            "units that were assigned to arms one by one, within clusters",
+            _WHOLE_CLUSTERS,
+        )
     if lacking and single_arm == "refuse":
         raise DataError(
             f"{lacking} of {len(whole)} clusters where an arm has nobody",
             "units of every arm in every cluster",
-            'merge clusters, or give single_arm="drop" to leave such clusters out',
+            'if units were assigned one by one, give single_arm="drop" (--single-arm drop) to '
+            f"leave such clusters out; {_WHOLE_CLUSTERS}",
         )
     if not whole.any():
         raise DataError(
             "no cluster with units of every arm",
             "units of every arm in a cluster",
-            "use larger clusters, or none",
+            f"if units were assigned one by one within larger clusters, give these; "
+            f"{_WHOLE_CLUSTERS}",
         )

@@ -172,7 +172,8 @@ def header(path: str | os.PathLike[str]) -> list[str]:
                 f"no columns in the first line of {describe(path)}"
                 + (", which is empty" if whole and not start else ""),
                 "a CSV file in UTF-8 whose first line names the columns, with commas between",
-                "check the file",
+                "check the file; of one in Latin-1, as Windows or Excel may write it, make one in "
+                "UTF-8 (iconv -f latin1 -t utf-8)",
             )
         )
     return names

@@ -57,6 +57,10 @@ def _notes(plan: ForecastFacts) -> Iterator[str]:
     best = plan.recommended
     yield f"standard errors of the effect under {known}, constant effect; the largest counts"
     yield (
+        "units were assigned one by one (within clusters, if given); if whole clusters were, "
+        "errors are larger: regress a table of units with cluster-robust standard errors"
+    )
+    yield (
         f"detectable: detected by a {100 * plan.confidence:.4g}% interval with probability "
         f"{plan.power:.4g}"
     )

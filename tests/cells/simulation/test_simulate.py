@@ -114,6 +114,22 @@ def test_epsilons_as_everywhere(epsilon: str | int) -> None:
     assert found.simulation.rows[0].plan.epsilon <= found.simulation.rows[0].epsilon * (1 + 1e-12)
 
 
+def test_a_comparison_names_the_function_that_draws() -> None:
+    """G-SIMULATED: what values are, and that those written by hand have the bounds as given."""
+
+    def tails(rng: np.random.Generator, user: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(rng.normal(0, 1, user.max() + 1))[user] + 0 * cell)
+
+    found = str(
+        shoal.compare(
+            occupancy(), bounds=(0, 1), methods=["baseline"], assumed=tails, repetitions=2
+        )
+    )
+    assert "under tails;" in found
+    assert "0x" not in found
+    assert "by hand, with the bounds as\ngiven" in found
+
+
 @pytest.mark.parametrize("wrong", [{"assumed": 5}, {"repetitions": 0}, {"occupancy": 3}])
 def test_bad_comparisons_are_refused(wrong: dict[str, Any]) -> None:
     """With what is allowed."""

@@ -61,6 +61,14 @@ FAULTS = (
         _TYPICAL,
     ),
     Fault(
+        "nothing is said of few users who own much of the records",
+        "G-TYPICAL",
+        "cells/warnings.py",
+        "        if share >= most:",
+        "        if share > 1:",
+        _TYPICAL,
+    ),
+    Fault(
         "a unit may read like each row",
         "G-UNIT",
         "privacy/privacy_unit.py",

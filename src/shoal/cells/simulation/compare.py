@@ -78,10 +78,14 @@ class Comparison:
             + (f"{row['worst_case_error']:>12.4g}" if row["certified"] else f"{'-':>12}")
             for row in self.table().to_pylist()
         ]
+        # Of a function its name says more than where it lies in memory.
+        assumed = getattr(self.assumed, "__name__", str(self.assumed))
         notes = [
-            f"typical: mean absolute error of values under {self.assumed}; plain: of released",
+            f"typical: mean absolute error of values under {assumed}; plain: of released",
             "numbers. worst case: certified for every data set, the median cell; -: nothing but",
-            "the width is. Names with blanks are what anybody writes by hand.",
+            "the width is. Names with blanks are what anybody writes by hand, with the bounds as",
+            "given: clipping tighter needs knowledge of the values. Other values than these have",
+            "other errors (long tails, two kinds of users): give assumed= a function that draws.",
         ]
         return "\n".join([head, *lines, *notes])
 
