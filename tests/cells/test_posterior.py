@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,13 +147,19 @@ def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
         assert low[at] == pytest.approx(max(float(numbers.unclamped[at]) - half, 0), abs=0.01)
 
 
-@pytest.mark.parametrize("cells", [5, 40])
-def test_certified_intervals_are_those_of_the_numbers(cells: int) -> None:
-    """G-COVERAGE: a cell unlike all others is covered as often as they, in any number of cells."""
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [(5, {"objective": "worst_case"}), (40, {"objective": "worst_case"}), (5, {"range": "loose"})],
+)
+def test_intervals_without_a_prior_are_those_of_the_numbers(
+    cells: int, wanted: dict[str, Any]
+) -> None:
+    """G-COVERAGE, G-SHRINK: certified in any number of cells, of a private radius in few cells."""
     occupancy = shoal.Occupancy.from_counts(
         np.arange(2000), np.arange(2000) % cells, np.ones(2000, dtype=np.int64)
     )
-    plan = shoal.plan(occupancy, bounds=(0, 100), epsilon=1, objective="worst_case")
+    plan = shoal.plan(occupancy, bounds=(0, 100), epsilon=1, **wanted)
+    assert plan.parts.range.of_vectors == ("range" in wanted)
     values = np.where(np.arange(2000) % cells == 1, 90.0, 20.0)
     columns = {"who": np.arange(2000), "cell": np.arange(2000) % cells, "v": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})

@@ -82,7 +82,7 @@ FAULTS = (
         "cells/posterior.py",
         "if plan.mechanism.range.of_vectors and len(plan.released) >= _FEW:",
         "if plan.mechanism.range.of_vectors:",
-        _TYPICAL,
+        ("tests/cells/test_posterior.py",),
     ),
     Fault(
         "nothing is said of two rounds with few users",
