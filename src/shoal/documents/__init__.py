@@ -25,6 +25,7 @@ _KINDS = {
     "shoal.manifest": "the manifest of a release",
     "shoal.occupancy": "an occupancy",
     "shoal.plan": "a plan",
+    "shoal.questions-plan": "a plan of questions",
     "shoal.trial-plan": "the plan of a trial",
     "shoal.unbiased-plan": "the plan of an unbiased mean",
 }

@@ -3,7 +3,8 @@
 `BestTable`, `UniformPrior`, `ClusterDP` and `ClusterFree` replace the outcome of every unit by a
 private one; `NoisyHorvitzThompson` and `NoisyHistogram` release numbers of clusters. Each has
 `privatize`, whose result has a table, effects with intervals, and a manifest. `plan` says before
-the experiment what error each will have. See `docs/explanation/trials.md`.
+the experiment what error each will have. `Questions` are effects, means and regressions that are
+known beforehand: their noise is the least. See `docs/explanation/trials.md`.
 """
 
 from importlib import import_module
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
     from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
     from shoal.trials.mechanisms.table import BestTable
+    from shoal.trials.questions.plan import QuestionsPlan
+    from shoal.trials.questions.questions import Questions
+    from shoal.trials.questions.result import PrivateAnswers
     from shoal.trials.result import PrivateTrial
     from shoal.trials.student import detectable, power
 
@@ -30,7 +34,10 @@ _HOME = {
     "Inference": "shoal.trials.effects",
     "NoisyHistogram": "shoal.trials.mechanisms.aggregates",
     "NoisyHorvitzThompson": "shoal.trials.mechanisms.aggregates",
+    "PrivateAnswers": "shoal.trials.questions.result",
     "PrivateTrial": "shoal.trials.result",
+    "Questions": "shoal.trials.questions.questions",
+    "QuestionsPlan": "shoal.trials.questions.plan",
     "Space": "shoal.data.outcome_space",
     "TrialPlan": "shoal.trials.forecast",
     "UniformPrior": "shoal.trials.mechanisms.outcomes",
@@ -48,7 +55,10 @@ __all__ = [
     "Inference",
     "NoisyHistogram",
     "NoisyHorvitzThompson",
+    "PrivateAnswers",
     "PrivateTrial",
+    "Questions",
+    "QuestionsPlan",
     "Space",
     "TrialPlan",
     "UniformPrior",

@@ -9,6 +9,7 @@ from shoal.verification.cells import verify as of_cells
 from shoal.verification.envelope import SCHEMA
 from shoal.verification.ledger_record import record_checks
 from shoal.verification.means import verify as of_means
+from shoal.verification.questions import verify as of_questions
 from shoal.verification.trials import verify as of_trials
 from shoal.verification.verdict import Verdict
 
@@ -22,6 +23,7 @@ _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
     of_cells.KIND: of_cells.verify,
     of_trials.KIND: of_trials.verify,
     of_means.KIND: of_means.verify,
+    of_questions.KIND: of_questions.verify,
 }
 
 
@@ -33,8 +35,8 @@ def verify(
     """Recompute epsilon and every certificate of a manifest from it alone.
 
     Args:
-        manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased
-            mean.
+        manifest: A path, or the document itself: of a release of cells, a trial, questions,
+            or an unbiased mean.
         ledger: Check, too, that this ledger holds and recorded these very bytes, for this request
             and unit, at no less than what they cost.
 

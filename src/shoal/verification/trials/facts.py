@@ -65,8 +65,8 @@ class Facts:
         """Read and check; ValueError, KeyError or TypeError if something is wrong."""
         plan, guarantee = manifest["plan"], manifest["guarantee"]
         assignment = plan["assignment"]
-        clusters, places = _keys(assignment["clusters"], "cluster")
-        arms, order = _keys(assignment["arms"], "arm")
+        clusters, places = keys_of_column(assignment["clusters"], "cluster")
+        arms, order = keys_of_column(assignment["arms"], "arm")
         if not _FEWEST <= len(arms) <= _MOST_ARMS or not clusters:
             raise ValueError
         sizes = integers(assignment["sizes"], "sizes", len(clusters) * len(arms))
@@ -79,7 +79,7 @@ class Facts:
         if confidence != _CONFIDENCE:
             raise ValueError
         return cls(
-            levels=_levels(plan["space"]),
+            levels=levels_of(plan["space"]),
             sizes=sizes.reshape(len(clusters), len(arms)),
             arms=arms,
             rising=rising,
@@ -106,7 +106,8 @@ class Facts:
         return float(self.levels[-1] - self.levels[0])
 
 
-def _levels(space: documents.Document) -> NDArray[np.float64]:
+def levels_of(space: documents.Document) -> NDArray[np.float64]:
+    """Levels of an outcome, rising and within what shoal reads, or ValueError."""
     levels = [real(level) for level in space["levels"]]
     rising = all(low < high for low, high in itertools.pairwise(levels))
     if not _FEWEST <= len(levels) <= _MOST_LEVELS or not rising:
@@ -119,7 +120,7 @@ def _levels(space: documents.Document) -> NDArray[np.float64]:
     return np.array(levels)
 
 
-def _keys(document: documents.Document, name: str) -> tuple[list[object], list[Any]]:
+def keys_of_column(document: documents.Document, name: str) -> tuple[list[object], list[Any]]:
     """The different keys of one column, and what they are ordered by."""
     (column,) = document["columns"]
     values, kind = column["values"], text(column["type"])
@@ -160,7 +161,7 @@ def _units_rise(document: documents.Document, sizes: NDArray[np.int64]) -> bool:
     """Whether the names of every group are in order, which then says nothing."""
     if document.keys() == {"type", "numbers"}:
         return _numbers_rise(document, sizes)
-    _, names = _keys(document, "unit")
+    _, names = keys_of_column(document, "unit")
     if len(names) != int(sizes.sum()):
         raise ValueError
     up = np.fromiter(_steps(names), dtype=np.bool_, count=len(names) - 1)

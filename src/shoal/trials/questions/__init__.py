@@ -1,0 +1,1 @@
+"""Questions that are known before outcomes are read: effects, means of arms, regressions."""

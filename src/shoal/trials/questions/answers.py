@@ -1,0 +1,266 @@
+"""Answers to questions with honest intervals, from what was released alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import checks
+from shoal.errors import InputError, printable
+from shoal.theory.questions.noisy_variance import added_noise, half_width
+from shoal.theory.questions.weights import arm_means
+from shoal.trials.questions.numbers import BITS, step_deviation
+from shoal.trials.questions.strategy import recover
+from shoal.trials.student import quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from shoal import documents
+    from shoal.data.outcome_space import Space
+    from shoal.trials.questions.columns import Columns
+    from shoal.trials.questions.numbers import Numbers, Released
+
+    Floats = NDArray[np.float64]
+
+COLUMNS = ("question", "value", "standard error", "interval")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question, in the outcome's unit (over the regressor's, if it has one).
+
+    Attributes:
+        question: Its name.
+        value: Unbiased for the weighed sum of outcomes.
+        standard_error: Of sampling and noise together, from what was released; in the value's unit.
+        interval: Lowest and highest value, in the same unit.
+        confidence: Of the interval, on its own: many intervals do not all cover at once.
+    """
+
+    question: str
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+    confidence: float
+
+    def to_document(self) -> documents.Document:
+        """The answer as a JSON object.
+
+        Returns:
+            Name and numbers.
+        """
+        return {
+            "question": self.question,
+            "value": self.value,
+            "standard_error": self.standard_error,
+            "interval": list(self.interval),
+        }
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers to several questions, in the order in which they were asked.
+
+    Attributes:
+        every: All of them.
+    """
+
+    every: tuple[Answer, ...]
+
+    def __iter__(self) -> Iterator[Answer]:
+        """One after the other."""
+        return iter(self.every)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.every)
+
+    def __getitem__(self, question: str | int) -> Answer:
+        """An answer by the name of its question, or by its place."""
+        if isinstance(question, int) and not isinstance(question, bool):
+            return self.every[question]
+        for each in self.every:
+            if each.question == question:
+                return each
+        raise InputError(
+            f"a question {checks.shown(question)}",
+            f"one of {', '.join(repr(each.question) for each in self.every[:10])}",
+            "take a name of the plan",
+        )
+
+    def table(self) -> pa.Table:
+        """All answers as a table.
+
+        Returns:
+            One row a question: question, value, standard_error, low, high.
+        """
+        import pyarrow as pa
+
+        return pa.table(
+            {
+                "question": [each.question for each in self.every],
+                "value": [each.value for each in self.every],
+                "standard_error": [each.standard_error for each in self.every],
+                "low": [each.interval[0] for each in self.every],
+                "high": [each.interval[1] for each in self.every],
+            }
+        )
+
+    def __str__(self) -> str:
+        """One aligned row a question."""
+        rows = [(*COLUMNS[:-1], f"{100 * self.every[0].confidence:.4g}% interval")]
+        for each in self.every:
+            low, high = each.interval
+            numbers = f"{each.value:.5g}", f"{each.standard_error:.3g}", f"[{low:.4g}, {high:.4g}]"
+            rows.append((printable(each.question), *numbers))
+        return aligned(rows)
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    r"""Lines of columns, the first to the left.
+
+    Example:
+        >>> aligned([("a", "bb"), ("ccc", "d")])
+        'a    bb\\nccc   d'
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if at else text.ljust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How answers follow from released numbers: public facts alone.
+
+    Attributes:
+        columns: Of the units.
+        space: Of the outcome.
+        numbers: What is released.
+    """
+
+    columns: Columns
+    space: Space
+    numbers: Numbers
+
+    @property
+    def middle(self) -> float:
+        """Of the range, in the outcome's unit."""
+        return self.space.levels[0] + self.space.width / 2
+
+    def noise_deviation(self, rows: Floats) -> Floats:
+        """Standard deviation of the noise of each answer, shape (questions,).
+
+        Args:
+            rows: Weights, shape (questions, units).
+        """
+        worth = self.numbers.values(self.space.width)
+        weighed = recover(self.numbers.weights(), rows) * worth
+        return np.asarray(np.linalg.norm(weighed, axis=1) * step_deviation())
+
+    def answers(
+        self, released: Released, names: Sequence[str], rows: Floats, confidence: float
+    ) -> Answers:
+        """Answers to questions that follow from what was released.
+
+        Args:
+            released: What was drawn.
+            names: Of the questions.
+            rows: Their weights, shape (questions, units).
+            confidence: Of each interval, from 0.8 to 0.995.
+
+        Raises:
+            InputError: Another confidence.
+        """
+        worth = self.numbers.values(self.space.width) * np.array(released.numbers, dtype=float)
+        value = recover(self.numbers.weights(), rows) @ worth + self.middle * rows.sum(axis=1)
+        noise = self.noise_deviation(rows) / math.sqrt(2)
+        variance, loose, inflation = self._variance(released, rows, confidence)
+        found = []
+        for at, name in enumerate(names):
+            each = float(noise[at]), float(loose[at]), float(inflation[at])
+            half = interval_half(confidence, float(variance[at]), *each)
+            error = math.sqrt(max(float(variance[at]), 0.0) + 2 * each[0] ** 2)
+            middle = float(value[at])
+            span = middle - half, middle + half
+            found.append(Answer(name, middle, error, span, confidence))
+        return Answers(tuple(found))
+
+    def _variance(
+        self, released: Released, rows: Floats, confidence: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Sampling variances, the scale of their noise, and what few units inflate them by.
+
+        Arms' second moments less the squares of their means
+        (docs/theory/questions.md#variances-of-arms).
+        """
+        arm, width = self.columns.arm, self.space.width
+        sizes = np.bincount(arm).astype(float)
+        means = arm_means(arm)
+        worth = self.numbers.values(width) * np.array(released.numbers, dtype=float)
+        away = recover(self.numbers.weights(), means) @ worth
+        off = self.noise_deviation(means) ** 2
+        unit = self.numbers.moment_value(width)
+        square = np.array(released.moments, dtype=float) * unit / sizes
+        own = (square - away**2 + off) * sizes / (sizes - 1)
+        # Scales of the moments' noise, of twice the mean times its noise, and of its square.
+        moved = unit * 2.0**BITS / sizes
+        spread = np.sqrt(moved**2 + 2 * np.minimum(away**2, width**2 / 4) * off + 2.5 * off**2)
+        spread *= sizes / (sizes - 1)
+        weight = np.stack([(rows[:, arm == each] ** 2).sum(axis=1) for each in range(len(sizes))])
+        loose = np.sqrt(((weight * spread[:, None]) ** 2).sum(axis=0))
+        fewest = np.where(weight > 0, sizes[:, None] - 1, np.inf).min(axis=0)
+        normal = quantile(math.inf, confidence)
+        inflation = np.array([(quantile(each, confidence) / normal) ** 2 for each in fewest])
+        return own @ weight, loose, inflation
+
+
+def interval_half(
+    confidence: float, variance: float, scale: float, loose: float, inflation: float
+) -> float:
+    """Half the width of an interval whose variance is known with noise.
+
+    The noise of the answer is a sum of Laplace variables of variance 2 scale^2: the wider of the
+    intervals for one such variable and for their normal limit is taken.
+
+    Args:
+        confidence: From 0.8 to 0.995.
+        variance: As released, in the answer's squared unit.
+        scale: In the answer's unit.
+        loose: Of the variance's noise, in its squared unit.
+        inflation: Of the variance, for few units.
+
+    Raises:
+        InputError: Another confidence.
+
+    Example:
+        >>> round(interval_half(0.95, 1.0, 0.0, 0.0, 1.0), 3)
+        1.96
+    """
+    one = half_width(confidence, np.array([variance]), scale, loose, inflation=inflation)
+    ratio = math.inf if loose > 0 == scale else (loose / scale**2 if loose > 0 else 0.0)
+    raised = max(variance, 0.0) + added_noise(confidence, ratio) * loose
+    normal = quantile(math.inf, confidence) * math.sqrt(inflation * raised + 2 * scale**2)
+    return max(float(one[0]), normal)
+
+
+def check_stated_numbers(values: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Drawn numbers of a manifest.
+
+    Raises:
+        ValueError: They are none.
+    """
+    if not all(type(each) is int for each in values):
+        raise ValueError
+    return tuple(values)

@@ -1,0 +1,272 @@
+"""Public columns of an experiment: arms, clusters and covariates in an order of their own."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks, documents
+from shoal.checks.floats import floats, read_floats
+from shoal.checks.frozen import Frozen, cached_property
+from shoal.data import keys
+from shoal.data.assignment import Assignment, enrol
+from shoal.errors import DataError, DocumentError, InputError, is_failure, raise_alone
+from shoal.trials.effects import key_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
+_RESERVED = (ARM, CLUSTER, CONSTANT)
+MOST_COVARIATES, MOST_UNITS, _LONGEST = 64, 1 << 20, 100
+# Sums of squares of regressors must be numbers.
+_LARGEST = 1e50
+_FEWEST = 2
+_SINGLE = "where an arm has nobody"
+
+
+@dataclass(frozen=True, eq=False)
+class Covariate(Frozen):
+    """One public column: distinct values, rising, and which of them each unit has.
+
+    Attributes:
+        name: What it is called.
+        values: Numbers, or texts.
+        codes: Position among the values, shape (units,).
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    codes: NDArray[np.int64]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values are numbers."""
+        return not isinstance(self.values[0], str)
+
+    def to_document(self) -> documents.Document:
+        """The column as a JSON object."""
+        packed = documents.pack_integers(self.codes)
+        return {"name": self.name, "values": list(self.values), "codes": packed}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Frozen):
+    """All that is public of the units. They come by cluster, arm, then covariates.
+
+    Units that are alike in all columns are interchangeable: no order of rows is kept.
+
+    Attributes:
+        assignment: Clusters, arms, sizes.
+        covariates: In the order of their names.
+    """
+
+    assignment: Assignment
+    covariates: tuple[Covariate, ...] = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        """Units."""
+        return self.assignment.n
+
+    @cached_property
+    def arm(self) -> NDArray[np.int64]:
+        """Arm of each unit, 0 for control."""
+        return self.assignment.group % len(self.assignment.arms)
+
+    @cached_property
+    def cluster(self) -> NDArray[np.int64]:
+        """Cluster of each unit."""
+        return self.assignment.group // len(self.assignment.arms)
+
+    @property
+    def arms(self) -> list[str]:
+        """Names of the arms, control first."""
+        return [str(key_text(each)) for each in self.assignment.arms.to_pylist()]
+
+    def covariate(self, name: str) -> Covariate:
+        """A covariate, or the clusters as one.
+
+        Raises:
+            InputError: No such column.
+        """
+        if name == CLUSTER:
+            named = tuple(str(key_text(each)) for each in self.assignment.clusters.to_pylist())
+            return Covariate(CLUSTER, named, self.cluster)
+        for each in self.covariates:
+            if each.name == name:
+                return each
+        raise InputError(
+            f"a column {checks.shown(name)}",
+            f"one of {', '.join([CLUSTER, *(each.name for each in self.covariates)])}",
+            "give it among the covariates, which are public",
+        )
+
+    def to_document(self) -> documents.Document:
+        """The columns as a JSON object."""
+        return {
+            "assignment": self.assignment.to_document(),
+            "covariates": [each.to_document() for each in self.covariates],
+        }
+
+    @classmethod
+    def from_document(cls, document: documents.Document) -> Columns:
+        """The inverse of `to_document`.
+
+        Raises:
+            DocumentError: A part is missing or damaged.
+        """
+        assignment = Assignment.from_document(document["assignment"])
+        found = cls(
+            assignment,
+            tuple(
+                Covariate(
+                    each["name"],
+                    tuple(each["values"]),
+                    documents.unpack_integers(each["codes"], "codes"),
+                )
+                for each in document["covariates"]
+            ),
+        )
+        if assignment.units is not None or not all(map(found.has, found.covariates)):
+            raise DocumentError(
+                "columns that are not those of the units",
+                "a document written by shoal",
+                "fetch it again, or have it delivered from the ledger",
+            )
+        return found
+
+    def has(self, covariate: Covariate) -> bool:
+        """Whether a covariate has a value for each unit, each value once, and all are used."""
+        values, codes = covariate.values, covariate.codes
+        kinds = set(map(type, values))
+        return (
+            kinds in ({float}, {str})
+            and all(low < high for low, high in itertools.pairwise(values))
+            and len(codes) == self.n
+            and bool(np.array_equal(np.unique(codes), np.arange(len(values))))
+        )
+
+
+def columns_of(
+    arm: Any,  # noqa: ANN401
+    cluster: Any,  # noqa: ANN401
+    covariates: Mapping[str, Any] | None,
+    control: Any,  # noqa: ANN401
+) -> tuple[Columns, NDArray[np.int64]]:
+    """Public columns in an order of their own, and the row of the source that each unit is.
+
+    Raises:
+        DataError: Columns that are not usable, cells of clusters without an arm.
+        InputError: Names that are taken, an unknown control, or an arm of one unit.
+    """
+    try:
+        found = enrol(arm, cluster, control=control)
+    except DataError as error:
+        if _SINGLE not in error.got:
+            raise
+        # Other mechanisms leave such clusters out; here columns and outcomes stay as they are.
+        todo = "merge such clusters with others, or leave their units out of all columns"
+        raise_alone(DataError(error.got, error.allowed, todo))
+    assignment, rows = found.assignment, found.rows
+    _check_sizes(assignment)
+    given = [] if covariates is None else sorted(checks.mapping(covariates, "covariates").items())
+    if len(given) > MOST_COVARIATES:
+        raise InputError(
+            f"{len(given)} covariates", f"up to {MOST_COVARIATES}", "leave some of them out"
+        )
+    read = [_covariate(_name(name), values, assignment.n) for name, values in given]
+    order = rows
+    if read:
+        codes = [each.codes[rows] for each in reversed(read)]
+        order = rows[np.lexsort((*codes, assignment.group))]
+    own = tuple(Covariate(each.name, each.values, each.codes[order]) for each in read)
+    return Columns(assignment, own), np.asarray(order)
+
+
+def _check_sizes(assignment: Assignment) -> None:
+    if assignment.n > MOST_UNITS:
+        raise InputError(
+            f"{assignment.n} units", f"up to {MOST_UNITS}", "use a mechanism that releases a table"
+        )
+    sizes = assignment.sizes.sum(axis=0)
+    if int(sizes.min()) < _FEWEST:
+        lone = str(assignment.arms[int(sizes.argmin())].as_py())
+        raise InputError(
+            f"one unit in the arm {checks.shown(lone)}",
+            "at least two units in each arm: one tells nothing of how outcomes differ",
+            "leave this arm out",
+        )
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not keys.is_name(name) or len(name) > _LONGEST:
+        raise InputError(
+            f"a covariate named {checks.shown(name)}",
+            f"printable names of up to {_LONGEST} characters",
+            "rename it",
+        )
+    if name in _RESERVED or " + " in name:
+        raise InputError(
+            f"a covariate named {checks.shown(name)}",
+            f"another name than {', '.join(_RESERVED)}, without ' + '",
+            "rename it",
+        )
+    return name
+
+
+def _covariate(name: str, values: Any, units: int) -> Covariate:  # noqa: ANN401
+    """A column of numbers, booleans or texts, one for each unit."""
+    numbers = _numbers(values)
+    if numbers is None:
+        texts = keys.as_array(values, name)
+        if not pa.types.is_string(texts.type):
+            raise DataError(
+                f"a covariate {name!r} of type {texts.type}",
+                "numbers, booleans or texts",
+                "convert it, for example dates to days",
+            )
+        distinct, codes = keys.ranked(texts, name)
+        found = Covariate(name, tuple(distinct.to_pylist()), codes)
+    else:
+        if not (np.isfinite(numbers) & (np.abs(numbers) <= _LARGEST)).all():
+            raise DataError(
+                f"a covariate {name!r} with missing, infinite or huge numbers",
+                f"a number of up to {_LARGEST:g} for each unit",
+                "covariates are public: fill what is missing with a public value",
+            )
+        # Zero has one sign: the same column is the same question.
+        levels, place = np.unique(numbers + 0.0, return_inverse=True)
+        found = Covariate(name, tuple(levels.tolist()), place.astype(np.int64))
+    if len(found.codes) != units:
+        raise DataError(
+            f"a covariate {name!r} of {len(found.codes)} rows for {units} units",
+            "one number or text for each unit",
+            "give columns of the same length",
+        )
+    if len(found.values) < _FEWEST:
+        raise InputError(
+            f"a covariate {name!r} that is the same for all units",
+            "covariates that differ between units",
+            "leave it out",
+        )
+    return found
+
+
+def _numbers(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
+    """Numbers in floating point, or None for what is something else."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        try:
+            return floats(values)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return None
+    found = read_floats(values)
+    return found if found is not None and found.ndim == 1 else None

@@ -1,0 +1,206 @@
+"""Whole numbers that a release of questions draws: linear ones, and second moments of arms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import documents
+from shoal.checks.frozen import Frozen, cached_property
+from shoal.errors import DocumentError, InputError
+from shoal.privacy.noise import LARGEST_STEPS
+from shoal.theory.questions.integer_moments import (
+    loss_with_moments,
+    moment_step,
+    second_moments,
+)
+from shoal.theory.questions.integer_strategy import TICKS, answers, integer_strategy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.noise import Randomness
+
+    Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
+
+BITS = 32
+_ROW = 1 << 40
+# Rounding to steps costs at most this part of the loss.
+_ROUNDING = 1000
+_NUMBERS, _MOMENTS = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Frozen):
+    """Rows of weights as whole numbers, steps, and what all of it costs.
+
+    Attributes:
+        rows: a, of at most 2^40 in size, shape (numbers, units).
+        steps: Of each number, in weights times ticks, shape (numbers,).
+        moment_step: Of the second moments, in squared ticks.
+        scale: Size of a weight of 1 of each row, over 2^40, shape (numbers,).
+    """
+
+    rows: Whole
+    steps: Whole
+    moment_step: int
+    scale: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, width: float, epsilon: Fraction) -> Numbers:
+        """Whole numbers for rows, of an exact loss of at most epsilon with second moments.
+
+        Raises:
+            InputError: An epsilon that leaves nothing, or noise that does not fit 60 bits.
+        """
+        rounding = Fraction(len(rows), 2**BITS)
+        if epsilon < _ROUNDING * rounding:
+            raise InputError(
+                f"epsilon {float(epsilon):.3g} for {len(rows)} numbers",
+                f"at least {float(_ROUNDING * rounding):.3g}",
+                "ask for a larger epsilon, or fewer questions",
+            )
+        found = integer_strategy(rows, width, epsilon - rounding, bits=BITS)
+        step = moment_step(found.rows, found.steps)
+        made = cls(found.rows, found.steps, step, np.abs(rows).max(axis=1) / _ROW)
+        if not made.fits:
+            raise InputError(
+                f"epsilon {float(epsilon):.3g} for {rows.shape[1]} units",
+                "numbers that fit 60 bits",
+                "ask for a more moderate epsilon",
+            )
+        return made
+
+    @cached_property
+    def loss(self) -> Fraction:
+        """The exact loss of one outcome, second moments included."""
+        return loss_with_moments(self.rows, self.steps, self.moment_step, BITS)
+
+    @property
+    def fits(self) -> bool:
+        """Whether every number fits 61 bits with its offset."""
+        squares = self.rows.shape[1] * (TICKS // 2) ** 2 // self.moment_step
+        return bool(max(*(2 * each for each in self._offsets), squares) < LARGEST_STEPS)
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        """What makes every number at least 0: public."""
+        upper, lower = np.abs(self.rows) >> 20, np.abs(self.rows) & (1 << 20) - 1
+        sums = zip(upper.sum(axis=1).tolist(), lower.sum(axis=1).tolist(), strict=True)
+        return [
+            ((high << 20) + low) * (TICKS // 2) // step + 1
+            for (high, low), step in zip(sums, self.steps.tolist(), strict=True)
+        ]
+
+    def weights(self) -> Floats:
+        """The rows as they are released, without a unit, shape (numbers, units)."""
+        return np.asarray(self.rows * self.scale[:, None])
+
+    def values(self, width: float) -> Floats:
+        """What one step of each number is worth, in the outcome's unit, shape (numbers,)."""
+        return np.asarray(self.steps * self.scale * (width / TICKS))
+
+    def moment_value(self, width: float) -> float:
+        """What one step of a second moment is worth, in the outcome's squared unit."""
+        return self.moment_step * (width / TICKS) ** 2
+
+    def draw(self, outcomes: Floats, arm: Whole, space: Space, noise: Randomness) -> Released:
+        """All numbers with their noise.
+
+        Guarantees: `loss`, whatever the outcomes (docs/theory/questions.md).
+
+        Args:
+            outcomes: In the units' order. Private.
+            arm: Of each unit.
+            space: Its ends are those of the range.
+            noise: Where randomness comes from.
+        """
+        ticks = ticks_of(outcomes, space)
+        plain = answers(self.rows, self.steps, ticks)
+        raised = [each + off for each, off in zip(plain, self._offsets, strict=True)]
+        drawn = noise.add_laplace(raised, BITS, _NUMBERS)
+        squares = second_moments(arm, ticks, self.moment_step)
+        return Released(
+            tuple(each - off for each, off in zip(drawn, self._offsets, strict=True)),
+            tuple(noise.add_laplace(squares, BITS, _MOMENTS)),
+        )
+
+    def to_document(self) -> documents.Document:
+        """All of it as a JSON object; weights are packed with 2^40 added."""
+        return {
+            "rows": documents.pack_integers((self.rows + _ROW).ravel()),
+            "steps": documents.pack_integers(self.steps),
+            "moment_step": self.moment_step,
+            "scale": self.scale.tolist(),
+            "lattice_bits": BITS,
+        }
+
+    @classmethod
+    def from_document(cls, document: documents.Document, units: int) -> Numbers:
+        """The inverse of `to_document`.
+
+        Raises:
+            DocumentError: A part is missing or damaged.
+        """
+        steps = documents.unpack_integers(document["steps"], "steps")
+        rows = documents.unpack_integers(document["rows"], "rows")
+        scale = np.array([float(each) for each in document["scale"]])
+        if (
+            not len(steps)
+            or len(rows) != len(steps) * units
+            or len(scale) != len(steps)
+            or not bool((np.isfinite(scale) & (scale > 0)).all())
+            or document["lattice_bits"] != BITS
+        ):
+            raise DocumentError(
+                "numbers that are not those of the units",
+                "a document written by shoal",
+                "fetch it again, or have it delivered from the ledger",
+            )
+        return cls(rows.reshape(len(steps), units) - _ROW, steps, document["moment_step"], scale)
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was drawn, in steps.
+
+    Attributes:
+        numbers: The linear ones.
+        moments: Of the arms.
+    """
+
+    numbers: tuple[int, ...]
+    moments: tuple[int, ...]
+
+
+def ticks_of(outcomes: Floats, space: Space) -> Whole:
+    """Outcomes as whole ticks of the range over 2^20 from its middle, clipped to its ends. Private.
+
+    An outcome moves by at most half a tick; no other outcome has a say in it.
+
+    Example:
+        >>> from shoal.data.outcome_space import Space
+        >>> ticks_of(np.array([0.0, 0.5, 7.0]), Space.binary()).tolist()
+        [-524288, 0, 524288]
+    """
+    low, high = space.levels[0], space.levels[-1]
+    part = (np.clip(outcomes, low, high) - low) / (high - low)
+    return np.asarray(np.rint(part * TICKS).astype(np.int64) - TICKS // 2)
+
+
+def step_deviation() -> float:
+    """Standard deviation of discrete Laplace noise of scale 2^32, in steps.
+
+    1/(sqrt(2) sinh(2^-33)).
+
+    Example:
+        >>> round(step_deviation() / 2**32, 9)
+        1.414213562
+    """
+    return math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))

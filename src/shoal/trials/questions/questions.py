@@ -1,0 +1,221 @@
+"""The list of questions, as a custodian writes it, from public columns alone."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal import checks
+from shoal.checks.numpy_errors import quietly
+from shoal.data.outcome_space import check_space
+from shoal.errors import InputError, ShoalWarning, printable
+from shoal.trials.charge import charge_of
+from shoal.trials.questions.asked import (
+    EFFECT,
+    MEANS,
+    PRECISION,
+    REGRESSION,
+    UNITS,
+    Asked,
+    Stated,
+    check_regressors,
+    rows_of,
+)
+from shoal.trials.questions.columns import columns_of
+from shoal.trials.questions.plan import QuestionsPlan
+from shoal.trials.questions.strategy import numbers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shoal.data.outcome_space import Space
+    from shoal.privacy.budget import Amount
+    from shoal.trials.questions.columns import Columns
+
+# Spikier, and with intervals this much wider than without noise, a question warns.
+_SPIKY, _WIDER = 3.0, 1.25
+# Outcomes of a stated standard deviation: a part of the range unless said.
+_USUAL = 0.25
+
+
+class Questions:
+    """Linear questions of an experiment whose arms, clusters and covariates are public.
+
+    Each method returns a new list with one entry more; nothing private is read. Every question is a
+    sum of w_i y_i with public w, and noise is shared among them so that all intervals widen alike.
+
+    Source: docs/theory/questions.md.
+
+    Args:
+        arm: The arm of each unit, shape (units,).
+        cluster: Within which units were assigned one by one, shape (units,); None for one cluster.
+        covariates: Public columns by name, each of shape (units,): numbers, booleans or texts.
+        control: The arm that others are compared with; the first when sorted unless given.
+
+    Raises:
+        InputError: Unusable names, an arm of one unit, or too many covariates.
+        DataError: Columns that are not usable, or clusters in which an arm has nobody.
+
+    Guarantees: G-ASKED, G-QUESTIONS.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Questions, Space
+        >>> arm, age = np.arange(400) % 2, np.arange(400) // 2 % 40
+        >>> asked = Questions(arm, covariates={"age": age}).effect().regression(["arm", "age"])
+        >>> found = asked.plan(Space.binary(), epsilon=1)
+        >>> found.names
+        ('effect', 'constant in arm + age', 'arm in arm + age', 'age in arm + age')
+    """
+
+    __slots__ = ("asked", "columns")
+    asked: tuple[Asked, ...]
+    columns: Columns
+
+    @quietly
+    def __init__(
+        self,
+        arm: Any,  # noqa: ANN401
+        cluster: Any = None,  # noqa: ANN401
+        covariates: Mapping[str, Any] | None = None,
+        *,
+        control: Any = None,  # noqa: ANN401
+    ) -> None:
+        object.__setattr__(self, "columns", columns_of(arm, cluster, covariates, control)[0])
+        object.__setattr__(self, "asked", ())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Never: lists of questions do not change."""
+        raise AttributeError("questions do not change: its methods return new ones")
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<{len(self.asked)} entries of questions, {self.columns.n} units>"
+
+    def effect(self, by: str | None = None, weights: str = UNITS) -> Questions:
+        """Ask for the effect of each arm against the control, stratified by cluster.
+
+        The mean over clusters of differences of means, weighted by their units; with
+        `weights="precision"` by what makes noise and sampling together least, for the stated
+        spread: then it is the effect of these weights, not the average over the units.
+
+        Source: docs/theory/questions.md#rows-of-weights;
+        docs/theory/questions.md#precision-weights.
+
+        Args:
+            by: A covariate, or `cluster`, whose values make subgroups: an effect in each.
+            weights: `units` or `precision`.
+
+        Returns:
+            The list with these questions.
+
+        Raises:
+            InputError: No such column, a subgroup without an arm, or precision weights of
+                subgroups.
+        """
+        checks.choice(weights, (UNITS, PRECISION), "weights")
+        if by is not None:
+            self.columns.covariate(checks.text(by, "by"))
+            if weights == PRECISION:
+                raise InputError(
+                    "precision weights of subgroups", "one of them", "leave by= or weights= out"
+                )
+        return self._with(Asked(EFFECT, by or "", weights))
+
+    def means(self) -> Questions:
+        """Ask for the plain mean of each arm.
+
+        Source: docs/theory/questions.md#rows-of-weights.
+
+        Returns:
+            The list with these questions.
+        """
+        return self._with(Asked(MEANS))
+
+    def regression(self, columns: Sequence[str]) -> Questions:
+        """Ask for all coefficients of a least squares regression with a constant.
+
+        Every regression on some of these columns is free afterwards (`PrivateAnswers.regression`).
+
+        Source: docs/theory/questions.md#rows-of-weights.
+
+        Args:
+            columns: Names of covariates, `arm` or `cluster`; texts, arms and clusters stand for a
+                column a value but the first.
+
+        Returns:
+            The list with these questions.
+
+        Raises:
+            InputError: No such column, one twice, columns that depend on others, or more of them
+                than units.
+        """
+        return self._with(Asked(REGRESSION, columns=check_regressors(self.columns, columns)))
+
+    @quietly
+    def plan(self, space: Space, epsilon: Amount, *, spread: float | None = None) -> QuestionsPlan:
+        """Share the noise among the questions, before any outcome is read.
+
+        Warns of questions that rest on few units, whose intervals noise widens much.
+
+        Source: docs/theory/questions.md#noise-for-many-questions.
+
+        Args:
+            space: Its lowest and highest levels are the ends of the outcome's range: outcomes
+                beyond are moved to them, others stay where they are.
+            epsilon: The privacy loss of one outcome.
+            spread: Expected standard deviation of outcomes within arms, in their unit: public, and
+                only predictions and precision weights follow it. A quarter of the range unless
+                given.
+
+        Returns:
+            The plan; nothing is spent.
+
+        Raises:
+            InputError: Nothing was asked, questions nearly depend on others, or numbers outside
+                their ranges.
+
+        Guarantees: G-STRATEGY, G-WHOLEQUESTIONS, G-MOMENTS.
+        """
+        width = check_space(space).width
+        if not self.asked:
+            raise InputError("no questions", "at least one", "ask with effect, means or regression")
+        loss = charge_of(epsilon).epsilon
+        given = _USUAL * width if spread is None else spread
+        spread = checks.number(
+            given, "spread", above=0, least=1e-6 * width, most=width, example=width / 4
+        )
+        _, rows = rows_of(self.columns, self.asked, Stated(width / spread, float(loss)))
+        numbers = numbers_of(self.columns, rows, width, spread, loss)
+        found = QuestionsPlan(space, self.columns, self.asked, spread, loss, numbers)
+        _warn(found)
+        return found
+
+    def _with(self, asked: Asked) -> Questions:
+        every = (*self.asked, asked)
+        # Questions without an answer are found as they are asked.
+        rows_of(self.columns, every, Stated(1 / _USUAL, 1.0))
+        found = object.__new__(Questions)
+        object.__setattr__(found, "columns", self.columns)
+        object.__setattr__(found, "asked", every)
+        return found
+
+
+def _warn(plan: QuestionsPlan) -> None:
+    """Name the spikiest question, if noise widens its interval much."""
+    spiky = [each for each in plan.predicted if each.spikiness > _SPIKY and each.widening > _WIDER]
+    if not spiky:
+        return
+    worst = max(spiky, key=lambda each: each.widening)
+    others = f" and {len(spiky) - 1} others" if len(spiky) > 1 else ""
+    alike = int(np.rint(plan.columns.n / worst.spikiness**2))
+    warnings.warn(
+        f"the question {printable(worst.question)!r}{others} rests on few units: its noise is that "
+        f"of {alike} units that weigh alike (spikiness {worst.spikiness:.3g}), and its interval "
+        f"{worst.widening:.3g} times as wide as without noise; merge small cells, cap covariates, "
+        'or ask for the effect with weights="precision"',
+        ShoalWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,125 @@
+"""Carrying out a plan of questions: outcomes once, one draw, one charge, then delivery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.checks.numpy_errors import quietly
+from shoal.checks.roles import check_arrays
+from shoal.errors import DataError
+from shoal.privacy.ledger.arguments import printed_text
+from shoal.privacy.privacy_unit import unit_of
+from shoal.release.carry_out import carry_out
+from shoal.trials.questions.columns import columns_of
+from shoal.trials.questions.numbers import Released
+from shoal.trials.questions.plan_facts import QuestionsFacts
+from shoal.trials.questions.result import PrivateAnswers, from_results, to_results
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from shoal import documents
+    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.noise import Randomness, Simulated
+
+
+@quietly
+def release_questions(
+    plan: QuestionsFacts,
+    outcomes: Any,  # noqa: ANN401
+    arm: Any,  # noqa: ANN401
+    cluster: Any,  # noqa: ANN401
+    covariates: Mapping[str, Any] | None,
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    name: str,
+    again: bool,
+    noise: Simulated | None,
+    outcome_name: str,
+    privacy_unit: str,
+) -> PrivateAnswers:
+    """See `QuestionsPlan.release`."""
+    printed_text(outcome_name)
+    whose = unit_of(
+        privacy_unit,
+        named=False,
+        recorded=ledger is not None,
+        unnamed="" if outcome_name else "outcome_name",
+    )
+    given = {} if covariates is None else dict(covariates)
+    public = {"arm": arm, "cluster": cluster} | {f"covariate {key}": given[key] for key in given}
+    check_arrays({"outcome": outcomes}, public)
+    control = plan.columns.assignment.arms[0].as_py()
+    columns, rows = columns_of(arm, cluster, covariates, control)
+    if columns.to_document() != plan.columns.to_document():
+        raise DataError(
+            "arms, clusters or covariates other than the plan's",
+            f"the public columns of the plan's {plan.columns.n} units, in the rows of the outcomes",
+            "give the columns that the questions were made of, or plan with these",
+        )
+    numbers = plan.space.numbers(outcomes)
+    if len(numbers) != plan.columns.n:
+        raise DataError(
+            "outcomes and arms of different length",
+            "one outcome and one arm for each unit",
+            "give columns of the same length",
+        )
+    if not np.isfinite(numbers).all():
+        raise DataError(
+            "missing or infinite outcomes",
+            "a finite outcome in every row",
+            "clean the data; if it is public which outcomes are missing, leave these units out of "
+            "all columns and plan anew",
+        )
+    question = plan.question({"outcome": outcome_name}, whose, name)
+    way = QuestionsDraw(plan, numbers[rows])
+    done = carry_out(question, way, ledger=ledger, again=again, noise=noise)
+    return PrivateAnswers.delivered(done, plan)
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionsDraw:
+    """The draw of a plan of questions.
+
+    Attributes:
+        plan: What is carried out.
+        outcomes: The private data, in the order of the plan's units.
+    """
+
+    plan: QuestionsFacts
+    outcomes: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        """Nothing private."""
+        return f"<draw of answers of {self.plan.columns.n} units>"
+
+    def draw(self, noise: Randomness) -> Released:
+        """Read the outcomes and draw."""
+        plan = self.plan
+        return plan.numbers.draw(self.outcomes, plan.columns.arm, plan.space, noise)
+
+    def blank(self) -> Released:
+        """Numbers of 0."""
+        plan = self.plan
+        return Released((0,) * len(plan.numbers.steps), (0,) * len(plan.columns.arms))
+
+    def results(self, drawn: Released) -> documents.Document:
+        """What was drawn, and the answers that follow from it."""
+        return to_results(self.plan, drawn)
+
+    def publishes_values(self, drawn: Released) -> bool:  # noqa: ARG002
+        """Never: only sums with noise."""
+        return False
+
+    def read(self, manifest: documents.Document) -> None:
+        """The answers of what was drawn, by the plan that the manifest says."""
+        from_results(QuestionsFacts.from_document(manifest["plan"]), manifest["results"])
+
+    def check_shape(self) -> None:
+        """The question holds all public columns, which were compared."""

@@ -1,0 +1,179 @@
+"""A delivered release of questions: answers, regressions in their span, manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal import checks
+from shoal.checks import check_confidence
+from shoal.errors import InputError
+from shoal.files import outputs, tables
+from shoal.privacy.displayed_loss import show
+from shoal.release import release
+from shoal.release.manifest import CONFIDENCE
+from shoal.release.stated import check_stated, damaged
+from shoal.trials.questions.answers import Answers, check_stated_numbers
+from shoal.trials.questions.asked import check_regressors, coefficients, design_of
+from shoal.trials.questions.numbers import Released
+from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
+from shoal.trials.questions.strategy import answered
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from shoal import documents
+    from shoal.privacy.budget import Budget
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateAnswers(release.Release[QuestionsFacts, Released]):
+    """Private answers to questions of an experiment, as delivered; everything in it is public.
+
+    Source: docs/theory/questions.md.
+
+    Guarantees: G-ASKED, G-NOISYVARIANCE.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal.trials import Questions, Space
+        >>> arm, bought = np.arange(4000) % 2, np.arange(4000) % 3 == 0
+        >>> plan = Questions(arm).effect().plan(Space.binary(), epsilon=1)
+        >>> found = plan.release(bought, arm)
+        >>> answer = found.estimate()["effect"]
+        >>> abs(answer.value) < 0.05, answer.confidence
+        (True, 0.95)
+    """
+
+    kind = KIND
+
+    def _plan_of(self, document: documents.Document) -> QuestionsFacts:
+        """A plan, from its document; its loss is computed anew."""
+        return QuestionsFacts.from_document(document)
+
+    @staticmethod
+    def _loss_of(plan: QuestionsFacts) -> Budget:
+        """The exact privacy loss of a plan."""
+        return plan.loss
+
+    @staticmethod
+    def _drawn_of(plan: QuestionsFacts, results: Any) -> Released:  # noqa: ANN401
+        """What was drawn, from a manifest's results, all of which must follow from it."""
+        return from_results(plan, results)
+
+    def estimate(self, confidence: float = CONFIDENCE) -> Answers:
+        """Answers to all questions, with intervals that know how noisy their variance is.
+
+        Source: docs/theory/questions.md#variances-of-arms;
+        docs/theory/questions.md#an-honest-interval.
+
+        Args:
+            confidence: Of each interval on its own, from 0.8 to 0.995; changing it costs nothing.
+
+        Returns:
+            One answer a question, in the order in which they were asked.
+
+        Raises:
+            InputError: Another confidence.
+
+        Guarantees: G-NOISYVARIANCE.
+        """
+        wanted, plan = check_confidence(confidence), self.plan
+        return plan.reading.answers(self.released, plan.names, plan.rows, wanted)
+
+    def regression(self, columns: Sequence[str], confidence: float = CONFIDENCE) -> Answers:
+        """A least squares regression on some of the columns that were asked for: free.
+
+        Its coefficients are sums of what was released; nothing is read, drawn or charged.
+
+        Source: docs/theory/questions.md#rows-of-weights.
+
+        Args:
+            columns: Names of covariates, `arm` or `cluster`; a constant is always there.
+            confidence: Of each interval on its own, from 0.8 to 0.995.
+
+        Returns:
+            One answer a coefficient.
+
+        Raises:
+            InputError: No such column, one twice, or a regression that does not follow from what
+                was asked.
+
+        Guarantees: G-ASKED.
+        """
+        wanted, plan = check_confidence(confidence), self.plan
+        names = check_regressors(plan.columns, columns)
+        labels, design = design_of(plan.columns, names)
+        rows = coefficients(labels, design)
+        if not answered(plan.numbers.weights(), rows):
+            raise InputError(
+                f"a regression on {checks.shown(' + '.join(names))} that does not follow from what "
+                "was released",
+                "columns of one regression of the plan",
+                "it would need a second release, which is a second charge",
+            )
+        named = [f"{each} in {' + '.join(names)}" for each in labels]
+        return plan.reading.answers(self.released, named, rows, wanted)
+
+    def table(self) -> pa.Table:
+        """The answers with 95% intervals, as a table.
+
+        Returns:
+            One row a question: question, value, standard_error, low, high.
+        """
+        return self.estimate().table()
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table as CSV, Parquet or JSON, by the path's ending.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            InputError: Another ending.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the manifest that was loaded, which is never replaced.
+
+        Guarantees: G-OUTPUTS.
+        """
+        outputs.keep_inputs(path, self.inputs)
+        tables.write(self.table(), path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        """One line."""
+        kind = "simulated answers" if self.simulated else "answers"
+        booked = f", {self.booked}" if self.booked else ""
+        return (
+            f"<{kind} to {len(self.plan.names)} questions of {self.plan.columns.n} units, "
+            f"epsilon {show(self.epsilon)}{booked}>"
+        )
+
+
+def to_results(plan: QuestionsFacts, drawn: Released) -> documents.Document:
+    """What was drawn, and the answers."""
+    found = plan.reading.answers(drawn, plan.names, plan.rows, CONFIDENCE)
+    return {
+        "numbers": list(drawn.numbers),
+        "moments": list(drawn.moments),
+        "answers": [each.to_document() for each in found],
+    }
+
+
+def from_results(plan: QuestionsFacts, results: documents.Document) -> Released:
+    """The inverse of `to_results`: every answer is the one that follows from what was drawn.
+
+    Raises:
+        DocumentError: Other answers, or too few or too many numbers.
+    """
+    drawn = Released(
+        check_stated_numbers(results["numbers"]), check_stated_numbers(results["moments"])
+    )
+    fits = len(drawn.numbers) == len(plan.numbers.steps)
+    if not fits or len(drawn.moments) != len(plan.columns.arms):
+        raise damaged()
+    check_stated(results["answers"], to_results(plan, drawn)["answers"])
+    return drawn

@@ -1,0 +1,146 @@
+"""The second opinion on questions: weights, loss, answers and intervals, with code of its own.
+
+The weights are built anew from the public columns, the loss from whole numbers alone; nothing is
+imported from mechanisms, theory or other packages.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from shoal.verification.envelope import (
+    Words,
+    genuine,
+    guarantee_holds,
+    no_other_parts,
+    request_key,
+    shown,
+)
+from shoal.verification.questions.answers import answers, exact_loss, hold, recovered
+from shoal.verification.questions.facts import Facts
+from shoal.verification.questions.weights import questions_of
+from shoal.verification.strict import rational, text, unit, whole
+from shoal.verification.verdict import Check, Verdict, checked
+
+if TYPE_CHECKING:
+    from shoal import documents
+
+KIND = "questions"
+
+_SCHEMA = "shoal.questions-plan/1"
+_PRIVACY = "pure label differential privacy"
+_NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
+_PLAN = {"schema", "space", "columns", "questions", "spread", "epsilon", "numbers", "claims"}
+_PARTS = {
+    "space": {"levels", "rounding", "labels"},
+    "columns": {"assignment", "covariates"},
+    "numbers": {"rows", "steps", "moment_step", "scale", "lattice_bits"},
+    "claims": {"epsilon", "delta"},
+}
+_ASSIGNMENT = {"clusters", "arms", "sizes", "units"}
+_COVARIATE = {"name", "values", "codes"}
+_QUESTION = {"kind", "by", "weights", "columns"}
+_RESULTS = {"numbers", "moments", "answers"}
+_ANSWER = {"question", "value", "standard_error", "interval"}
+_FOLLOWS = ("numbers", "claims")
+# Of epsilon, spent at least; what may be asked for.
+_SPENT = Fraction(999, 1000)
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
+_LARGEST = 2**63
+
+_UNVERIFIED = (
+    "that outcomes were moved into the range and to the nearest of its 2^20 ticks",
+    "which sums of the questions are released: others that cost as much are no less private",
+    "that arms, clusters and covariates hold nothing private: all of them are published",
+)
+
+
+def verify(manifest: documents.Document) -> Verdict:
+    """Recompute weights, loss, answers and intervals of a manifest of questions from it alone.
+
+    Args:
+        manifest: The document.
+
+    Returns:
+        A verdict; it is false if any claim is better than the truth.
+
+    Raises:
+        DocumentError: Not such a manifest, or a part is missing or damaged.
+    """
+    return checked(_checks, manifest, _UNVERIFIED)
+
+
+def _checks(manifest: documents.Document) -> list[Check]:
+    plan, results = manifest["plan"], manifest["results"]
+    facts = Facts.of(plan)
+    loss = exact_loss(facts)
+    stated = rational(manifest["guarantee"]["epsilon"])
+    asked = {part: each for part, each in plan.items() if part not in _FOLLOWS}
+    free = loss is not None
+    checks = [
+        Check("guarantee in words", *_guarantee(manifest)),
+        genuine(manifest),
+        request_key(manifest, asked, manifest["records"]["outcome"]),
+        Check("units in public order", facts.ordered, f"{facts.units} units"),
+        Check("second moments for free", free, f"steps of {facts.moment_step} squared ticks"),
+        Check("privacy loss", loss == stated, "none" if loss is None else f"{float(loss):.9g}"),
+        Check("within what was asked for", *_within(facts, stated)),
+    ]
+    names, rows = questions_of(facts, plan["questions"])
+    _, follow = recovered(facts, rows)
+    checks.append(Check("numbers answer the questions", follow, f"{len(names)} questions"))
+    if not _numbers_fit(facts, results):
+        checks.append(Check("released numbers", holds=False, found="too few or too many"))
+        return checks
+    claims = "answers", "standard errors", "intervals"
+    found = hold(names, answers(facts, results, rows), results["answers"])
+    checks += [Check(claim, *each) for claim, each in zip(claims, found, strict=True)]
+    return checks + no_other_parts(manifest, _parts(manifest))
+
+
+def _guarantee(manifest: documents.Document) -> tuple[bool, str]:
+    guarantee, claims = manifest["guarantee"], manifest["plan"]["claims"]
+    holds = guarantee_holds(manifest, Words(_PRIVACY, _NEIGHBOURS)) and all(
+        guarantee[name] == claims[name] for name in ("epsilon", "delta")
+    )
+    pure = rational(guarantee["delta"]) == 0
+    said = f"{guarantee['privacy']}, {unit(guarantee['unit'])}, {shown(manifest)}"
+    return holds and pure, said
+
+
+def _within(facts: Facts, stated: Fraction) -> tuple[bool, str]:
+    possible = _LEAST <= facts.asked <= _MOST and 0 < facts.spread <= facts.width
+    holds = possible and facts.asked * _SPENT <= stated <= facts.asked
+    return holds, f"epsilon {float(facts.asked):.6g}"
+
+
+def _numbers_fit(facts: Facts, results: documents.Document) -> bool:
+    numbers, moments = results["numbers"], results["moments"]
+    for each in (*numbers, *moments):
+        whole(each, -_LARGEST, _LARGEST)
+    return len(numbers) == len(facts.steps) and len(moments) == len(facts.arms)
+
+
+def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[str]]]:
+    plan, results = manifest["plan"], manifest["results"]
+    if plan["schema"] != _SCHEMA or not _space(plan["space"]):
+        raise ValueError
+    return [
+        (plan, _PLAN),
+        *((plan[name], keys) for name, keys in _PARTS.items()),
+        (plan["columns"]["assignment"], _ASSIGNMENT),
+        *((each, _COVARIATE) for each in plan["columns"]["covariates"]),
+        *((each, _QUESTION) for each in plan["questions"]),
+        (manifest["records"], {"outcome"}),
+        (results, _RESULTS),
+        *((each, _ANSWER) for each in results["answers"]),
+    ]
+
+
+def _space(space: documents.Document) -> bool:
+    labels = space["labels"]
+    named = labels is None or (
+        all(map(text, labels)) and len(set(labels)) == len(labels) == len(space["levels"])
+    )
+    return named and space["rounding"] in ("random", "nearest")

@@ -1,0 +1,66 @@
+"""Intervals of whole releases: how often they cover, and that noise-free ones would not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.trials import Questions, Space
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+pytestmark = pytest.mark.statistics
+
+RUNS = 1000
+# Of 1000 runs with a true coverage of 95%, fewer are 9 deviations away in one of 1e18; the promise
+# is 94% to 98%, and 3.5 deviations of chance are allowed for.
+_LOW, _HIGH = 0.94 - 0.02, 0.98 + 0.012
+N, HOMES = 500, 8
+RNG = np.random.default_rng(11)
+ARM, HOME = np.arange(N) % 2, RNG.integers(0, HOMES, N)
+SEX = RNG.integers(0, 2, N)
+PUBLIC = {"sex": SEX}
+
+ASKED = {
+    "one effect": Questions(ARM, HOME, PUBLIC).effect(),
+    "precision weights": Questions(ARM, HOME, PUBLIC).effect(weights="precision"),
+    "several": Questions(ARM, HOME, PUBLIC).effect().means().regression(["arm", "sex"]),
+}
+
+
+def covered(name: str, space: Space, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often each interval covers its question of the outcomes' means."""
+    plan = ASKED[name].plan(space, 1, spread=0.4 * space.width)
+    # Units in the plan's order: their means come in it, too.
+    order = np.lexsort((SEX, ARM, HOME))
+    mean = mean[order]
+    truth, hit = plan.rows @ mean, np.zeros(len(plan.rows))
+    random = np.random.default_rng(7)
+    for seed in range(RUNS):
+        high = random.random(N) < mean / space.width
+        drawn = plan.numbers.draw(
+            np.where(high, space.width, 0.0), plan.columns.arm, space, shoal.Simulated(seed)
+        )
+        found = plan.reading.answers(drawn, plan.names, plan.rows, 0.95)
+        low, top = np.array([each.interval for each in found]).T
+        hit += (low <= truth) & (truth <= top)
+    return hit / RUNS
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_intervals_cover_in_releases(name: str) -> None:
+    """G-ASKED: 94% to 98% for outcomes that differ by arm, cluster and covariate."""
+    mean = 0.3 + 0.2 * ARM + 0.05 * np.sin(HOME) + 0.1 * SEX
+    found = covered(name, Space.binary(), mean)
+    assert bool((found >= _LOW).all()), found
+    assert bool((found <= _HIGH).all()), found
+
+
+def test_intervals_cover_where_outcomes_are_far_from_the_middle() -> None:
+    """G-ASKED: rare events, where the noise of the arms' means matters most."""
+    found = covered("one effect", Space.bins(0, 10), np.full(N, 0.5))
+    assert bool((found >= _LOW).all()), found

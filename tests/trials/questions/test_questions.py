@@ -1,0 +1,217 @@
+"""Lists of questions: what may be asked, what the plan says, and that it is public."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shoal import documents
+from shoal.errors import DataError, DocumentError, InputError, ShoalWarning
+from shoal.theory.questions.weights import effect, regression
+from shoal.trials import Questions, QuestionsPlan, Space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.unit
+
+N = 240
+ARM = np.arange(N) % 2
+SCHOOL = np.array([f"s{at}" for at in np.arange(N) // 40])
+AGE = np.arange(N) // 2 % 7 + 10.0
+SEX = np.where(np.arange(N) // 4 % 2, "girl", "boy")
+PUBLIC = {"age": AGE, "sex": SEX}
+
+
+def asked() -> Questions:
+    """The questions of most tests."""
+    return Questions(ARM, SCHOOL, PUBLIC)
+
+
+def test_questions_have_the_weights_that_their_names_say() -> None:
+    """G-ASKED: against the closed forms, in the units' public order."""
+    found = asked().effect().effect("sex").means().regression(["arm", "age", "sex"])
+    plan = found.plan(Space.binary(), 1)
+    assert plan.names == (
+        "effect",
+        "effect where sex is boy",
+        "effect where sex is girl",
+        "mean of arm 0",
+        "mean of arm 1",
+        "constant in arm + age + sex",
+        "arm in arm + age + sex",
+        "age in arm + age + sex",
+        "sex girl in arm + age + sex",
+    )
+    columns = plan.columns
+    age = np.array(columns.covariate("age").values)[columns.covariate("age").codes]
+    girl = columns.covariate("sex").codes
+    assert np.allclose(plan.rows[0], effect(columns.arm, columns.cluster))
+    design = np.stack([np.ones(N), columns.arm, age, girl], axis=1).astype(float)
+    assert np.allclose(plan.rows[5:], regression(design))
+    assert repr(found) == f"<4 entries of questions, {N} units>"
+
+
+def test_a_plan_says_what_noise_does_to_each_interval() -> None:
+    """G-ASKED: noise, spikiness and widths; the exact loss is that which was asked for."""
+    plan = asked().effect().plan(Space.binary(), 1, spread=0.5)
+    (one,) = plan.predicted
+    by_hand = np.sqrt(2) * np.abs(plan.rows).max()
+    assert by_hand < one.noise < 1.2 * by_hand
+    assert one.spikiness == pytest.approx(1, abs=0.1)
+    assert one.half_width > one.plain_half_width
+    assert one.plain_half_width == pytest.approx(1.96 * 0.5 * np.linalg.norm(plan.rows), rel=1e-4)
+    assert 1 - 1e-6 < plan.loss.epsilon <= 1
+    assert plan.epsilon == pytest.approx(1)
+    text = str(plan)
+    assert "1 question of 240 units in 6 clusters, 2 arms, epsilon 1" in text
+    assert "spread" in text
+    assert plan.table().column("question").to_pylist() == ["effect"]
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", 1, 4])
+def test_one_effect_with_its_variance_has_little_more_noise_than_by_hand(epsilon: Any) -> None:  # noqa: ANN401
+    """G-ASKED: at most 1.2 times the Laplace noise of that effect alone."""
+    plan = asked().effect().plan(Space.counts(0, 10), epsilon)
+    by_hand = np.sqrt(2) * 10 * np.abs(plan.rows).max() / float(Fraction(str(epsilon)))
+    assert plan.predicted[0].noise <= 1.2 * by_hand
+    assert plan.lower_bound_ratio >= 1
+
+
+def test_plans_are_the_same_whatever_the_order_of_rows(tmp_path: Path) -> None:
+    """G-ROWS: rows may follow the outcomes, so that no plan keeps their order."""
+    turned = np.random.default_rng(1).permutation(N)
+    other = Questions(ARM[turned], SCHOOL[turned], {k: v[turned] for k, v in PUBLIC.items()})
+    one = asked().effect().plan(Space.binary(), 1)
+    two = other.effect().plan(Space.binary(), 1)
+    assert one.to_document() == two.to_document()
+    one.save(tmp_path / "plan.json")
+    loaded = QuestionsPlan.load(tmp_path / "plan.json")
+    assert loaded.to_document() == one.to_document()
+    assert str(loaded) == str(one)
+
+
+def test_columns_of_every_kind_are_the_same_questions() -> None:
+    """Lists, Series, booleans and numbers; a control that is named."""
+    given = {"age": list(AGE), "sex": pd.Series(SEX)}
+    other = Questions(pd.Series(ARM), list(SCHOOL), given).effect()
+    plan = asked().effect().plan(Space.binary(), 1)
+    assert other.plan(Space.binary(), 1).to_document() == plan.to_document()
+    turned = Questions(np.where(ARM, "new", "old"), control="old").effect()
+    assert turned.plan(Space.binary(), 1).columns.arms == ["old", "new"]
+    truth = Questions(ARM, covariates={"girl": SEX == "girl"}).regression(["girl"])
+    assert "girl in girl" in truth.plan(Space.binary(), 1).names
+
+
+def test_three_arms_have_an_effect_each() -> None:
+    """Each against the control."""
+    plan = Questions(np.arange(90) % 3).effect().means().plan(Space.binary(), 2)
+    assert plan.names[:2] == ("effect of 1", "effect of 2")
+    fitted = Questions(np.arange(90) % 3).regression(["arm"]).plan(Space.binary(), 2)
+    assert fitted.names[1:] == ("arm 1 in arm", "arm 2 in arm")
+
+
+def _lonely() -> np.ndarray[Any, Any]:
+    home = np.zeros(N)
+    home[0] = 1
+    return home
+
+
+BAD: dict[str, tuple[Callable[[], object], str]] = {
+    "collinear": (
+        lambda: Questions(ARM, covariates={"a": AGE, "b": 2 * AGE + 1}).regression(["a", "b"]),
+        "'b' depends on the other",
+    ),
+    "an empty cell": (
+        lambda: Questions(ARM, covariates={"few": _lonely()}).effect("few"),
+        "few is 1, all of which have one arm",
+    ),
+    "a cluster of one arm": (
+        lambda: Questions(ARM, _lonely().astype(int)),
+        "an arm has nobody.*merge such clusters",
+    ),
+    "one unit an arm": (lambda: Questions([0, 0, 0, 1]), "one unit in the arm"),
+    "more questions than units": (
+        lambda: Questions([0, 1, 0, 1]).effect().means().effect("cluster").regression(["arm"]),
+        "questions or more of 4 units",
+    ),
+    "twice": (lambda: asked().effect().effect(), "twice"),
+    "a regressor twice": (lambda: asked().regression(["age", "age"]), "twice"),
+    "no such column": (lambda: asked().regression(["height"]), "'height'"),
+    "no such group": (lambda: asked().effect("height"), "'height'"),
+    "other weights": (lambda: asked().effect(weights="all"), "weights"),
+    "precision by group": (lambda: asked().effect("sex", "precision"), "precision weights of"),
+    "nothing asked": (lambda: asked().plan(Space.binary(), 1), "no questions"),
+    "no range": (lambda: asked().effect().plan((0, 1), 1), "space"),  # type: ignore[arg-type]
+    "no loss": (lambda: asked().effect().plan(Space.binary(), 0), "epsilon"),
+    "too small a loss": (lambda: asked().effect().plan(Space.binary(), "1e-9"), "epsilon"),
+    "no spread": (lambda: asked().effect().plan(Space.binary(), 1, spread=0), "spread"),
+    "a reserved name": (lambda: Questions(ARM, covariates={"arm": AGE}), "another name"),
+    "a name of two": (lambda: Questions(ARM, covariates={"a + b": AGE}), "another name"),
+    "a constant": (lambda: Questions(ARM, covariates={"a": AGE * 0}), "same for all"),
+    "missing": (lambda: Questions(ARM, covariates={"a": [None] * N}), "missing"),
+    "too short": (lambda: Questions(ARM, covariates={"a": AGE[:-1]}), "239 rows for 240"),
+    "dates": (
+        lambda: Questions(ARM, covariates={"a": pd.date_range("2020", periods=N)}),
+        "type timestamp",
+    ),
+    "no mapping": (lambda: Questions(ARM, covariates=[AGE]), "covariates"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_has_no_answer_is_refused(name: str) -> None:
+    """G-ASKED: by public facts, in words, before anything is read."""
+    ask, said = BAD[name]
+    with pytest.raises((InputError, DataError), match=said):
+        ask()
+
+
+def test_spiky_questions_warn_with_the_figure() -> None:
+    """G-ASKED: how many units the noise is that of, and how much wider the interval is."""
+    arm = ARM.copy()
+    lone = np.flatnonzero(SCHOOL == "s0")
+    arm[lone] = 1
+    arm[lone[0]] = 0
+    spiky = Questions(arm, SCHOOL).effect()
+    with pytest.warns(ShoalWarning, match=r"rests on few units: its noise is that of \d+ units"):
+        plan = spiky.plan(Space.binary(), 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        precise = Questions(arm, SCHOOL).effect(weights="precision").plan(Space.binary(), 1)
+    assert precise.predicted[0].noise < plan.predicted[0].noise / 2
+    assert precise.names == ("effect, precision weights",)
+
+
+def test_lists_do_not_change() -> None:
+    """Each method returns a new one."""
+    first = asked()
+    assert len(first.effect().asked) == 1
+    assert first.asked == ()
+    with pytest.raises(AttributeError):
+        first.asked = ()
+
+
+def test_changed_plans_are_refused(tmp_path: Path) -> None:
+    """G-REPLAY: less noise, other questions or other columns than the numbers are of."""
+    plan = asked().effect().plan(Space.binary(), 1)
+    for change in ("moment_step", "questions", "epsilon", "scale"):
+        document = plan.to_document()
+        if change == "questions":
+            document["questions"] = [{**document["questions"][0], "by": "sex"}]
+        elif change == "epsilon":
+            document["epsilon"] = "1/2"
+        elif change == "scale":
+            document["numbers"]["scale"] = document["numbers"]["scale"][:-1]
+        else:
+            document["numbers"]["moment_step"] -= 1
+        path = tmp_path / f"{change}.json"
+        path.write_bytes(documents.canonical_bytes(document))
+        with pytest.raises(DocumentError):
+            QuestionsPlan.load(path)
