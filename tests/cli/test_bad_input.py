@@ -295,7 +295,7 @@ def test_ctrl_c_that_python_drops_is_raised_again() -> None:
     code = (
         "import signal, sys; from shoal.cli import entry, streams; old = streams.open_all\n"
         "class Dropped:\n    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
-        "def late():\n    import time; old(); Dropped(); time.sleep(20)\n"
+        "def late():\n    import time; old(); Dropped(); time.sleep(50)\n"
         "streams.open_all = late; entry.run()"
     )
     done = subprocess.run(
