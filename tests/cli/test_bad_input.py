@@ -57,6 +57,8 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--error", "2"], "both epsilon"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--method", "x"], "method is 'x'"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--rows", "x"], "'--rows'"),
+        ([*RELEASE, "--rows", "9" * 20], "--rows"),
+        ([*RELEASE, "--rows", "0"], "--rows"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--nope"], "No such option"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "0.0001"], "without a single cell"),
         (["plan", "gone.parquet", *PLAN, "--epsilon", "1"], "no file at 'gone.parquet'"),
