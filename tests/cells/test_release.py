@@ -14,6 +14,7 @@ import pytest
 import shoal
 from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
+from shoal.cells.text import describe
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import booked
@@ -225,3 +226,16 @@ def test_arrays_that_are_seen_otherwise_change_no_draw(
     own = made().release(records, noise=shoal.Simulated(3)).manifest["results"]
     again = plan.release(records, noise=shoal.Simulated(3)).manifest["results"]
     assert own == again
+
+
+@pytest.mark.parametrize("rows", [None, 0, -1, 1.5, "3", True, 10**20])
+def test_rows_to_show_are_whole_numbers_from_one(rows: int) -> None:
+    """G-REFUSE: a release and a plan say so in one line."""
+    records = methods.records(methods.tied(3, 60, 3))
+    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=5)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    with pytest.raises(InputError, match="rows is"):
+        release.to_text(rows=rows)
+    with pytest.raises(InputError, match="rows is"):
+        describe(plan, rows=rows)
+    assert "more rows" in release.to_text(rows=1)

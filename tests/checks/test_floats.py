@@ -49,6 +49,16 @@ def test_numbers_booleans_and_nothing() -> None:
         floats(pa.array(["a"]))
 
 
+def test_a_list_is_read_cell_by_cell() -> None:
+    """G-CELLWISE: a type that suits all cells would be an object's for None or a long number."""
+    for cells, expected in (
+        ([1, None], [1.0, np.nan]),
+        ([1, 2**70], [1.0, 2.0**70]),
+        ([[1, None], [2.5, True]], [[1.0, np.nan], [2.5, 1.0]]),
+    ):
+        np.testing.assert_array_equal(read_floats(cells), expected)
+
+
 def test_a_range_longer_than_any_memory_is_refused_at_once() -> None:
     """G-FUZZ: its length is said, but nobody holds it."""
     for many in (2**24, 10**12, 10**30):

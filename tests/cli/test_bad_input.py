@@ -57,6 +57,8 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--error", "2"], "both epsilon"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--method", "x"], "method is 'x'"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--rows", "x"], "'--rows'"),
+        ([*RELEASE, "--rows", "9" * 20], "--rows"),
+        ([*RELEASE, "--rows", "0"], "--rows"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--nope"], "No such option"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "0.0001"], "without a single cell"),
         (["plan", "gone.parquet", *PLAN, "--epsilon", "1"], "no file at 'gone.parquet'"),
@@ -295,7 +297,7 @@ def test_ctrl_c_that_python_drops_is_raised_again() -> None:
     code = (
         "import signal, sys; from shoal.cli import entry, streams; old = streams.open_all\n"
         "class Dropped:\n    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
-        "def late():\n    import time; old(); Dropped(); time.sleep(20)\n"
+        "def late():\n    import time; old(); Dropped(); time.sleep(50)\n"
         "streams.open_all = late; entry.run()"
     )
     done = subprocess.run(

@@ -299,16 +299,13 @@ def one_estimate(
 
 
 def _check_choice(wanted: Mapping[str, str | int | float]) -> None:
-    if (
-        checks.choice(wanted["objective"], OBJECTIVES, "objective") == "worst_case"
-        and wanted["range"]
-    ):
+    asked = checks.choice(wanted["range"], ("", *RANGES), "range")
+    if checks.choice(wanted["objective"], OBJECTIVES, "objective") == "worst_case" and asked:
         raise InputError(
             "a range with the objective worst_case",
             "a range with the typical objective: certified errors hold in any range",
             "leave range out",
         )
-    checks.choice(wanted["range"], ("", *RANGES), "range")
 
 
 def _chosen(wanted: Mapping[str, str | int | float], occupancy: Occupancy, request: Request) -> str:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from shoal.data.occupancy import Occupancy
     from shoal.privacy.noise import Noise, Simulated
 
-_SHOWN = 12
+_SHOWN, _MOST_SHOWN = 12, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +85,15 @@ class Release(release.Release[PlanViews, Numbers]):
 
         Args:
             confidence: Of the intervals.
-            rows: Most rows to show.
+            rows: Most rows to show, from 1.
 
         Returns:
             Lines of text.
 
         Raises:
-            InputError: confidence is not strictly between 0 and 1.
+            InputError: confidence is not strictly between 0 and 1, or rows is no such number.
         """
+        rows = checks.whole(rows, "rows", least=1, most=_MOST_SHOWN, example=_SHOWN)
         return "\n".join([table.to_text(self.table(confidence), rows), *self._warned()])
 
     def _repr_html_(self) -> str:

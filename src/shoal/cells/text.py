@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal import checks
 from shoal.cells.left_out import reasons
 from shoal.cells.objective import choose
 from shoal.cells.other_rounds import other_rounds
@@ -78,8 +79,12 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
 
     Args:
         plan: What to describe.
-        rows: Most cells to list; the best and the worst are kept, the middle is left out.
+        rows: Most cells to list, from 2; the best and the worst are kept, the middle is left out.
+
+    Raises:
+        InputError: rows is no such number.
     """
+    rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
     columns = _SELECTED if plan.mechanism.range.of_vectors else COLUMNS
     return PlanText(summary(plan), columns, tuple(_rows(plan, columns, rows)), tuple(_notes(plan)))
 

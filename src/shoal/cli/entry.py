@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-from _thread import interrupt_main
 from typing import TYPE_CHECKING
 
 from shoal.cli import streams
@@ -14,7 +13,8 @@ from shoal.cli import streams
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-_FAILED, _SOON = 2, 0.01
+# A busy machine may take a while to come back from where an interrupt was dropped.
+_FAILED, _SOON = 2, 0.1
 
 
 def run() -> None:
@@ -47,7 +47,9 @@ def _again(ignored: UnraisableHookArgs) -> None:
     Nothing else is shown: the text of an error could hold a private value.
     """
     if issubclass(ignored.exc_type, KeyboardInterrupt):
-        soon = threading.Timer(_SOON, interrupt_main)
+        # A signal of its own ends what waits, such as a read; a mark would be seen afterwards.
+        to = threading.main_thread().ident, signal.SIGINT
+        soon = threading.Timer(_SOON, signal.pthread_kill, to)
         soon.daemon = True
         soon.start()
 

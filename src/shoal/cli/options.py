@@ -43,6 +43,7 @@ Cluster = Annotated[
         "whole clusters in one arm, for which no standard error of an effect is right."
     ),
 ]
+MOST_SHOWN = 1_000_000
 Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
 Name = Annotated[
     str,

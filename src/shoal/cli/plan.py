@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.options import Bounds, Data, Force, Json, settings_of, show, show_json, working
+from shoal.cli.options import (
+    MOST_SHOWN,
+    Bounds,
+    Data,
+    Force,
+    Json,
+    settings_of,
+    show,
+    show_json,
+    working,
+)
 from shoal.cli.outputs import check_places
 from shoal.cli.progress import bar
 
@@ -82,7 +92,7 @@ def plan(
         str, typer.Option(help="Rows without user, cell or value: refuse, or public (drop them).")
     ] = "refuse",
     tick_bits: Annotated[int, typer.Option(help="Values are rounded to width/2^bits.")] = 20,
-    rows: Annotated[int, typer.Option(help="Most cells to print.", min=2)] = 12,
+    rows: Annotated[int, typer.Option(help="Most cells to print.", min=2, max=MOST_SHOWN)] = 12,
     output: Annotated[Path | None, typer.Option(help="Save the plan here (JSON).")] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the error of every cell (png, svg or pdf).")

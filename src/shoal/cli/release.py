@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli.options import (
+    MOST_SHOWN,
     Again,
     Book,
     Confidence,
@@ -36,7 +37,9 @@ def release(
     ] = None,
     manifest: Manifest = None,
     confidence: Confidence = 0.95,
-    rows: Annotated[int, typer.Option(help="Most rows of the table to print.", min=1)] = 12,
+    rows: Annotated[
+        int, typer.Option(help="Most rows of the table to print.", min=1, max=MOST_SHOWN)
+    ] = 12,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

@@ -92,6 +92,7 @@ class Effect:
         super_population: Inference about the population of clusters that they came from; with one
             cluster, about the population of its units.
         clusters: The effect in each cluster.
+        warning: Why intervals may cover less often than they say, or nothing.
 
     Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
 
@@ -110,15 +111,17 @@ class Effect:
     finite_population: Inference
     super_population: Inference
     clusters: ClusterEffects = field(repr=False)
+    warning: str = ""
 
     def __str__(self) -> str:
-        """Two lines: these units, and where they came from."""
+        """Two lines: these units, and where they came from; and a warning, if there is one."""
         here, there = self.finite_population, self.super_population
         many = len(self.clusters.value) > 1
         arm, control = printable(str(self.arm)), printable(str(self.control))
         return (
             f"{arm} against {control}: {self.value:.6g}, {_shown(here)} for these units\n"
             f"{_shown(there)} for {'clusters' if many else 'units'} like these"
+            + (f"\nwarning: {self.warning}" if self.warning else "")
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -134,6 +137,7 @@ class Effect:
             "value": self.value,
             "finite_population": self.finite_population.to_document(),
             "super_population": self.super_population.to_document(),
+            "warning": self.warning,
             "clusters": {
                 "names": [key_text(name) for name in parts.names],
                 "value": parts.value.tolist(),

@@ -34,8 +34,8 @@ _CLUSTERS = (
 )
 _ONE_CLUSTER = "The effect in a population that the units of this one cluster were drawn from."
 _ALONE = (
-    "Not known: there is one cluster, and an arm of it has one unit or no variance; another "
-    "cluster, or a second unit, would tell."
+    "Not known: there is one cluster, and an arm of it has one unit, or a "
+    "variance that is not known; another cluster, or a second unit, would tell."
 )
 _CONSTANT = (
     "Not known: no outcomes differ, so that nothing tells how much others would; more units would."

@@ -13,6 +13,7 @@ from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.trials import response
+from shoal.trials.few_responses import warned
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.unit_responses import (
@@ -99,7 +100,8 @@ class UnitRelease(Frozen):
     def effects(self, confidence: float) -> tuple[Effect, ...]:
         """Every arm against the control; standard errors contain the mechanism's variance."""
         mean, spread = self.moments()
-        return tuple(effects_of(self.assignment, mean, spread, confidence=confidence))
+        found = effects_of(self.assignment, mean, spread, confidence=confidence)
+        return warned(found, self.counts)
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, outcome, debiased."""

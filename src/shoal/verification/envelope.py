@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.verification.strict import rational, real, release_name, text, unit
+from shoal.verification.strict import printable_name, rational, real, release_name, text, unit
 from shoal.verification.verdict import Check
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ def genuine(manifest: documents.Document) -> Check:
 def request_key(manifest: documents.Document, asked: documents.Document, *names: object) -> Check:
     """Whether the request is the digest of what was asked for, and names are such.
 
+    A column is named as its file has it, with blanks wherever it has them: of its name no more is
+    asked than that it is short and printable. The name of a release is shoal's own.
+
     Args:
         manifest: The document.
         asked: The parts of its plan that were asked for.
@@ -82,7 +85,7 @@ def request_key(manifest: documents.Document, asked: documents.Document, *names:
     whose = manifest["guarantee"]["unit"]
     question = documents.digest({"plan": asked, "records": manifest["records"], "unit": whose})
     key = documents.digest({"question": question, "name": manifest["name"]})
-    named = all(map(release_name, (manifest["name"], *names)))
+    named = release_name(manifest["name"]) and all(map(printable_name, names))
     return Check("request key", named and key == manifest["request"], key[:16])
 
 

@@ -103,12 +103,17 @@ def release_name(value: object) -> bool:
         >>> release_name("2013-05"), release_name(""), release_name(5)
         (True, True, False)
     """
-    return (
-        isinstance(value, str)
-        and value.isprintable()
-        and len(value) <= _LONGEST_NAME
-        and value == " ".join(value.split())
-    )
+    return isinstance(value, str) and printable_name(value) and value == " ".join(value.split())
+
+
+def printable_name(value: object) -> bool:
+    """Whether a value is short printable text, or nothing: what a column may be named.
+
+    Example:
+        >>> printable_name(" value"), printable_name("x" * 201), printable_name(5)
+        (True, False, False)
+    """
+    return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST_NAME
 
 
 def _letters(name: str) -> str:

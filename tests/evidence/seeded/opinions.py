@@ -29,6 +29,14 @@ FAULTS = (
         _FAR,
     ),
     Fault(
+        "a column may be named as a release only",
+        "G-READABLE",
+        "verification/envelope.py",
+        "all(map(printable_name, names))",
+        "all(map(release_name, names))",
+        ("tests/verification/test_column_names.py",),
+    ),
+    Fault(
         "any interval may be cut to the whole bounds",
         "G-VERIFY",
         "verification/cells/rows.py",

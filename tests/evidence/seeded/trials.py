@@ -20,6 +20,22 @@ FAULTS = (
         ("tests/data/test_assignment.py",),
     ),
     Fault(
+        "few responses of an arm are no matter",
+        "G-TRIAL-COVERAGE",
+        "trials/few_responses.py",
+        "FEWEST = 10.0",
+        "FEWEST = 1.0",
+        ("tests/trials/test_few_responses.py",),
+    ),
+    Fault(
+        "units count whatever their clusters weigh",
+        "G-TRIAL-COVERAGE",
+        "trials/few_responses.py",
+        "(weight[:, None] ** 2 / sizes).sum(axis=0)",
+        "(1 / sizes.sum(axis=0))",
+        ("tests/trials/test_few_responses.py",),
+    ),
+    Fault(
         "an outcome moves one level of a histogram",
         "G-LABEL",
         "trials/parameters.py",
