@@ -43,9 +43,12 @@ def covered(name: str, space: Space, mean: NDArray[np.float64]) -> NDArray[np.fl
     for seed in range(RUNS):
         high = random.random(N) < mean / space.width
         drawn = plan.numbers.draw(
-            np.where(high, space.width, 0.0), plan.columns.arm, space, shoal.Simulated(seed)
+            np.where(high, space.width, 0.0),
+            plan.reading.groups,
+            space,
+            shoal.Simulated(seed),
         )
-        found = plan.reading.answers(drawn, plan.names, plan.rows, 0.95)
+        found = plan.reading.answers(drawn, plan.blocks, 0.95)
         low, top = np.array([each.interval for each in found]).T
         hit += (low <= truth) & (truth <= top)
     return hit / RUNS
@@ -64,3 +67,47 @@ def test_intervals_cover_where_outcomes_are_far_from_the_middle() -> None:
     """G-ASKED: rare events, where the noise of the arms' means matters most."""
     found = covered("one effect", Space.bins(0, 10), np.full(N, 0.5))
     assert bool((found >= _LOW).all()), found
+
+
+def test_subgroups_whose_outcomes_differ_unlike_are_covered() -> None:
+    """G-ASKED: even odds in one subgroup, rare events in the other; variances are their own."""
+    n = 3000
+    arm, rare = np.arange(n) % 2, np.arange(n) // 2 % 3 > 0
+    public = {"rare": rare}
+    plan = Questions(arm, None, public).effect("rare").plan(Space.binary(), 1)
+    assert plan.numbers.by == ("rare",)
+    order = np.lexsort((rare, arm))
+    mean = np.where(rare, 0.02, 0.5)[order]
+    random, hit, wide = np.random.default_rng(8), np.zeros(2), np.zeros(2)
+    for seed in range(RUNS):
+        outcomes = (random.random(n) < mean).astype(float)
+        noise = shoal.Simulated(seed)
+        drawn = plan.numbers.draw(outcomes, plan.reading.groups, plan.space, noise)
+        found = plan.reading.answers(drawn, plan.blocks, 0.95)
+        low, top = np.array([each.interval for each in found]).T
+        hit, wide = hit + ((low <= 0) & (top >= 0)), wide + (top - low) / RUNS
+    assert bool((hit / RUNS >= _LOW).all()), hit / RUNS
+    # Of the even odds the interval is that of their own variance.
+    assert wide[0] > 2 * 1.96 * np.sqrt(4 * 0.25 / 1000)
+
+
+def test_a_regression_knows_what_its_regressors_explain() -> None:
+    """G-ASKED: the adjusted effect covers, and is told apart twice as well as the plain one."""
+    n, random = 4000, np.random.default_rng(9)
+    before = random.integers(0, 20, n).astype(float)
+    asked = Questions(np.arange(n) % 2, None, {"before": before})
+    plan = asked.effect().regression(["arm", "before"]).plan(Space.bins(0, 30), 1)
+    fit = plan.columns.covariate("before")
+    mean = 4 + np.array(fit.values)[fit.codes] + 0.5 * plan.columns.arm
+    hit, wide = 0, np.zeros(2)
+    for seed in range(300):
+        outcomes = mean + random.normal(0, 2, n)
+        noise = shoal.Simulated(seed)
+        drawn = plan.numbers.draw(outcomes, plan.reading.groups, plan.space, noise)
+        found = plan.reading.answers(drawn, plan.blocks, 0.95)
+        ends = [each.interval for each in (found["effect"], found["arm in arm + before"])]
+        hit += ends[1][0] <= 0.5 <= ends[1][1]
+        wide += np.diff(ends)[:, 0] / 300
+    assert hit / 300 >= 0.95 - 4.5 * np.sqrt(0.95 * 0.05 / 300)
+    assert hit / 300 <= 0.999
+    assert 2 * wide[1] < wide[0]

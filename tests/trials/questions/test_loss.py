@@ -52,7 +52,7 @@ def most_lost(plan: QuestionsPlan, numbers: Numbers) -> Fraction:
             for level in LEVELS:
                 outcomes = others.copy()
                 outcomes[unit] = level
-                found = numbers.draw(outcomes, columns.arm, space, source)
+                found = numbers.draw(outcomes, plan.reading.groups, space, source)
                 drawn.append(np.array([*found.numbers, *found.moments], dtype=object))
             moved = (abs(one - two).sum() for one, two in itertools.combinations(drawn, 2))
             most = max(most, *moved)
@@ -91,6 +91,10 @@ def test_outcomes_beyond_the_range_count_as_its_ends() -> None:
     """G-ASKED: nothing is said of them, and nobody moves further than the range."""
     plan = PLANS["means"].plan(Space(LEVELS), 1)
     source = _Steps(0)
-    far = plan.numbers.draw(np.array([9.0, -9, 9, 9, -9, 0]), plan.columns.arm, plan.space, source)
-    end = plan.numbers.draw(np.array([1.0, -1, 1, 1, -1, 0]), plan.columns.arm, plan.space, source)
+    far = plan.numbers.draw(
+        np.array([9.0, -9, 9, 9, -9, 0]), plan.reading.groups, plan.space, source
+    )
+    end = plan.numbers.draw(
+        np.array([1.0, -1, 1, 1, -1, 0]), plan.reading.groups, plan.space, source
+    )
     assert far == end

@@ -66,7 +66,12 @@ def test_a_plan_says_what_noise_does_to_each_interval() -> None:
     assert by_hand < one.noise < 1.2 * by_hand
     assert one.spikiness == pytest.approx(1, abs=0.1)
     assert one.half_width > one.plain_half_width
-    assert one.plain_half_width == pytest.approx(1.96 * 0.5 * np.linalg.norm(plan.rows), rel=1e-4)
+    error = 0.5 * np.linalg.norm(plan.rows)
+    assert one.plain_error == pytest.approx(error)
+    assert one.standard_error == pytest.approx(np.hypot(error, one.noise))
+    # So few units a school tell too little: arms alone are groups, with 238 degrees of freedom.
+    assert plan.numbers.by == ()
+    assert one.plain_half_width == pytest.approx(1.96998 * error, rel=1e-4)
     assert 1 - 1e-6 < plan.loss.epsilon <= 1
     assert plan.epsilon == pytest.approx(1)
     text = str(plan)
@@ -187,6 +192,37 @@ def test_spiky_questions_warn_with_the_figure() -> None:
         precise = Questions(arm, SCHOOL).effect(weights="precision").plan(Space.binary(), 1)
     assert precise.predicted[0].noise < plan.predicted[0].noise / 2
     assert precise.names == ("effect, precision weights",)
+
+
+def test_a_column_within_which_arms_never_vary_warns() -> None:
+    """G-ASKED: by public columns alone; columns that chance explains say nothing."""
+    classes = np.array([f"c{at}" for at in np.arange(N) // 2 % 60 * 2 + ARM])
+    asked = Questions(ARM, covariates={"class": classes, "sex": SEX, "number": np.arange(N)})
+    with pytest.warns(ShoalWarning, match="all units of one value of the covariate 'class' have"):
+        asked.effect().plan(Space.binary(), 1)
+    other = Questions(ARM, covariates={"sex": SEX, "number": np.arange(N)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        other.effect().plan(Space.binary(), 1)
+
+
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+def test_units_differ_alike_within_what_each_question_compares_in() -> None:
+    """G-ASKED: effects in clusters and subgroups, regressions in their columns, means in arms."""
+    n = 8000
+    arm, home = np.arange(n) % 2, np.arange(n) // 2 % 4
+    public = {
+        "sex": np.arange(n) // 8 % 2 > 0,
+        "few": np.where(np.arange(n) < 30, "a", "b"),
+        "age": np.arange(n) // 16 % 50 + 0.5,
+    }
+    asked = Questions(arm, home, public).effect("sex").means()
+    plan = asked.regression(["age", "few"]).plan(Space.binary(), 1)
+    assert plan.numbers.by == ("sex", "cluster")
+    many = [len(plan.reading.fit(each).degrees) for each in plan.asked]
+    assert many == [16, 2, 1]
+    degrees = [float(plan.reading.fit(each).degrees.sum()) for each in plan.asked]
+    assert degrees == pytest.approx([n - 16, n - 2, n - 3])
 
 
 def test_lists_do_not_change() -> None:

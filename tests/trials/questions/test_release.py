@@ -37,7 +37,7 @@ def test_answers_are_those_of_the_data_but_for_the_noise() -> None:
     other = {name: column[turned] for name, column in PUBLIC.items()}
     found = CLEAR.release(SCORE[turned], ARM[turned], SCHOOL[turned], other).estimate()
     cells = [
-        SCORE[(SCHOOL == home) & (ARM == 1)].mean() - SCORE[(SCHOOL == home) & (ARM == 0)].mean()
+        SCORE[(home == SCHOOL) & (ARM == 1)].mean() - SCORE[(home == SCHOOL) & (ARM == 0)].mean()
         for home in range(6)
     ]
     assert found["effect"].value == pytest.approx(np.mean(cells), abs=1e-3)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
+from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError, printable
 from shoal.theory.questions.noisy_variance import added_noise, half_width
-from shoal.theory.questions.weights import arm_means
+from shoal.trials.questions.columns import ARM
+from shoal.trials.questions.groups import codes_of
 from shoal.trials.questions.numbers import BITS, step_deviation
-from shoal.trials.questions.strategy import recover
+from shoal.trials.questions.variances import fit_of
 from shoal.trials.student import quantile
 
 if TYPE_CHECKING:
@@ -24,10 +26,13 @@ if TYPE_CHECKING:
 
     from shoal import documents
     from shoal.data.outcome_space import Space
+    from shoal.trials.questions.asked import Asked, Block
     from shoal.trials.questions.columns import Columns
     from shoal.trials.questions.numbers import Numbers, Released
+    from shoal.trials.questions.variances import Fit
 
     Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
 
 COLUMNS = ("question", "value", "standard error", "interval")
 
@@ -141,7 +146,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(Frozen):
     """How answers follow from released numbers: public facts alone.
 
     Attributes:
@@ -154,10 +159,25 @@ class Reading:
     space: Space
     numbers: Numbers
 
+    @cached_property
+    def groups(self) -> Whole:
+        """The group of each unit whose second moments are released, from 0, shape (units,)."""
+        return codes_of(self.columns, [ARM, *self.numbers.by])
+
+    @cached_property
+    def many(self) -> int:
+        """How many groups there are."""
+        return int(self.groups.max()) + 1
+
     @property
     def middle(self) -> float:
         """Of the range, in the outcome's unit."""
         return self.space.levels[0] + self.space.width / 2
+
+    @property
+    def moved(self) -> float:
+        """The scale of the noise of a second moment, in the outcome's squared unit."""
+        return self.numbers.moment_value(self.space.width) * 2.0**BITS
 
     def noise_deviation(self, rows: Floats) -> Floats:
         """Standard deviation of the noise of each answer, shape (questions,).
@@ -166,64 +186,54 @@ class Reading:
             rows: Weights, shape (questions, units).
         """
         worth = self.numbers.values(self.space.width)
-        weighed = recover(self.numbers.weights(), rows) * worth
+        weighed = self.numbers.recover(rows) * worth
         return np.asarray(np.linalg.norm(weighed, axis=1) * step_deviation())
 
-    def answers(
-        self, released: Released, names: Sequence[str], rows: Floats, confidence: float
-    ) -> Answers:
+    def fit(self, asked: Asked) -> Fit:
+        """The prediction by which the variance of an entry's questions is known."""
+        return fit_of(self.columns, asked, self.numbers.by)
+
+    def coarser(self, codes: Whole, moments: Floats) -> Floats:
+        """Sums over coarser groups, of what is known of the groups; the same scales in squares."""
+        home = np.zeros(self.many, dtype=np.int64)
+        home[self.groups] = codes
+        return np.asarray(np.bincount(home, moments), dtype=np.float64)
+
+    def answers(self, released: Released, blocks: Sequence[Block], confidence: float) -> Answers:
         """Answers to questions that follow from what was released.
 
         Args:
             released: What was drawn.
-            names: Of the questions.
-            rows: Their weights, shape (questions, units).
+            blocks: The questions, entry by entry.
             confidence: Of each interval, from 0.8 to 0.995.
 
         Raises:
             InputError: Another confidence.
         """
-        worth = self.numbers.values(self.space.width) * np.array(released.numbers, dtype=float)
-        value = recover(self.numbers.weights(), rows) @ worth + self.middle * rows.sum(axis=1)
-        noise = self.noise_deviation(rows) / math.sqrt(2)
-        variance, loose, inflation = self._variance(released, rows, confidence)
-        found = []
-        for at, name in enumerate(names):
-            each = float(noise[at]), float(loose[at]), float(inflation[at])
-            half = interval_half(confidence, float(variance[at]), *each)
-            error = math.sqrt(max(float(variance[at]), 0.0) + 2 * each[0] ** 2)
-            middle = float(value[at])
-            span = middle - half, middle + half
-            found.append(Answer(name, middle, error, span, confidence))
+        found = [one for each in blocks for one in self._block(released, each, confidence)]
         return Answers(tuple(found))
 
-    def _variance(
-        self, released: Released, rows: Floats, confidence: float
-    ) -> tuple[Floats, Floats, Floats]:
-        """Sampling variances, the scale of their noise, and what few units inflate them by.
-
-        Arms' second moments less the squares of their means
-        (docs/theory/questions.md#variances-of-arms).
-        """
-        arm, width = self.columns.arm, self.space.width
-        sizes = np.bincount(arm).astype(float)
-        means = arm_means(arm)
+    def _block(self, released: Released, block: Block, confidence: float) -> Iterator[Answer]:
+        """Answers to the questions of one entry."""
+        rows, width = block.rows, self.space.width
         worth = self.numbers.values(width) * np.array(released.numbers, dtype=float)
-        away = recover(self.numbers.weights(), means) @ worth
-        off = self.noise_deviation(means) ** 2
-        unit = self.numbers.moment_value(width)
-        square = np.array(released.moments, dtype=float) * unit / sizes
-        own = (square - away**2 + off) * sizes / (sizes - 1)
-        # Scales of the moments' noise, of twice the mean times its noise, and of its square.
-        moved = unit * 2.0**BITS / sizes
-        spread = np.sqrt(moved**2 + 2 * np.minimum(away**2, width**2 / 4) * off + 2.5 * off**2)
-        spread *= sizes / (sizes - 1)
-        weight = np.stack([(rows[:, arm == each] ** 2).sum(axis=1) for each in range(len(sizes))])
-        loose = np.sqrt(((weight * spread[:, None]) ** 2).sum(axis=0))
-        fewest = np.where(weight > 0, sizes[:, None] - 1, np.inf).min(axis=0)
-        normal = quantile(math.inf, confidence)
-        inflation = np.array([(quantile(each, confidence) / normal) ** 2 for each in fewest])
-        return own @ weight, loose, inflation
+        value = self.numbers.recover(rows) @ worth + self.middle * rows.sum(axis=1)
+        scale = self.noise_deviation(rows) / math.sqrt(2)
+        fit = self.fit(block.asked)
+        sums, noise = fit.sums(rows), self.numbers.noise(fit.weights, width)
+        coefficients = self.numbers.recover(fit.weights) @ worth
+        squares = np.array(released.moments, dtype=float) * self.numbers.moment_value(width)
+        moved = np.sqrt(self.coarser(fit.codes, np.full(self.many, self.moved**2)))
+        variance = sums.variances(self.coarser(fit.codes, squares), coefficients, noise)
+        loose = sums.doubt(moved, coefficients, noise)
+        few = fit.inflation(sums, confidence)
+        for at, name in enumerate(block.names):
+            half = interval_half(
+                confidence, float(variance[at]), float(scale[at]), float(loose[at]), float(few[at])
+            )
+            error = math.sqrt(max(float(variance[at]), 0.0) + 2 * float(scale[at]) ** 2)
+            middle = float(value[at])
+            yield Answer(name, middle, error, (middle - half, middle + half), confidence)
 
 
 def interval_half(

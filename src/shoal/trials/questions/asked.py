@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
+from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.theory.questions import weights
 from shoal.theory.questions.precision import precision_shares
@@ -81,27 +82,49 @@ class Stated:
     epsilon: float
 
 
-def rows_of(
-    columns: Columns, asked: Sequence[Asked], stated: Stated
-) -> tuple[tuple[str, ...], Floats]:
-    """Names and weights of all questions, shape (questions, units).
+@dataclass(frozen=True, eq=False)
+class Block(Frozen):
+    """The questions of one entry.
+
+    Attributes:
+        asked: The entry.
+        names: Of its questions.
+        rows: Their weights, shape (questions, units).
+    """
+
+    asked: Asked
+    names: tuple[str, ...]
+    rows: Floats
+
+
+def blocks_of(columns: Columns, asked: Sequence[Asked], stated: Stated) -> tuple[Block, ...]:
+    """Names and weights of all questions, entry by entry.
 
     Raises:
         InputError: Questions that have no answer, or too many of them.
     """
+    found: list[Block] = []
     names: list[str] = []
-    rows: list[Floats] = []
     for each in asked:
         own, weighed = _ROWS[each.kind](columns, each, stated)
         names += own
-        rows.append(np.atleast_2d(weighed))
         _check_many(len(names), columns.n)
+        found.append(Block(each, tuple(own), np.atleast_2d(weighed)))
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise InputError(
             f"the question {min(twice)!r} twice", "each question once", "leave one out"
         )
-    return tuple(names), weights.stack(rows)
+    return tuple(found)
+
+
+def stacked(blocks: Sequence[Block]) -> Floats:
+    """The weights of all questions, shape (questions, units).
+
+    Raises:
+        InputError: Weights that cannot be asked for.
+    """
+    return weights.stack([each.rows for each in blocks])
 
 
 def _check_many(many: int, units: int) -> None:
@@ -177,6 +200,12 @@ def coefficients(labels: Sequence[str], design: Floats) -> Floats:
     """
     if design.shape[1] > design.shape[0]:
         _check_many(design.shape[1], design.shape[0])
+    if design.shape[1] == design.shape[0]:
+        raise InputError(
+            f"a regression on {design.shape[1]} columns of as many units",
+            "fewer columns than units: else nothing tells how outcomes differ",
+            "leave columns out",
+        )
     try:
         return weights.regression(design)
     except InputError:

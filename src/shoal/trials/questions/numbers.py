@@ -1,4 +1,4 @@
-"""Whole numbers that a release of questions draws: linear ones, and second moments of arms."""
+"""Whole numbers that a release of questions draws: linear ones, and second moments of groups."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ _ROW = 1 << 40
 # Rounding to steps costs at most this part of the loss.
 _ROUNDING = 1000
 _NUMBERS, _MOMENTS = 0, 1
+# A question that is off by less than this part of its length is answered.
+ANSWERED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +47,17 @@ class Numbers(Frozen):
         steps: Of each number, in weights times ticks, shape (numbers,).
         moment_step: Of the second moments, in squared ticks.
         scale: Size of a weight of 1 of each row, over 2^40, shape (numbers,).
+        by: Columns that make groups of second moments, besides arms.
     """
 
     rows: Whole
     steps: Whole
     moment_step: int
     scale: Floats
+    by: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rows: Floats, width: float, epsilon: Fraction) -> Numbers:
+    def of(cls, rows: Floats, width: float, epsilon: Fraction, by: tuple[str, ...] = ()) -> Numbers:
         """Whole numbers for rows, of an exact loss of at most epsilon with second moments.
 
         Raises:
@@ -68,7 +72,7 @@ class Numbers(Frozen):
             )
         found = integer_strategy(rows, width, epsilon - rounding, bits=BITS)
         step = moment_step(found.rows, found.steps)
-        made = cls(found.rows, found.steps, step, np.abs(rows).max(axis=1) / _ROW)
+        made = cls(found.rows, found.steps, step, np.abs(rows).max(axis=1) / _ROW, by)
         if not made.fits:
             raise InputError(
                 f"epsilon {float(epsilon):.3g} for {rows.shape[1]} units",
@@ -102,6 +106,36 @@ class Numbers(Frozen):
         """The rows as they are released, without a unit, shape (numbers, units)."""
         return np.asarray(self.rows * self.scale[:, None])
 
+    def recover(self, rows: Floats) -> Floats:
+        """Rows as sums of released ones by least squares, shape (questions, numbers).
+
+        Noise has about one scale in all numbers: no linear unbiased estimate has less variance.
+
+        Args:
+            rows: Shape (questions, units).
+        """
+        return np.asarray(rows @ self._inverse)
+
+    def answer(self, rows: Floats) -> bool:
+        """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
+        off = self.recover(rows) @ self.weights() - rows
+        norms = np.linalg.norm(rows, axis=1)
+        return bool((np.linalg.norm(off, axis=1) <= ANSWERED * norms).all())
+
+    def noise(self, rows: Floats, width: float) -> Floats:
+        """Covariance of the noise of rows, in the outcome's squared unit, shape (rows, rows).
+
+        Args:
+            rows: Shape (rows, units).
+            width: Of the outcome's range.
+        """
+        weighed = self.recover(rows) * (self.values(width) * step_deviation())
+        return np.asarray(weighed @ weighed.T)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return np.asarray(np.linalg.pinv(self.weights(), rcond=1e-12))
+
     def values(self, width: float) -> Floats:
         """What one step of each number is worth, in the outcome's unit, shape (numbers,)."""
         return np.asarray(self.steps * self.scale * (width / TICKS))
@@ -110,14 +144,14 @@ class Numbers(Frozen):
         """What one step of a second moment is worth, in the outcome's squared unit."""
         return self.moment_step * (width / TICKS) ** 2
 
-    def draw(self, outcomes: Floats, arm: Whole, space: Space, noise: Randomness) -> Released:
+    def draw(self, outcomes: Floats, group: Whole, space: Space, noise: Randomness) -> Released:
         """All numbers with their noise.
 
         Guarantees: `loss`, whatever the outcomes (docs/theory/questions.md).
 
         Args:
             outcomes: In the units' order. Private.
-            arm: Of each unit.
+            group: Of each unit, for second moments.
             space: Its ends are those of the range.
             noise: Where randomness comes from.
         """
@@ -125,7 +159,7 @@ class Numbers(Frozen):
         plain = answers(self.rows, self.steps, ticks)
         raised = [each + off for each, off in zip(plain, self._offsets, strict=True)]
         drawn = noise.add_laplace(raised, BITS, _NUMBERS)
-        squares = second_moments(arm, ticks, self.moment_step)
+        squares = second_moments(group, ticks, self.moment_step)
         return Released(
             tuple(each - off for each, off in zip(drawn, self._offsets, strict=True)),
             tuple(noise.add_laplace(squares, BITS, _MOMENTS)),
@@ -138,6 +172,7 @@ class Numbers(Frozen):
             "steps": documents.pack_integers(self.steps),
             "moment_step": self.moment_step,
             "scale": self.scale.tolist(),
+            "groups_by": list(self.by),
             "lattice_bits": BITS,
         }
 
@@ -163,7 +198,8 @@ class Numbers(Frozen):
                 "a document written by shoal",
                 "fetch it again, or have it delivered from the ledger",
             )
-        return cls(rows.reshape(len(steps), units) - _ROW, steps, document["moment_step"], scale)
+        by, step = tuple(document["groups_by"]), document["moment_step"]
+        return cls(rows.reshape(len(steps), units) - _ROW, steps, step, scale, by)
 
 
 @dataclass(frozen=True)
@@ -172,7 +208,7 @@ class Released:
 
     Attributes:
         numbers: The linear ones.
-        moments: Of the arms.
+        moments: Of the groups.
     """
 
     numbers: tuple[int, ...]

@@ -12,19 +12,19 @@ from shoal.checks.frozen import Frozen, cached_property, thaw
 from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, text
-from shoal.privacy.displayed_loss import round_up, show
+from shoal.privacy.displayed_loss import round_up
 from shoal.release.question import Question
 from shoal.theory.questions.gaussian_strategy import least_covariance
 from shoal.theory.questions.weights import scaled, spikiness
-from shoal.trials.questions.answers import Reading, aligned, interval_half
-from shoal.trials.questions.asked import Asked, Stated, rows_of
+from shoal.trials.questions.answers import Reading, interval_half
+from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
 from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.numbers import Numbers
-from shoal.trials.questions.strategy import answered
+from shoal.trials.questions.plan_text import plan_text
 from shoal.trials.student import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
     import pyarrow as pa
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from shoal import documents
     from shoal.privacy.privacy_unit import Whose
+    from shoal.trials.questions.asked import Block
 
     Floats = NDArray[np.float64]
 
@@ -53,6 +54,7 @@ class Predicted:
         noise: Standard deviation of the noise, in the answer's unit.
         spikiness: max|w|/|w|_2 times the root of the units: 1 is the least, and a factor.
         half_width: Of the 95% interval with noise, for the stated spread, in the answer's unit.
+        plain_error: Standard error without noise, for the stated spread, in the same unit.
         plain_half_width: Of the interval without noise, in the same unit.
     """
 
@@ -60,7 +62,13 @@ class Predicted:
     noise: float
     spikiness: float
     half_width: float
+    plain_error: float
     plain_half_width: float
+
+    @property
+    def standard_error(self) -> float:
+        """Of sampling and noise together, for the stated spread, in the answer's unit."""
+        return math.hypot(self.noise, self.plain_error)
 
     @property
     def widening(self) -> float:
@@ -89,8 +97,9 @@ class QuestionsFacts(Frozen):
     numbers: Numbers
 
     @cached_property
-    def _named_rows(self) -> tuple[tuple[str, ...], Floats]:
-        return rows_of(self.columns, self.asked, self.stated)
+    def blocks(self) -> tuple[Block, ...]:
+        """The questions, entry by entry."""
+        return blocks_of(self.columns, self.asked, self.stated)
 
     @property
     def stated(self) -> Stated:
@@ -100,14 +109,14 @@ class QuestionsFacts(Frozen):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the questions."""
-        return self._named_rows[0]
+        return tuple(name for each in self.blocks for name in each.names)
 
-    @property
+    @cached_property
     def rows(self) -> Floats:
         """Weights, shape (questions, units), without a unit or in 1 over a regressor's."""
-        return self._named_rows[1]
+        return stacked(self.blocks)
 
-    @property
+    @cached_property
     def reading(self) -> Reading:
         """How answers follow from released numbers."""
         return Reading(self.columns, self.space, self.numbers)
@@ -137,90 +146,58 @@ class QuestionsFacts(Frozen):
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
         """What the plan says of each question, for the stated spread."""
-        norm = np.linalg.norm(self.rows, axis=1)
-        noise = self.reading.noise_deviation(self.rows)
-        spiky = spikiness(self.rows) * math.sqrt(self.columns.n)
-        loose = self._loose()
-        plain = quantile(math.inf, CONFIDENCE) * self.spread
-        return tuple(
-            Predicted(
-                name,
-                float(noise[at]),
-                float(spiky[at]),
-                interval_half(
-                    CONFIDENCE,
-                    float(self.spread * norm[at]) ** 2,
-                    float(noise[at]) / math.sqrt(2),
-                    loose * float(norm[at]) ** 2,
-                    1.0,
-                ),
-                float(plain * norm[at]),
-            )
-            for at, name in enumerate(self.names)
+        return tuple(one for each in self.blocks for one in self._predicted(each))
+
+    def _predicted(self, block: Block) -> Iterator[Predicted]:
+        """Of the questions of one entry."""
+        reading, rows, width = self.reading, block.rows, self.space.width
+        fit = reading.fit(block.asked)
+        sums, plain = fit.sums(rows), self.spread * np.linalg.norm(rows, axis=1)
+        noise = reading.noise_deviation(rows)
+        loose = sums.doubt(
+            np.sqrt(reading.coarser(fit.codes, np.full(reading.many, reading.moved**2))),
+            # Means of outcomes of this spread are no further from the middle.
+            fit.flat * math.sqrt(max(width**2 / 4 - self.spread**2, 0.0)),
+            self.numbers.noise(fit.weights, width),
         )
-
-    def _loose(self) -> float:
-        """The scale of the noise of the arms' variances, at most, for the stated spread."""
-        from shoal.theory.questions.weights import arm_means
-
-        width, sizes = self.space.width, np.bincount(self.columns.arm)
-        off = self.reading.noise_deviation(arm_means(self.columns.arm)) ** 2
-        away = max(width**2 / 4 - self.spread**2, 0.0)
-        moved = width**2 / float(self.asked_epsilon) / sizes
-        return float(np.sqrt(moved**2 + 2 * away * off + 2.5 * off**2).max())
+        few = fit.inflation(sums, CONFIDENCE)
+        spiky = spikiness(rows) * math.sqrt(self.columns.n)
+        for at, name in enumerate(block.names):
+            error = float(plain[at])
+            known = float(noise[at]) / math.sqrt(2), float(loose[at]), float(few[at])
+            half = interval_half(CONFIDENCE, error**2, *known)
+            # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
+            parts = sums.squares[:, at]
+            degrees = float(parts.sum() ** 2 / (parts**2 / fit.degrees).sum())
+            without = quantile(degrees, CONFIDENCE) * error
+            yield Predicted(name, float(noise[at]), float(spiky[at]), half, error, without)
 
     def table(self) -> pa.Table:
         """What the plan says of each question.
 
         Returns:
-            One row a question: question, noise (a standard deviation), spikiness, half_width,
-            plain_half_width, widening.
+            One row a question: question, noise (a standard deviation), spikiness, standard_error,
+            plain_standard_error, half_width, plain_half_width, widening.
         """
         import pyarrow as pa
 
+        every = self.predicted
         return pa.table(
             {
-                "question": [each.question for each in self.predicted],
-                "noise": [each.noise for each in self.predicted],
-                "spikiness": [each.spikiness for each in self.predicted],
-                "half_width": [each.half_width for each in self.predicted],
-                "plain_half_width": [each.plain_half_width for each in self.predicted],
-                "widening": [each.widening for each in self.predicted],
+                "question": [each.question for each in every],
+                "noise": [each.noise for each in every],
+                "spikiness": [each.spikiness for each in every],
+                "standard_error": [each.standard_error for each in every],
+                "plain_standard_error": [each.plain_error for each in every],
+                "half_width": [each.half_width for each in every],
+                "plain_half_width": [each.plain_half_width for each in every],
+                "widening": [each.widening for each in every],
             }
         )
 
     def __str__(self) -> str:
         """Head, one row a question, and what the columns mean."""
-        rows = [("question", "noise", "spikiness", "95% interval", "without noise", "times")]
-        for each in self.predicted:
-            widths = f"+-{each.half_width:.3g}", f"+-{each.plain_half_width:.3g}"
-            numbers = f"{each.noise:.3g}", f"{each.spikiness:.3g}", *widths
-            rows.append((each.question, *numbers, f"{each.widening:.3g}"))
-        clusters = len(self.columns.assignment.clusters)
-        groups = "1 cluster" if clusters == 1 else f"{clusters} clusters"
-        many = "1 question" if len(self.names) == 1 else f"{len(self.names)} questions"
-        return "\n".join(
-            [
-                (
-                    f"{many} of {self.columns.n} units in {groups}, {len(self.columns.arms)} arms, "
-                    f"epsilon {show(self.numbers.loss)} for one outcome"
-                ),
-                aligned(rows),
-                (
-                    "noise: standard deviation of the Laplace noise; no Laplace noise of these "
-                    f"questions has a total variance below 1/{self.lower_bound_ratio:.3g} of this one"
-                ),
-                (
-                    "spikiness: 1 if all units weigh alike; the square of it times fewer units would "
-                    "have the same noise"
-                ),
-                (
-                    f"intervals: for outcomes of standard deviation {self.spread:.4g} within arms "
-                    "(spread), units assigned one by one"
-                ),
-                "arms, clusters and covariates are public and are published with the release",
-            ]
-        )
+        return plan_text(self)
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.
@@ -266,7 +243,8 @@ class QuestionsFacts(Frozen):
             claims == document["claims"]
             and found.numbers.loss <= found.asked_epsilon
             and found.numbers.fits
-            and answered(found.numbers.weights(), found.rows)
+            and found.numbers.answer(found.rows)
+            and all(found.numbers.answer(found.reading.fit(each).weights) for each in found.asked)
         )
         if not sound:
             raise DocumentError(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shoal import checks
 from shoal.checks.numpy_errors import quietly
 from shoal.data.outcome_space import check_space
-from shoal.errors import InputError, ShoalWarning, printable
+from shoal.errors import InputError, ShoalWarning
 from shoal.trials.charge import charge_of
 from shoal.trials.questions.asked import (
     EFFECT,
@@ -20,12 +18,14 @@ from shoal.trials.questions.asked import (
     UNITS,
     Asked,
     Stated,
+    blocks_of,
     check_regressors,
-    rows_of,
+    stacked,
 )
 from shoal.trials.questions.columns import columns_of
 from shoal.trials.questions.plan import QuestionsPlan
-from shoal.trials.questions.strategy import numbers_of
+from shoal.trials.questions.strategy import Expectations, numbers_of
+from shoal.trials.questions.warned import warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shoal.privacy.budget import Amount
     from shoal.trials.questions.columns import Columns
 
-# Spikier, and with intervals this much wider than without noise, a question warns.
-_SPIKY, _WIDER = 3.0, 1.25
 # Outcomes of a stated standard deviation: a part of the range unless said.
 _USUAL = 0.25
 
@@ -158,7 +156,8 @@ class Questions:
     def plan(self, space: Space, epsilon: Amount, *, spread: float | None = None) -> QuestionsPlan:
         """Share the noise among the questions, before any outcome is read.
 
-        Warns of questions that rest on few units, whose intervals noise widens much.
+        Warns of questions that rest on few units, whose intervals noise widens much, and where a
+        covariate shows that units may not have been assigned one by one.
 
         Source: docs/theory/questions.md#noise-for-many-questions.
 
@@ -187,35 +186,19 @@ class Questions:
         spread = checks.number(
             given, "spread", above=0, least=1e-6 * width, most=width, example=width / 4
         )
-        _, rows = rows_of(self.columns, self.asked, Stated(width / spread, float(loss)))
-        numbers = numbers_of(self.columns, rows, width, spread, loss)
+        blocks = blocks_of(self.columns, self.asked, Stated(width / spread, float(loss)))
+        expected = Expectations(width, spread, loss)
+        numbers = numbers_of(self.columns, blocks, expected)
         found = QuestionsPlan(space, self.columns, self.asked, spread, loss, numbers)
-        _warn(found)
+        for told in warnings_of(found):
+            warnings.warn(told, ShoalWarning, stacklevel=3)
         return found
 
     def _with(self, asked: Asked) -> Questions:
         every = (*self.asked, asked)
         # Questions without an answer are found as they are asked.
-        rows_of(self.columns, every, Stated(1 / _USUAL, 1.0))
+        stacked(blocks_of(self.columns, every, Stated(1 / _USUAL, 1.0)))
         found = object.__new__(Questions)
         object.__setattr__(found, "columns", self.columns)
         object.__setattr__(found, "asked", every)
         return found
-
-
-def _warn(plan: QuestionsPlan) -> None:
-    """Name the spikiest question, if noise widens its interval much."""
-    spiky = [each for each in plan.predicted if each.spikiness > _SPIKY and each.widening > _WIDER]
-    if not spiky:
-        return
-    worst = max(spiky, key=lambda each: each.widening)
-    others = f" and {len(spiky) - 1} others" if len(spiky) > 1 else ""
-    alike = int(np.rint(plan.columns.n / worst.spikiness**2))
-    warnings.warn(
-        f"the question {printable(worst.question)!r}{others} rests on few units: its noise is that "
-        f"of {alike} units that weigh alike (spikiness {worst.spikiness:.3g}), and its interval "
-        f"{worst.widening:.3g} times as wide as without noise; merge small cells, cap covariates, "
-        'or ask for the effect with weights="precision"',
-        ShoalWarning,
-        stacklevel=4,
-    )

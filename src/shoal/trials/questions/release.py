@@ -102,12 +102,12 @@ class QuestionsDraw:
     def draw(self, noise: Randomness) -> Released:
         """Read the outcomes and draw."""
         plan = self.plan
-        return plan.numbers.draw(self.outcomes, plan.columns.arm, plan.space, noise)
+        return plan.numbers.draw(self.outcomes, plan.reading.groups, plan.space, noise)
 
     def blank(self) -> Released:
         """Numbers of 0."""
         plan = self.plan
-        return Released((0,) * len(plan.numbers.steps), (0,) * len(plan.columns.arms))
+        return Released((0,) * len(plan.numbers.steps), (0,) * plan.reading.many)
 
     def results(self, drawn: Released) -> documents.Document:
         """What was drawn, and the answers that follow from it."""

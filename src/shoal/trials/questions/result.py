@@ -14,10 +14,16 @@ from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import check_stated, damaged
 from shoal.trials.questions.answers import Answers, check_stated_numbers
-from shoal.trials.questions.asked import check_regressors, coefficients, design_of
+from shoal.trials.questions.asked import (
+    REGRESSION,
+    Asked,
+    Block,
+    check_regressors,
+    coefficients,
+    design_of,
+)
 from shoal.trials.questions.numbers import Released
 from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
-from shoal.trials.questions.strategy import answered
 
 if TYPE_CHECKING:
     import os
@@ -67,7 +73,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
     def estimate(self, confidence: float = CONFIDENCE) -> Answers:
         """Answers to all questions, with intervals that know how noisy their variance is.
 
-        Source: docs/theory/questions.md#variances-of-arms;
+        Source: docs/theory/questions.md#variances-of-groups;
         docs/theory/questions.md#an-honest-interval.
 
         Args:
@@ -82,7 +88,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         Guarantees: G-NOISYVARIANCE.
         """
         wanted, plan = check_confidence(confidence), self.plan
-        return plan.reading.answers(self.released, plan.names, plan.rows, wanted)
+        return plan.reading.answers(self.released, plan.blocks, wanted)
 
     def regression(self, columns: Sequence[str], confidence: float = CONFIDENCE) -> Answers:
         """A least squares regression on some of the columns that were asked for: free.
@@ -108,15 +114,16 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         names = check_regressors(plan.columns, columns)
         labels, design = design_of(plan.columns, names)
         rows = coefficients(labels, design)
-        if not answered(plan.numbers.weights(), rows):
+        if not plan.numbers.answer(rows):
             raise InputError(
                 f"a regression on {checks.shown(' + '.join(names))} that does not follow from what "
                 "was released",
                 "columns of one regression of the plan",
                 "it would need a second release, which is a second charge",
             )
-        named = [f"{each} in {' + '.join(names)}" for each in labels]
-        return plan.reading.answers(self.released, named, rows, wanted)
+        named = tuple(f"{each} in {' + '.join(names)}" for each in labels)
+        block = Block(Asked(REGRESSION, columns=names), named, rows)
+        return plan.reading.answers(self.released, [block], wanted)
 
     def table(self) -> pa.Table:
         """The answers with 95% intervals, as a table.
@@ -155,7 +162,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
 
 def to_results(plan: QuestionsFacts, drawn: Released) -> documents.Document:
     """What was drawn, and the answers."""
-    found = plan.reading.answers(drawn, plan.names, plan.rows, CONFIDENCE)
+    found = plan.reading.answers(drawn, plan.blocks, CONFIDENCE)
     return {
         "numbers": list(drawn.numbers),
         "moments": list(drawn.moments),
@@ -173,7 +180,7 @@ def from_results(plan: QuestionsFacts, results: documents.Document) -> Released:
         check_stated_numbers(results["numbers"]), check_stated_numbers(results["moments"])
     )
     fits = len(drawn.numbers) == len(plan.numbers.steps)
-    if not fits or len(drawn.moments) != len(plan.columns.arms):
+    if not fits or len(drawn.moments) != plan.reading.many:
         raise damaged()
     check_stated(results["answers"], to_results(plan, drawn)["answers"])
     return drawn

@@ -3,96 +3,174 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.theory.questions.laplace_strategy import laplace_strategy
 from shoal.theory.questions.noisy_variance import half_width
-from shoal.theory.questions.weights import arm_means, scaled
-from shoal.trials.questions.numbers import Numbers
+from shoal.theory.questions.weights import scaled
+from shoal.trials.questions.asked import REGRESSION, stacked
+from shoal.trials.questions.columns import ARM
+from shoal.trials.questions.groups import (
+    candidates,
+    codes_of,
+    group_means,
+    means_needed,
+    usable,
+)
+from shoal.trials.questions.numbers import ANSWERED, Numbers
+from shoal.trials.questions.variances import fit_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
+    from shoal.trials.questions.asked import Asked, Block
     from shoal.trials.questions.columns import Columns
+    from shoal.trials.questions.variances import Fit
 
     Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
 
-# Of the loss, for means of arms where no question tells them. The first that is best is taken.
+# Of the loss, for means of groups where no question tells them. The first that is best is taken.
 SHARES = (0.05, 0.1, 0.15)
-# A question that is off by less than this part of its length is answered.
-ANSWERED = 1e-9
+# Finer groups may widen predicted intervals by this factor: what they tell is worth it.
+_DEARER = 1.05
 _CONFIDENCE = 0.95
 
 
-def numbers_of(
-    columns: Columns, rows: Floats, width: float, spread: float, epsilon: Fraction
-) -> Numbers:
+@dataclass(frozen=True)
+class Expectations:
+    """Public numbers by which plans are compared.
+
+    Attributes:
+        width: Of the outcome's range.
+        spread: Standard deviation of outcomes within groups, in the same unit.
+        epsilon: Privacy loss.
+    """
+
+    width: float
+    spread: float
+    epsilon: Fraction
+
+    @property
+    def away(self) -> float:
+        """The square of how far a mean may be from the middle: U^2/4 - sigma^2."""
+        return max(self.width**2 / 4 - self.spread**2, 0.0)
+
+    @property
+    def loss(self) -> float:
+        """Privacy loss, in floating point."""
+        return float(self.epsilon)
+
+
+def numbers_of(columns: Columns, blocks: Sequence[Block], expected: Expectations) -> Numbers:
     """Whole numbers whose loss is at most epsilon, from which all questions follow.
 
-    Sums of the questions with a small total noise, and, unless means of arms follow from them, sums
-    of the arms with a small part of the loss (docs/theory/questions.md#noise-for-many-questions).
+    Sums of the questions with a small total noise, and, unless means of groups follow from them,
+    sums of the groups with a small part of the loss
+    (docs/theory/questions.md#noise-for-many-questions).
 
     Raises:
         InputError: Questions that nearly depend on others, or an epsilon that leaves nothing.
     """
-    vectors = scaled(rows, width)
-    found = laplace_strategy(vectors)
-    main = found.released @ vectors / width
-    means = arm_means(columns.arm)
-    if answered(main, means):
-        return Numbers.of(main, width, epsilon)
-    share = _best_share(columns, rows, main, width, spread, float(epsilon))
-    arms = (means > 0) / width
-    return Numbers.of(np.concatenate([(1 - share) * main, share * arms]), width, epsilon)
+    rows = stacked(blocks)
+    main = laplace_strategy(scaled(rows, expected.width)).released
+    main = main @ scaled(rows, expected.width) / expected.width
+    inverse = np.asarray(np.linalg.pinv(main, rcond=1e-12), dtype=np.float64)
+    ways = _Ways(columns, blocks, main, inverse, expected)
+    by: tuple[str, ...] = ()
+    share, plain = ways.best(by)
+    for name in candidates(columns, ways.asked):
+        if usable(codes_of(columns, [ARM, *by, name])):
+            own, total = ways.best((*by, name))
+            if total <= _DEARER * plain:
+                by, share = (*by, name), own
+    means = means_needed(columns, ways.asked, by)
+    if share and means is not None:
+        sums = (group_means(means) > 0) / expected.width
+        main = np.concatenate([(1 - share) * main, share * sums])
+    return Numbers.of(main, expected.width, expected.epsilon, by)
 
 
-def recover(released: Floats, rows: Floats) -> Floats:
-    """Least squares estimates of rows from released ones, shape (questions, numbers).
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """How wide intervals are predicted to be, by what is released beside the questions.
 
-    Noise has about one scale in all numbers: no linear unbiased estimate has less variance.
-
-    Args:
-        released: Shape (numbers, units).
-        rows: Shape (questions, units).
+    Attributes:
+        columns: Of the units.
+        blocks: The questions, entry by entry.
+        main: Their sums, of a loss of 1.
+        inverse: Of `main`.
+        expected: Public numbers.
     """
-    return np.asarray(rows @ np.linalg.pinv(released, rcond=1e-12))
 
+    columns: Columns
+    blocks: Sequence[Block]
+    main: Floats
+    inverse: Floats
+    expected: Expectations
 
-def answered(released: Floats, rows: Floats) -> bool:
-    """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
-    off = recover(released, rows) @ released - rows
-    return bool((np.linalg.norm(off, axis=1) <= ANSWERED * np.linalg.norm(rows, axis=1)).all())
+    @property
+    def asked(self) -> list[Asked]:
+        """The entries."""
+        return [each.asked for each in self.blocks]
 
+    def best(self, by: tuple[str, ...]) -> tuple[float, float]:
+        """The share of means of groups with the least sum of relative widths, and that sum."""
+        needed = means_needed(self.columns, self.asked, by)
+        if needed is None or self._follow(group_means(needed)):
+            return 0.0, self._total(by, 0.0, None)
+        totals = {share: self._total(by, share, needed) for share in SHARES}
+        share = min(totals, key=totals.__getitem__)
+        return share, totals[share]
 
-def _best_share(
-    columns: Columns,
-    rows: Floats,
-    main: Floats,
-    width: float,
-    spread: float,
-    epsilon: float,
-) -> float:
-    """The part of the loss with the least sum of predicted interval widths, of the stated spread.
+    def _follow(self, rows: Floats) -> bool:
+        off = np.linalg.norm(rows @ self.inverse @ self.main - rows, axis=1)
+        return bool((off <= ANSWERED * np.linalg.norm(rows, axis=1)).all())
 
-    Noise of means of arms matters by 2|mean - middle| times it: outcomes of standard deviation
-    sigma within a range U have a mean within sqrt(U^2/4 - sigma^2) of the middle.
-    """
-    norms = np.linalg.norm(rows, axis=1)
-    noise = np.linalg.norm(recover(main, rows), axis=1) / epsilon
-    sizes = np.bincount(columns.arm)
-    away = math.sqrt(max(width**2 / 4 - spread**2, 0.0))
+    def _total(self, by: tuple[str, ...], share: float, means: Whole | None) -> float:
+        """The sum over questions of half widths, each over the question's length.
 
-    def total(share: float) -> float:
-        means = width / (share * epsilon * sizes)
-        off = np.hypot(2 * away * means, math.sqrt(10) * means**2)
-        loose = float(np.max(np.hypot(off, width**2 / (epsilon * sizes))))
-        return sum(
-            float(half_width(_CONFIDENCE, np.array([spread**2]), scale, loose)[0])
-            for scale in (noise / (1 - share) / norms).tolist()
-        )
+        Noise of means of groups matters by 2|mean - middle| times it: outcomes of standard
+        deviation sigma within a range U have a mean within sqrt(U^2/4 - sigma^2) of the middle.
+        """
+        fine = codes_of(self.columns, [ARM, *by])
+        return math.fsum(self._widths(each, by, share, means, fine) for each in self.blocks)
 
-    return min(SHARES, key=total)
+    def _widths(
+        self, block: Block, by: tuple[str, ...], share: float, means: Whole | None, fine: Whole
+    ) -> float:
+        expected, rows = self.expected, block.rows
+        fit = fit_of(self.columns, block.asked, by)
+        noise = self._noise(block, fit, share, means)
+        # Second moments of a group are sums of those of finer ones.
+        finer = np.bincount(fit.codes[np.unique(fine, return_index=True)[1]])
+        moved = np.sqrt(finer) * expected.width**2 / expected.loss
+        sums = fit.sums(rows)
+        loose = sums.doubt(moved, fit.flat * math.sqrt(expected.away), noise)
+        scale = np.linalg.norm(rows @ self.inverse, axis=1) / expected.loss / (1 - share)
+        lengths, few = np.linalg.norm(rows, axis=1), fit.inflation(sums, _CONFIDENCE)
+        total = 0.0
+        for at, length in enumerate(lengths.tolist()):
+            variance = np.array([(expected.spread * length) ** 2])
+            known = float(scale[at]), float(loose[at])
+            half = half_width(_CONFIDENCE, variance, *known, inflation=float(few[at]))
+            total += float(half[0]) / length
+        return total
+
+    def _noise(self, block: Block, fit: Fit, share: float, means: Whole | None) -> Floats:
+        """Covariance of the noise of a fit; Laplace noise of scale b has the variance 2 b^2."""
+        expected = self.expected
+        if means is None or block.asked.kind == REGRESSION:
+            told = fit.weights @ self.inverse / (expected.loss * (1 - share))
+            return np.asarray(2 * told @ told.T)
+        first = np.unique(means, return_index=True)[1]
+        finer = np.bincount(fit.codes[first])
+        sizes = np.bincount(fit.codes)
+        scale = expected.width / (share * expected.loss)
+        return np.diag(2 * finer * (scale / sizes) ** 2)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.verification.questions.facts import BITS
-from shoal.verification.questions.weights import arm_rows
 from shoal.verification.strict import real
 from shoal.verification.trials.spread import normal_laplace, student
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.documents import Document
     from shoal.verification.questions.facts import Facts
+    from shoal.verification.questions.weights import Entry
 
     Floats = NDArray[np.float64]
 
@@ -33,6 +33,8 @@ _RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 # Of half an interval, by which numbers may be off; of a row, by which it may miss its question.
 _CLOSE, _MISSED = 1e-6, 1e-8
 _LARGEST = 2.0**60
+# With fewer degrees of freedom in a group, all units of a regression are one group.
+FEWEST_DEGREES = 9.9
 
 
 def exact_loss(facts: Facts) -> Fraction | None:
@@ -75,45 +77,96 @@ def recovered(facts: Facts, rows: Floats) -> tuple[Floats, bool]:
     return found, bool((off <= _MISSED * np.sqrt((rows**2).sum(axis=1))).all())
 
 
-def answers(facts: Facts, results: Document, rows: Floats) -> list[Found]:
+def answers(facts: Facts, results: Document, entries: list[Entry]) -> list[Found]:
     """Values and intervals of all questions."""
     step = facts.steps * facts.scale * (facts.width / TICKS)
     numbers = np.array([float(each) for each in results["numbers"]]) * step
     # Discrete Laplace noise of scale t has the variance 2 r/(1 - r)^2, r = exp(-1/t).
     rate = 2.0**-BITS
     noise = step**2 * (2 * math.exp(-rate) / math.expm1(-rate) ** 2)
-    means = np.array(arm_rows(facts))
-    of_arms, _ = recovered(facts, means)
-    away, off = of_arms @ numbers, of_arms**2 @ noise
-    variances, loose = _arms(facts, results["moments"], away, off)
-    sums, _ = recovered(facts, rows)
     found = []
-    for row, own in zip(rows, sums, strict=True):
-        part = [float((row[facts.arm == at] ** 2).sum()) for at in range(len(facts.arms))]
-        told = math.fsum(p * v for p, v in zip(part, variances, strict=True))
-        doubt = math.sqrt(math.fsum((p * b) ** 2 for p, b in zip(part, loose, strict=True)))
-        value = float(own @ numbers) + facts.middle * math.fsum(row)
-        added = float(own**2 @ noise)
-        few = min(int((facts.arm == at).sum()) - 1 for at, p in enumerate(part) if p > 0)
-        error = math.sqrt(max(told, 0.0) + added)
-        found.append(Found(value, error, _half(told, added, doubt, float(few))))
+    for entry in entries:
+        spread = _Spread.of(facts, entry, results["moments"], numbers, noise)
+        sums, _ = recovered(facts, entry.rows)
+        for row, own in zip(entry.rows, sums, strict=True):
+            told, doubt, degrees = spread.variance(row)
+            value = float(own @ numbers) + facts.middle * math.fsum(row)
+            added = float(own**2 @ noise)
+            error = math.sqrt(max(told, 0.0) + added)
+            found.append(Found(value, error, _half(told, added, doubt, degrees)))
     return found
 
 
-def _arms(
-    facts: Facts, moments: list[int], away: Floats, off: Floats
-) -> tuple[list[float], list[float]]:
-    """Variances of outcomes within arms, and the scales of their noise."""
-    unit = facts.moment_step * (facts.width / TICKS) ** 2
-    variances, loose = [], []
-    for at, number in enumerate(moments):
-        n = int((facts.arm == at).sum())
-        square = number * unit / n
-        variances.append(n / (n - 1) * (square - float(away[at]) ** 2 + float(off[at])))
-        mean = min(float(away[at]) ** 2, facts.width**2 / 4)
-        parts = (2.0**BITS * unit / n) ** 2, 2 * mean * off[at], 2.5 * off[at] ** 2
-        loose.append(n / (n - 1) * math.sqrt(math.fsum(map(float, parts))))
-    return variances, loose
+def inverse_of(entry: Entry) -> Floats:
+    """Weights of the coefficients of an entry's prediction."""
+    length = np.sqrt((entry.design**2).sum(axis=0))
+    return np.asarray(np.linalg.pinv(entry.design / length) / length[:, None], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """What is known of residuals of an entry, unit by unit.
+
+    Attributes:
+        codes: Group of each unit.
+        degrees: Of each group.
+        squares: Noisy second moments of each group, in the outcome's squared unit.
+        moved: Scales of their noise.
+        fit: Predicted outcome of each unit less the middle.
+        moves: How predictions follow noise of standard deviation 1 in each released number.
+    """
+
+    codes: NDArray[np.int64]
+    degrees: Floats
+    squares: list[float]
+    moved: list[float]
+    fit: Floats
+    moves: Floats
+
+    @classmethod
+    def of(
+        cls, facts: Facts, entry: Entry, moments: list[int], numbers: Floats, noise: Floats
+    ) -> _Spread:
+        """From what was released."""
+        fine = facts.groups(facts.by, arms=True)
+        inverse = inverse_of(entry)
+        leverage = np.einsum("ij,ji->i", entry.design, inverse)
+        codes = facts.groups(entry.within, arms=entry.arms)
+        degrees = _degrees(codes, leverage)
+        if entry.regression and float(degrees.min()) < FEWEST_DEGREES:
+            codes = np.zeros_like(codes)
+            degrees = _degrees(codes, leverage)
+        if float(degrees.min()) < 1 - _MISSED:
+            raise ValueError
+        squares, parts = [0.0] * len(degrees), [0] * len(degrees)
+        unit = facts.moment_step * (facts.width / TICKS) ** 2
+        for at, number in enumerate(moments):
+            home = int(codes[fine == at][0])
+            squares[home] += number * unit
+            parts[home] += 1
+        told, _ = recovered(facts, inverse)
+        hat = entry.design @ told
+        scale = 2.0**BITS * unit
+        moved = [scale * math.sqrt(each) for each in parts]
+        return cls(codes, degrees, squares, moved, hat @ numbers, hat * np.sqrt(noise))
+
+    def variance(self, row: Floats) -> tuple[float, float, float]:
+        """The sampling variance of a sum, the scale of its noise, and degrees of freedom."""
+        part = np.bincount(self.codes, row**2) / self.degrees
+        weight = part[self.codes]
+        square = (self.moves * weight[:, None]).T @ self.moves
+        told = math.fsum(p * s for p, s in zip(part, self.squares, strict=True))
+        told += -float(weight @ self.fit**2) + float(np.trace(square))
+        linear = (weight * self.fit) @ self.moves
+        parts = [(p * b) ** 2 for p, b in zip(part, self.moved, strict=True)]
+        parts += [2 * float(linear @ linear), 2.5 * float((square**2).sum())]
+        few = min(float(d) for d, p in zip(self.degrees, part, strict=True) if p > 0)
+        return told, math.sqrt(math.fsum(parts)), few
+
+
+def _degrees(codes: NDArray[np.int64], leverage: Floats) -> Floats:
+    """Units less leverages of each group."""
+    return np.asarray(np.bincount(codes) - np.bincount(codes, leverage), dtype=np.float64)
 
 
 def _half(told: float, added: float, doubt: float, degrees: float) -> float:

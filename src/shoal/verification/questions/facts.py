@@ -66,6 +66,7 @@ class Facts:
         steps: Of each number.
         moment_step: Of the second moments.
         scale: What a weight of 1 stands for in each row.
+        by: Columns that make groups of second moments, besides arms.
     """
 
     low: float
@@ -81,6 +82,7 @@ class Facts:
     steps: Whole
     moment_step: int
     scale: Floats
+    by: list[str]
 
     @classmethod
     def of(cls, plan: Document) -> Facts:
@@ -101,13 +103,15 @@ class Facts:
         given = _covariates(plan["columns"]["covariates"], units)
         rising = all(map(_less, places, places[1:])) and all(map(_less, order[1:], order[2:]))
         rows, steps, scale = _numbers(plan["numbers"], units)
+        columns = {**given, "cluster": Covariate([str(each) for each in clusters], home)}
+        arm = group - home * len(arms)
         return cls(
             low=float(levels[0]),
             width=float(levels[-1] - levels[0]),
             arms=[str(each) for each in arms],
-            arm=group - home * len(arms),
+            arm=arm,
             cluster=home,
-            covariates={**given, "cluster": Covariate([str(each) for each in clusters], home)},
+            covariates=columns,
             ordered=rising and _ordered(group, given) and assignment["units"] is None,
             spread=real(plan["spread"]),
             asked=rational(plan["epsilon"]),
@@ -115,6 +119,7 @@ class Facts:
             steps=steps,
             moment_step=whole(plan["numbers"]["moment_step"], 1, 2**61),
             scale=scale,
+            by=_names(plan["numbers"]["groups_by"], columns),
         )
 
     @property
@@ -122,10 +127,25 @@ class Facts:
         """How many there are."""
         return len(self.arm)
 
+    def groups(self, by: list[str], *, arms: bool) -> Whole:
+        """Groups of units by columns, in the order of arms, then of values."""
+        own = [self.arm.tolist()] if arms else [[0] * self.units]
+        every = list(zip(*own, *(self.covariates[name].codes.tolist() for name in by), strict=True))
+        place = {key: at for at, key in enumerate(sorted(set(every)))}
+        return np.array([place[key] for key in every])
+
     @property
     def middle(self) -> float:
         """Of the range."""
         return self.low + self.width / 2
+
+
+def _names(by: list[object], columns: dict[str, Covariate]) -> list[str]:
+    """Names of columns, each once."""
+    names = [text(each) for each in by]
+    if len(set(names)) != len(names) or not set(names) <= columns.keys():
+        raise ValueError
+    return names
 
 
 def _less(one: object, other: object) -> bool:

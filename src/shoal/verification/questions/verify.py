@@ -17,7 +17,13 @@ from shoal.verification.envelope import (
     request_key,
     shown,
 )
-from shoal.verification.questions.answers import answers, exact_loss, hold, recovered
+from shoal.verification.questions.answers import (
+    answers,
+    exact_loss,
+    hold,
+    inverse_of,
+    recovered,
+)
 from shoal.verification.questions.facts import Facts
 from shoal.verification.questions.weights import questions_of
 from shoal.verification.strict import rational, text, unit, whole
@@ -35,7 +41,7 @@ _PLAN = {"schema", "space", "columns", "questions", "spread", "epsilon", "number
 _PARTS = {
     "space": {"levels", "rounding", "labels"},
     "columns": {"assignment", "covariates"},
-    "numbers": {"rows", "steps", "moment_step", "scale", "lattice_bits"},
+    "numbers": {"rows", "steps", "moment_step", "scale", "lattice_bits", "groups_by"},
     "claims": {"epsilon", "delta"},
 }
 _ASSIGNMENT = {"clusters", "arms", "sizes", "units"}
@@ -51,7 +57,10 @@ _LARGEST = 2**63
 
 _UNVERIFIED = (
     "that outcomes were moved into the range and to the nearest of its 2^20 ticks",
-    "which sums of the questions are released: others that cost as much are no less private",
+    (
+        "which sums of the questions are released, and by which public columns outcomes are taken "
+        "to differ alike: others that cost as much are no less private"
+    ),
     "that arms, clusters and covariates hold nothing private: all of them are published",
 )
 
@@ -87,14 +96,19 @@ def _checks(manifest: documents.Document) -> list[Check]:
         Check("privacy loss", loss == stated, "none" if loss is None else f"{float(loss):.9g}"),
         Check("within what was asked for", *_within(facts, stated)),
     ]
-    names, rows = questions_of(facts, plan["questions"])
-    _, follow = recovered(facts, rows)
-    checks.append(Check("numbers answer the questions", follow, f"{len(names)} questions"))
+    entries = questions_of(facts, plan["questions"], facts.by)
+    follow = all(recovered(facts, each.rows)[1] for each in entries)
+    known = all(recovered(facts, inverse_of(each))[1] for each in entries)
+    names = [name for each in entries for name in each.names]
+    checks += [
+        Check("numbers answer the questions", follow, f"{len(names)} questions"),
+        Check("numbers tell of variances", known, f"by arm{''.join(f', {e}' for e in facts.by)}"),
+    ]
     if not _numbers_fit(facts, results):
         checks.append(Check("released numbers", holds=False, found="too few or too many"))
         return checks
     claims = "answers", "standard errors", "intervals"
-    found = hold(names, answers(facts, results, rows), results["answers"])
+    found = hold(names, answers(facts, results, entries), results["answers"])
     checks += [Check(claim, *each) for claim, each in zip(claims, found, strict=True)]
     return checks + no_other_parts(manifest, _parts(manifest))
 
@@ -119,7 +133,10 @@ def _numbers_fit(facts: Facts, results: documents.Document) -> bool:
     numbers, moments = results["numbers"], results["moments"]
     for each in (*numbers, *moments):
         whole(each, -_LARGEST, _LARGEST)
-    return len(numbers) == len(facts.steps) and len(moments) == len(facts.arms)
+    return (
+        len(numbers) == len(facts.steps)
+        and len(moments) == int(facts.groups(facts.by, arms=True).max()) + 1
+    )
 
 
 def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[str]]]:

@@ -6,6 +6,7 @@ Nothing is imported from other packages, as in `verify`.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,17 +25,46 @@ _DOUBLINGS, _HALVINGS = 200, 200
 _TWO = 2
 
 
-def questions_of(facts: Facts, asked: list[Document]) -> tuple[list[str], Floats]:
-    """Names and weights of all questions; ValueError if one has no answer."""
-    names: list[str] = []
-    rows: list[Floats] = []
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The questions of one entry.
+
+    Attributes:
+        names: Of the questions.
+        rows: Their weights, questions x units.
+        design: Regressors of the prediction within which outcomes vary, units x coefficients.
+        within: Columns that make groups of units whose residuals differ alike.
+        arms: Whether arms do, too.
+        regression: Whether it is one.
+    """
+
+    names: list[str]
+    rows: Floats
+    design: Floats
+    within: list[str]
+    arms: bool
+    regression: bool
+
+
+def questions_of(facts: Facts, asked: list[Document], by: list[str]) -> list[Entry]:
+    """All questions; ValueError if one has no answer."""
+    found = []
     for each in asked:
-        own, weighed = _ONE[each["kind"]](facts, each)
-        names += own
-        rows += list(weighed)
-    if len(set(names)) != len(names) or not names:
+        names, rows = _ONE[each["kind"]](facts, each)
+        regression = each["kind"] == "regression"
+        own = each["columns"] if regression else [each["by"], "cluster"]
+        within = [name for name in by if name in own and each["kind"] != "means"]
+        arms = not regression or "arm" in own
+        if regression:
+            design = np.array(_design(facts, own)[1]).T
+        else:
+            codes = facts.groups(within, arms=arms)
+            design = (codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0
+        found.append(Entry(names, np.array(rows), design, within, arms, regression))
+    every = [name for entry in found for name in entry.names]
+    if len(set(every)) != len(every) or not every:
         raise ValueError
-    return names, np.array(rows)
+    return found
 
 
 def _effect(facts: Facts, asked: Document) -> tuple[list[str], list[Floats]]:
@@ -102,12 +132,7 @@ def _means(facts: Facts, asked: Document) -> tuple[list[str], list[Floats]]:
     if asked["by"] or asked["columns"] or asked["weights"] != "units":
         raise ValueError
     names = [f"mean of arm {each}" for each in facts.arms]
-    return names, arm_rows(facts)
-
-
-def arm_rows(facts: Facts) -> list[Floats]:
-    """Weights of the mean of each arm."""
-    return [
+    return names, [
         np.where(facts.arm == at, 1.0, 0.0) / int((facts.arm == at).sum())
         for at in range(len(facts.arms))
     ]
@@ -118,17 +143,23 @@ def _regression(facts: Facts, asked: Document) -> tuple[list[str], list[Floats]]
     columns = [text(each) for each in asked["columns"]]
     if asked["by"] or asked["weights"] != "units" or not columns:
         raise ValueError
+    labels, found = _design(facts, columns)
+    design = np.array(found).T
+    length = np.sqrt((design**2).sum(axis=0))
+    if design.shape[1] >= design.shape[0] or not (length > 0).all():
+        raise ValueError
+    inverse = np.linalg.pinv(design / length) / length[:, None]
+    return [f"{each} in {' + '.join(columns)}" for each in labels], list(inverse)
+
+
+def _design(facts: Facts, columns: list[str]) -> tuple[list[str], list[Floats]]:
+    """Names and columns of regressors, a constant first."""
     labels, found = ["constant"], [np.ones(facts.units)]
     for name in columns:
         more = _regressors(facts, name)
         labels += more
         found += more.values()
-    design = np.array(found).T
-    length = np.sqrt((design**2).sum(axis=0))
-    if design.shape[1] > design.shape[0] or not (length > 0).all():
-        raise ValueError
-    inverse = np.linalg.pinv(design / length) / length[:, None]
-    return [f"{each} in {' + '.join(columns)}" for each in labels], list(inverse)
+    return labels, found
 
 
 def _regressors(facts: Facts, name: str) -> dict[str, Floats]:

@@ -1,0 +1,68 @@
+"""What a plan of questions warns of, from public columns alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import printable
+
+if TYPE_CHECKING:
+    from shoal.trials.questions.columns import Columns, Covariate
+    from shoal.trials.questions.plan_facts import QuestionsFacts
+
+# Spikier, and with intervals this much wider than without noise, a question warns.
+_SPIKY, _WIDER = 3.0, 1.25
+# Arms that units got one by one are constant within the values of a column this rarely.
+_CHANCE = math.log(1e-6)
+
+
+def warnings_of(plan: QuestionsFacts) -> list[str]:
+    """Sentences: of the spikiest question, and of a covariate within which arms never vary."""
+    return [*_spiky(plan), *_whole_groups(plan.columns)]
+
+
+def _spiky(plan: QuestionsFacts) -> list[str]:
+    spiky = [each for each in plan.predicted if each.spikiness > _SPIKY and each.widening > _WIDER]
+    if not spiky:
+        return []
+    worst = max(spiky, key=lambda each: each.widening)
+    others = "" if len(spiky) == 1 else f" and {len(spiky) - 1} more"
+    alike = int(np.rint(plan.columns.n / worst.spikiness**2))
+    return [
+        (
+            f"the question {printable(worst.question)!r}{others} rests on few units: its noise is "
+            f"that of {alike} units that weigh alike (spikiness {worst.spikiness:.3g}), and its "
+            f"interval {worst.widening:.3g} times as wide as without noise; merge small cells, "
+            'cap covariates, or ask for the effect with weights="precision"'
+        )
+    ]
+
+
+def _whole_groups(columns: Columns) -> list[str]:
+    found = [each.name for each in columns.covariates if _never_varies(columns, each)]
+    if not found:
+        return []
+    return [
+        (
+            f"all units of one value of the covariate {printable(found[0])!r} have the same arm: "
+            "if arms were assigned by it and not unit by unit, the intervals are too short (such "
+            "ones have covered 31% to 63% instead of 95%); release a table of units then, and use "
+            "standard errors that are robust to clusters (docs/explanation/trials.md)"
+        )
+    ]
+
+
+def _never_varies(columns: Columns, column: Covariate) -> bool:
+    """Whether each value has units of one arm only, and chance would hardly do that."""
+    count = np.zeros((len(column.values), len(columns.arms)))
+    np.add.at(count, (column.codes, columns.arm), 1)
+    if bool((np.count_nonzero(count, axis=1) > 1).any()):
+        return False
+    # A value of m units has one arm with the probability sum_a p_a^m.
+    shares = np.bincount(columns.arm) / columns.n
+    sizes, many = np.unique(count.sum(axis=1), return_counts=True)
+    alike = np.array([math.log(float((shares**size).sum()) or 5e-324) for size in sizes.tolist()])
+    return bool(float(alike @ many) < _CHANCE)
