@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,67 +13,30 @@ from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, text
 from shoal.privacy.displayed_loss import round_up
-from shoal.release.question import Question
 from shoal.theory.questions.gaussian_strategy import least_covariance
 from shoal.theory.questions.weights import scaled, spikiness
 from shoal.trials.questions.answers import Reading, interval_half
 from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
 from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.numbers import Numbers
-from shoal.trials.questions.plan_text import plan_text
+from shoal.trials.questions.predicted import Predicted, Said, plan_text
 from shoal.trials.student import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from fractions import Fraction
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from shoal import documents
-    from shoal.privacy.privacy_unit import Whose
     from shoal.trials.questions.asked import Block
 
     Floats = NDArray[np.float64]
 
 SCHEMA = "shoal.questions-plan/1"
 KIND = "questions"
-PRIVACY = "pure label differential privacy"
-NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
 CONFIDENCE = 0.95
-# What follows from the rest of a plan.
-_FOLLOWS = ("numbers", "claims")
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """What a plan says of one question, before any outcome is read.
-
-    Attributes:
-        question: Its name.
-        noise: Standard deviation of the noise, in the answer's unit.
-        spikiness: max|w|/|w|_2 times the root of the units: 1 is the least, and a factor.
-        half_width: Of the 95% interval with noise, for the stated spread, in the answer's unit.
-        plain_error: Standard error without noise, for the stated spread, in the same unit.
-        plain_half_width: Of the interval without noise, in the same unit.
-    """
-
-    question: str
-    noise: float
-    spikiness: float
-    half_width: float
-    plain_error: float
-    plain_half_width: float
-
-    @property
-    def standard_error(self) -> float:
-        """Of sampling and noise together, for the stated spread, in the answer's unit."""
-        return math.hypot(self.noise, self.plain_error)
-
-    @property
-    def widening(self) -> float:
-        """How much wider the interval is than without noise, as a factor."""
-        return self.half_width / self.plain_half_width
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +160,15 @@ class QuestionsFacts(Frozen):
 
     def __str__(self) -> str:
         """Head, one row a question, and what the columns mean."""
-        return plan_text(self)
+        said = Said(
+            self.columns.n,
+            len(self.columns.assignment.clusters),
+            len(self.columns.arms),
+            self.numbers.by,
+            self.spread,
+            self.lower_bound_ratio,
+        )
+        return plan_text(self.predicted, self.numbers.loss, said)
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.
@@ -253,27 +224,3 @@ class QuestionsFacts(Frozen):
                 "fetch it again, or plan anew",
             )
         return found
-
-    def question(self, records: Mapping[str, Any], whose: Whose, name: str = "") -> Question:
-        """What a release is asked for; numbers and their loss follow from what was asked.
-
-        Args:
-            records: The outcome's name.
-            whose: Whose loss it is.
-            name: What the release is of.
-
-        Returns:
-            The question; its key is the ledger's.
-        """
-        document = self.to_document()
-        return Question(
-            kind=KIND,
-            plan=document,
-            asked={part: each for part, each in document.items() if part not in _FOLLOWS},
-            records=records,
-            whose=whose,
-            loss=self.loss,
-            privacy=PRIVACY,
-            neighbours=NEIGHBOURS,
-            name=name,
-        )

@@ -13,9 +13,10 @@ from shoal.errors import DataError
 from shoal.privacy.ledger.arguments import printed_text
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.carry_out import carry_out
+from shoal.release.question import Question
 from shoal.trials.questions.columns import columns_of
 from shoal.trials.questions.numbers import Released
-from shoal.trials.questions.plan_facts import QuestionsFacts
+from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
 from shoal.trials.questions.result import PrivateAnswers, from_results, to_results
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.privacy_unit import Whose
+
+PRIVACY = "pure label differential privacy"
+NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
+# What follows from the rest of a plan.
+_FOLLOWS = ("numbers", "claims")
 
 
 @quietly
@@ -77,10 +84,36 @@ def release_questions(
             "clean the data; if it is public which outcomes are missing, leave these units out of "
             "all columns and plan anew",
         )
-    question = plan.question({"outcome": outcome_name}, whose, name)
+    question = question_of(plan, outcome_name, whose, name)
     way = QuestionsDraw(plan, numbers[rows])
     done = carry_out(question, way, ledger=ledger, again=again, noise=noise)
     return PrivateAnswers.delivered(done, plan)
+
+
+def question_of(plan: QuestionsFacts, outcome_name: str, whose: Whose, name: str = "") -> Question:
+    """What a release is asked for; numbers and their loss follow from what was asked.
+
+    Args:
+        plan: What is carried out.
+        outcome_name: What the outcome is called.
+        whose: Whose loss it is.
+        name: What the release is of.
+
+    Returns:
+        The question; its key is the ledger's.
+    """
+    document = plan.to_document()
+    return Question(
+        kind=KIND,
+        plan=document,
+        asked={part: each for part, each in document.items() if part not in _FOLLOWS},
+        records={"outcome": outcome_name},
+        whose=whose,
+        loss=plan.loss,
+        privacy=PRIVACY,
+        neighbours=NEIGHBOURS,
+        name=name,
+    )
 
 
 @dataclass(frozen=True, eq=False)
