@@ -25,6 +25,7 @@ _PREDICTED = "parameters that were chosen by predicted variance"
 _WEIGHTS = "that the weights of a table are those of what was expected"
 _CLUSTERS = "what private clusters cost when they were made"
 _OTHERS = "that no other parameters of this loss have a smaller error"
+_SUMS = "which sums of the questions are released, and by which public columns"
 _MOMENTS = "that users are independent and their values keep the moments"
 
 # Of each kind of manifest: a field, and the sentence that must be in its verdict.
@@ -91,6 +92,23 @@ SAID: dict[str, dict[str, str]] = {
         "results.released.numbers": _DRAWN,
         "results.released.counts": _DRAWN,
         "results.released.prior": _DRAWN,
+        "versions": _VERSIONS,
+    },
+    "questions": {
+        "name": _ASKED,
+        "records.outcome": _RECORDS,
+        "guarantee.unit.name": _RECORDS,
+        "plan.space.levels": _ASKED,
+        "plan.space.rounding": _ASKED,
+        "plan.space.labels": _RECORDS,
+        "plan.columns.assignment.clusters": _RECORDS,
+        "plan.columns.assignment.arms": _RECORDS,
+        "plan.columns.covariates": _RECORDS,
+        "plan.spread": _ASKED,
+        "plan.epsilon": _ASKED,
+        "plan.numbers": _SUMS,
+        "results.numbers": _DRAWN,
+        "results.moments": _DRAWN,
         "versions": _VERSIONS,
     },
     "mean": {

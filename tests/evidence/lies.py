@@ -1,10 +1,10 @@
 """Hand-written lies about manifests of every kind, each told wherever it is one.
 
-Cells by every method and statistic, trials by every mechanism, unbiased means: half the epsilon,
-one bit less noise, no gap, a phantom cell, a key twice, NaN, another encoding, an unknown field,
-and so on; the lists are in `tests/evidence/lies_*.py`. Each is also told with the request's digest
-made to fit. No lie may pass, but those in fields of which the verdict itself says that a manifest
-cannot prove them; these are counted below.
+Cells by every method and statistic, trials by every mechanism, unbiased means, questions of
+trials: half the epsilon, one bit less noise, no gap, a phantom cell, a key twice, NaN, another
+encoding, an unknown field, and so on; the lists are in `tests/evidence/lies_*.py`. Each is also
+told with the request's digest made to fit. No lie may pass, but those in fields of which the
+verdict itself says that a manifest cannot prove them; these are counted below.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ import numpy as np
 import shoal
 from shoal import documents
 from shoal.errors import ShoalError
-from tests.evidence import lies_cells, lies_common, lies_means, lies_trials, specimens
+from tests.evidence import (
+    lies_cells,
+    lies_common,
+    lies_means,
+    lies_questions,
+    lies_trials,
+    specimens,
+)
 from tests.evidence.finding import Outcome
 from tests.evidence.lies_kit import NotHereError
 from tests.evidence.unproven import opinion, unproven
@@ -38,7 +45,12 @@ PROMISES = ("G-VERIFY", "G-INDEPENDENT")
 UNIT = "lies told"
 FULL, REDUCED, PARTS = 6000, 350, 2
 
-_OF_KINDS = {"cells": lies_cells.LIES, "trial": lies_trials.LIES, "unbiased mean": lies_means.LIES}
+_OF_KINDS = {
+    "cells": lies_cells.LIES,
+    "trial": lies_trials.LIES,
+    "unbiased mean": lies_means.LIES,
+    "questions": lies_questions.LIES,
+}
 _NOT_HERE = (NotHereError, KeyError, TypeError, IndexError, ValueError, AttributeError)
 
 

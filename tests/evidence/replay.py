@@ -1,11 +1,11 @@
 """Record and replay of neighbours: two data sets that differ in the values of one user.
 
-Every way to plan cells, every trial mechanism and every unbiased mean is released twice with frozen
-randomness, by the public call and into a ledger of its own. The rows of both come in orders of
-their own: shuffled, sorted by value or by user, hashed, in chunks. The same lines of code must run;
-the draws asked for, what is charged, printed, logged and warned of must be equal; given the noisy
-numbers of the one, the other must write the same manifest byte for byte; and the numbers before
-noise must differ by no more than the stated loss pays for.
+Every way to plan cells, every trial mechanism, every unbiased mean and every kind of question is
+released twice with frozen randomness, by the public call and into a ledger of its own. The rows of
+both come in orders of their own: shuffled, sorted by value or by user, hashed, in chunks. The same
+lines of code must run; the draws asked for, what is charged, printed, logged and warned of must be
+equal; given the noisy numbers of the one, the other must write the same manifest byte for byte; and
+the numbers before noise must differ by no more than the stated loss pays for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.evidence import replay_cells, replay_means, replay_trials
+from tests.evidence import replay_cells, replay_means, replay_questions, replay_trials
 from tests.evidence.finding import Outcome
 from tests.evidence.replay_watch import Watcher, differences
 from tests.support.tape import lost
@@ -38,7 +38,11 @@ _ROUNDING = 1e-9
 
 def cases() -> dict[str, Callable[..., Case]]:
     """How to make a data set with its plan, by the name of what is released."""
-    return {**replay_cells.CASES, **replay_trials.CASES, **replay_means.CASES}
+    families = replay_cells, replay_trials, replay_means, replay_questions
+    found: dict[str, Callable[..., Case]] = {}
+    for each in families:
+        found |= each.CASES
+    return found
 
 
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:

@@ -8,7 +8,7 @@ import numpy as np
 
 import shoal
 from shoal import documents, unbiased
-from tests.evidence import replay_means, replay_trials
+from tests.evidence import replay_means, replay_questions, replay_trials
 from tests.support import methods
 
 if TYPE_CHECKING:
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.trials import QuestionsPlan
+
 _USERS, _CELLS, _MEMBERS = 14, 3, 300
 _COUNTS = np.arange(_MEMBERS) % 3 + 1
 _TOLERANCE, _LEAST = 1e-7, 1e-12
+# Units with questions: enough for groups by sex.
+_ASKED = 150
 ROUNDING = ", by less than 1e-7 of itself"
 _SPACES = {"counts": (), "bins": ("cluster_dp", "noisy_histogram"), "nearest": ("uniform_prior",)}
 
@@ -36,8 +40,8 @@ def plans() -> dict[str, bytes]:
 
 
 def manifests(folder: Path) -> dict[str, bytes]:
-    """A manifest of real releases: cells by every method, trials by every mechanism, means."""
-    return {**_cells(folder), **_trials(folder), **_means()}
+    """A manifest of real releases: cells by every method, trials by every mechanism, and so on."""
+    return {**_cells(folder), **_trials(folder), **_means(), **_questions()}
 
 
 def _cells(folder: Path) -> dict[str, bytes]:
@@ -73,6 +77,29 @@ def _trials(folder: Path) -> dict[str, bytes]:
                 suffix = "named" if named else "nameless"
                 found[f"trial, {name}, {kind}, {suffix}"] = trial.document
     return found
+
+
+def _question_plans() -> tuple[dict[str, QuestionsPlan], replay_questions.Columns]:
+    """Plans by their names, and the columns that they are of."""
+    columns = replay_questions.Columns.drawn(
+        np.random.default_rng(6), replay_questions.SPACES["amounts"], _ASKED
+    )
+    found = {
+        f"questions, {name}": columns.plan(name, replay_questions.SPACES["amounts"])
+        for name in replay_questions.ASKED
+    }
+    return found, columns
+
+
+def _questions() -> dict[str, bytes]:
+    plans, own = _question_plans()
+    return {
+        name: plan.release(
+            own.outcome, own.arm, own.cluster, own.covariates, outcome_name="score", name="may",
+            privacy_unit="person",
+        ).document
+        for name, plan in plans.items()
+    }  # fmt: skip
 
 
 def _mean_plan(wanted: dict[str, Any]) -> unbiased.UnbiasedPlan:

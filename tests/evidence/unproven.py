@@ -18,6 +18,7 @@ _WANTED = "that the request, its bounds and its name"
 _CHOSEN = "parameters that were chosen by predicted variance"
 _UNITS = "which unit gave which response"
 _WEIGHTS = "that the weights of a table are those of what was expected"
+_SUMS = "which sums of the questions are released, and by which public columns"
 # Words that a verdict must say for a field to be one that it does not prove.
 _SAID = {
     "versions": "the versions of shoal, OpenDP and Python",
@@ -34,6 +35,12 @@ _SAID = {
     "plan.bounds": _WANTED,
     "plan.mechanism.asked": _WANTED,
     "plan.space.rounding": "that outcomes were moved to the levels in the way stated",
+    "plan.numbers": _SUMS,
+    "plan.columns.covariates": _RECORDS,
+    "plan.columns.assignment.clusters": _RECORDS,
+    "plan.columns.assignment.arms": _RECORDS,
+    "plan.epsilon": _WANTED,
+    "plan.spread": _WANTED,
     "plan.targets": "the errors with which an optimal plan with balanced targets is compared",
     "plan.status": "that cells left out as uninformative are so",
     "plan.mechanism.parameters": "parameters that",

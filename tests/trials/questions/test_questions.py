@@ -237,14 +237,14 @@ def test_lists_do_not_change() -> None:
 def test_changed_plans_are_refused(tmp_path: Path) -> None:
     """G-REPLAY: less noise, other questions or other columns than the numbers are of."""
     plan = asked().effect().plan(Space.binary(), 1)
-    for change in ("moment_step", "questions", "epsilon", "scale"):
+    for change in ("moment_step", "questions", "epsilon", "groups"):
         document = plan.to_document()
         if change == "questions":
             document["questions"] = [{**document["questions"][0], "by": "sex"}]
         elif change == "epsilon":
             document["epsilon"] = "1/2"
-        elif change == "scale":
-            document["numbers"]["scale"] = document["numbers"]["scale"][:-1]
+        elif change == "groups":
+            document["numbers"]["groups_by"] = ["age"]
         else:
             document["numbers"]["moment_step"] -= 1
         path = tmp_path / f"{change}.json"

@@ -185,8 +185,7 @@ class Reading(Frozen):
         Args:
             rows: Weights, shape (questions, units).
         """
-        worth = self.numbers.values(self.space.width)
-        weighed = self.numbers.recover(rows) * worth
+        weighed = self.numbers.recover(rows) * self.numbers.worth(self.space.width)
         return np.asarray(np.linalg.norm(weighed, axis=1) * step_deviation())
 
     def fit(self, asked: Asked) -> Fit:
@@ -216,7 +215,7 @@ class Reading(Frozen):
     def _block(self, released: Released, block: Block, confidence: float) -> Iterator[Answer]:
         """Answers to the questions of one entry."""
         rows, width = block.rows, self.space.width
-        worth = self.numbers.values(width) * np.array(released.numbers, dtype=float)
+        worth = self.numbers.worth(width) * np.array(released.numbers, dtype=float)
         value = self.numbers.recover(rows) @ worth + self.middle * rows.sum(axis=1)
         scale = self.noise_deviation(rows) / math.sqrt(2)
         fit = self.fit(block.asked)

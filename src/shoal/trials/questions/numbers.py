@@ -46,14 +46,12 @@ class Numbers(Frozen):
         rows: a, of at most 2^40 in size, shape (numbers, units).
         steps: Of each number, in weights times ticks, shape (numbers,).
         moment_step: Of the second moments, in squared ticks.
-        scale: Size of a weight of 1 of each row, over 2^40, shape (numbers,).
         by: Columns that make groups of second moments, besides arms.
     """
 
     rows: Whole
     steps: Whole
     moment_step: int
-    scale: Floats
     by: tuple[str, ...] = ()
 
     @classmethod
@@ -72,7 +70,7 @@ class Numbers(Frozen):
             )
         found = integer_strategy(rows, width, epsilon - rounding, bits=BITS)
         step = moment_step(found.rows, found.steps)
-        made = cls(found.rows, found.steps, step, np.abs(rows).max(axis=1) / _ROW, by)
+        made = cls(found.rows, found.steps, step, by)
         if not made.fits:
             raise InputError(
                 f"epsilon {float(epsilon):.3g} for {rows.shape[1]} units",
@@ -103,13 +101,13 @@ class Numbers(Frozen):
         ]
 
     def weights(self) -> Floats:
-        """The rows as they are released, without a unit, shape (numbers, units)."""
-        return np.asarray(self.rows * self.scale[:, None])
+        """The rows as they are released, in steps a tick, shape (numbers, units)."""
+        return np.asarray(self.rows / self.steps[:, None])
 
     def recover(self, rows: Floats) -> Floats:
         """Rows as sums of released ones by least squares, shape (questions, numbers).
 
-        Noise has about one scale in all numbers: no linear unbiased estimate has less variance.
+        All numbers have noise of one scale in steps: no linear unbiased estimate has less variance.
 
         Args:
             rows: Shape (questions, units).
@@ -129,16 +127,17 @@ class Numbers(Frozen):
             rows: Shape (rows, units).
             width: Of the outcome's range.
         """
-        weighed = self.recover(rows) * (self.values(width) * step_deviation())
+        weighed = self.recover(rows) * (self.worth(width) * step_deviation())
         return np.asarray(weighed @ weighed.T)
 
     @cached_property
     def _inverse(self) -> Floats:
         return np.asarray(np.linalg.pinv(self.weights(), rcond=1e-12))
 
-    def values(self, width: float) -> Floats:
-        """What one step of each number is worth, in the outcome's unit, shape (numbers,)."""
-        return np.asarray(self.steps * self.scale * (width / TICKS))
+    @staticmethod
+    def worth(width: float) -> float:
+        """What one tick is worth, in the outcome's unit."""
+        return width / TICKS
 
     def moment_value(self, width: float) -> float:
         """What one step of a second moment is worth, in the outcome's squared unit."""
@@ -171,7 +170,6 @@ class Numbers(Frozen):
             "rows": documents.pack_integers((self.rows + _ROW).ravel()),
             "steps": documents.pack_integers(self.steps),
             "moment_step": self.moment_step,
-            "scale": self.scale.tolist(),
             "groups_by": list(self.by),
             "lattice_bits": BITS,
         }
@@ -185,21 +183,14 @@ class Numbers(Frozen):
         """
         steps = documents.unpack_integers(document["steps"], "steps")
         rows = documents.unpack_integers(document["rows"], "rows")
-        scale = np.array([float(each) for each in document["scale"]])
-        if (
-            not len(steps)
-            or len(rows) != len(steps) * units
-            or len(scale) != len(steps)
-            or not bool((np.isfinite(scale) & (scale > 0)).all())
-            or document["lattice_bits"] != BITS
-        ):
+        if not len(steps) or len(rows) != len(steps) * units or document["lattice_bits"] != BITS:
             raise DocumentError(
                 "numbers that are not those of the units",
                 "a document written by shoal",
                 "fetch it again, or have it delivered from the ledger",
             )
         by, step = tuple(document["groups_by"]), document["moment_step"]
-        return cls(rows.reshape(len(steps), units) - _ROW, steps, step, scale, by)
+        return cls(rows.reshape(len(steps), units) - _ROW, steps, step, by)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Found:
 
 def recovered(facts: Facts, rows: Floats) -> tuple[Floats, bool]:
     """Questions as sums of released numbers, and whether they are such sums."""
-    released = facts.rows * facts.scale[:, None]
+    released = facts.rows / facts.steps[:, None]
     found: Floats = np.asarray(np.linalg.lstsq(released.T, rows.T, rcond=1e-12)[0].T, np.float64)
     off = np.sqrt(((found @ released - rows) ** 2).sum(axis=1))
     return found, bool((off <= _MISSED * np.sqrt((rows**2).sum(axis=1))).all())
@@ -79,11 +79,11 @@ def recovered(facts: Facts, rows: Floats) -> tuple[Floats, bool]:
 
 def answers(facts: Facts, results: Document, entries: list[Entry]) -> list[Found]:
     """Values and intervals of all questions."""
-    step = facts.steps * facts.scale * (facts.width / TICKS)
-    numbers = np.array([float(each) for each in results["numbers"]]) * step
+    tick = facts.width / TICKS
+    numbers = np.array([float(each) for each in results["numbers"]]) * tick
     # Discrete Laplace noise of scale t has the variance 2 r/(1 - r)^2, r = exp(-1/t).
     rate = 2.0**-BITS
-    noise = step**2 * (2 * math.exp(-rate) / math.expm1(-rate) ** 2)
+    noise = np.full(len(numbers), tick**2 * 2 * math.exp(-rate) / math.expm1(-rate) ** 2)
     found = []
     for entry in entries:
         spread = _Spread.of(facts, entry, results["moments"], numbers, noise)

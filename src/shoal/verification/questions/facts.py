@@ -65,7 +65,6 @@ class Facts:
         rows: Weights as whole numbers, numbers x units.
         steps: Of each number.
         moment_step: Of the second moments.
-        scale: What a weight of 1 stands for in each row.
         by: Columns that make groups of second moments, besides arms.
     """
 
@@ -81,7 +80,6 @@ class Facts:
     rows: Whole
     steps: Whole
     moment_step: int
-    scale: Floats
     by: list[str]
 
     @classmethod
@@ -102,7 +100,7 @@ class Facts:
         home = group // len(arms)
         given = _covariates(plan["columns"]["covariates"], units)
         rising = all(map(_less, places, places[1:])) and all(map(_less, order[1:], order[2:]))
-        rows, steps, scale = _numbers(plan["numbers"], units)
+        rows, steps = _numbers(plan["numbers"], units)
         columns = {**given, "cluster": Covariate([str(each) for each in clusters], home)}
         arm = group - home * len(arms)
         return cls(
@@ -118,7 +116,6 @@ class Facts:
             rows=rows,
             steps=steps,
             moment_step=whole(plan["numbers"]["moment_step"], 1, 2**61),
-            scale=scale,
             by=_names(plan["numbers"]["groups_by"], columns),
         )
 
@@ -161,12 +158,12 @@ def _covariates(documents: list[Document], units: int) -> dict[str, Covariate]:
         values, codes = each["values"], integers(each["codes"], "codes", units)
         kind = type(values[0])
         one = kind in {float, str} and all(type(value) is kind for value in values)
-        if not one or len(values) < _FEWEST:
+        if not one or len(values) < _FEWEST or int(codes.max()) >= len(values):
             raise ValueError
         used = np.bincount(codes, minlength=len(values))
         compared = [value.encode() for value in values] if kind is str else values
         rises = all(low < high for low, high in itertools.pairwise(compared))
-        if not rises or len(used) != len(values) or not used.all():
+        if not rises or not used.all():
             raise ValueError
         found[each["name"]] = Covariate(values, codes)
     return found
@@ -178,14 +175,13 @@ def _ordered(group: Whole, covariates: dict[str, Covariate]) -> bool:
     return all(one <= other for one, other in itertools.pairwise(keys))
 
 
-def _numbers(document: Document, units: int) -> tuple[Whole, Whole, Floats]:
+def _numbers(document: Document, units: int) -> tuple[Whole, Whole]:
     steps = integers(document["steps"], "steps")
     if not 0 < len(steps) <= _MOST_NUMBERS or int(steps.min()) < 1 or int(steps.max()) > 2**61:
         raise ValueError
     rows = integers(document["rows"], "rows", len(steps) * units).reshape(len(steps), units)
-    scale = np.array([real(each) for each in document["scale"]])
-    if int(rows.max()) > 2 * _MOST_ROW or len(scale) != len(steps) or not (scale > 0).all():
+    if int(rows.max()) > 2 * _MOST_ROW:
         raise ValueError
     if whole(document["lattice_bits"]) != BITS:
         raise ValueError
-    return rows - _MOST_ROW, steps, scale
+    return rows - _MOST_ROW, steps

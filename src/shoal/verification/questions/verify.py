@@ -41,7 +41,7 @@ _PLAN = {"schema", "space", "columns", "questions", "spread", "epsilon", "number
 _PARTS = {
     "space": {"levels", "rounding", "labels"},
     "columns": {"assignment", "covariates"},
-    "numbers": {"rows", "steps", "moment_step", "scale", "lattice_bits", "groups_by"},
+    "numbers": {"rows", "steps", "moment_step", "lattice_bits", "groups_by"},
     "claims": {"epsilon", "delta"},
 }
 _ASSIGNMENT = {"clusters", "arms", "sizes", "units"}
