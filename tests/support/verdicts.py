@@ -27,6 +27,8 @@ def request_of(manifest: dict[str, Any]) -> str:
     if manifest["kind"] == "trial":
         kept = ("name", "pooled", "asked")
         asked["mechanism"] = {k: v for k, v in asked["mechanism"].items() if k in kept}
+    if manifest["kind"] == "questions":
+        asked.pop("numbers", None)
     question = documents.digest(
         {"plan": asked, "records": manifest["records"], "unit": manifest["guarantee"]["unit"]}
     )

@@ -10,6 +10,12 @@ _LAPLACE = ("tests/theory/questions/test_laplace_strategy.py",)
 _MOMENTS = ("tests/theory/questions/test_free_moments.py",)
 _FORMS = ("tests/theory/questions/test_quadratic_forms.py",)
 _WHOLE = ("tests/theory/questions/test_integer_strategy.py",)
+_FREE = ("tests/theory/questions/test_integer_moments.py",)
+_LOSS = ("tests/trials/questions/test_loss.py",)
+_ASKED = ("tests/trials/questions/test_questions.py",)
+_RELEASED = ("tests/trials/questions/test_release.py",)
+_COVERED = ("tests/trials/questions/test_coverage.py",)
+_VERIFIED = ("tests/verification/questions/test_verify.py",)
 _NOISY = ("tests/theory/questions/test_noisy_variance.py",)
 
 FAULTS = (
@@ -228,5 +234,165 @@ FAULTS = (
         "0.99: (0.03, 0.07, 0.18, 0.48, 0.89, 1.07, 1.10, 1.12)",
         "0.99: (0.03, 0.07, 0.18, 0.47, 0.85, 1.04, 1.09, 1.11)",
         _NOISY,
+    ),
+    Fault(
+        "steps of second moments are a fifth smaller than what is free",
+        "G-MOMENTS",
+        "theory/questions/integer_moments.py",
+        "return -(-(TICKS**2) // int(unit_steps(rows, steps).max()))",
+        "return -(-(TICKS**2 * 4 // 5) // int(unit_steps(rows, steps).max()))",
+        _FREE,
+    ),
+    Fault(
+        "second moments count as free at any step",
+        "G-MOMENTS",
+        "theory/questions/integer_moments.py",
+        "if step * most < TICKS**2:",
+        "if step * most < 0:",
+        _FREE,
+    ),
+    Fault(
+        "what rounding costs beside second moments is not charged",
+        "G-MOMENTS",
+        "theory/questions/integer_moments.py",
+        "return Fraction(most + len(rows), 2**bits)",
+        "return Fraction(most, 2**bits)",
+        _RELEASED,
+    ),
+    Fault(
+        "squares of outcomes beyond the range are as large as they are",
+        "G-MOMENTS",
+        "theory/questions/integer_moments.py",
+        "squares = np.clip(ticks, -TICKS // 2, TICKS // 2) ** 2",
+        "squares = ticks**2",
+        _FREE,
+    ),
+    Fault(
+        "second moments of a release are without noise",
+        "G-ASKED",
+        "trials/questions/numbers.py",
+        "tuple(noise.add_laplace(squares, BITS, _MOMENTS)),",
+        "tuple(squares),",
+        _LOSS,
+    ),
+    Fault(
+        "second moments of a release have half the noise",
+        "G-ASKED",
+        "trials/questions/numbers.py",
+        "noise.add_laplace(squares, BITS, _MOMENTS)",
+        "noise.add_laplace(squares, BITS - 1, _MOMENTS)",
+        _LOSS,
+    ),
+    Fault(
+        "answers and second moments have the same noise",
+        "G-ASKED",
+        "trials/questions/numbers.py",
+        "noise.add_laplace(squares, BITS, _MOMENTS)",
+        "[each - off + low for each, off, low in zip(drawn, raised, squares)]",
+        _LOSS,
+    ),
+    Fault(
+        "the loss of a plan of questions is that of its linear numbers with all of epsilon",
+        "G-ASKED",
+        "trials/questions/numbers.py",
+        "found = integer_strategy(rows, width, epsilon - rounding, bits=BITS)",
+        "found = integer_strategy(rows, width, epsilon + rounding, bits=BITS)",
+        _LOSS,
+    ),
+    Fault(
+        "outcomes are taken in the order of the rows, units in that of their columns",
+        "G-ASKED",
+        "trials/questions/release.py",
+        "way = QuestionsDraw(plan, numbers[rows])",
+        "way = QuestionsDraw(plan, numbers)",
+        _RELEASED,
+    ),
+    Fault(
+        "an outcome may be one of the public columns of its questions",
+        "G-ROLES",
+        "trials/questions/release.py",
+        'check_arrays({"outcome": outcomes}, public)',
+        'check_arrays({"outcome": outcomes}, {})',
+        _RELEASED,
+    ),
+    Fault(
+        "other public columns than the plan's are taken",
+        "G-ASKED",
+        "trials/questions/release.py",
+        "if columns.to_document() != plan.columns.to_document():",
+        "if columns.n != plan.columns.n:",
+        _RELEASED,
+    ),
+    Fault(
+        "a plan of questions may cost more than was asked for",
+        "G-REPLAY",
+        "trials/questions/plan_facts.py",
+        "and found.numbers.loss <= found.asked_epsilon",
+        "and found.numbers.loss > 0",
+        _ASKED,
+    ),
+    Fault(
+        "a regression that does not follow is answered",
+        "G-ASKED",
+        "trials/questions/result.py",
+        "if not plan.numbers.answer(rows):",
+        "if len(rows) > plan.columns.n:",
+        _RELEASED,
+    ),
+    Fault(
+        "outcomes of a subgroup vary as those of its arm",
+        "G-ASKED",
+        "trials/questions/groups.py",
+        "return [ARM, *(name for name in by if name in within)]",
+        "return [ARM]",
+        _COVERED,
+    ),
+    Fault(
+        "a mean varies as within groups that it does not compare in",
+        "G-ASKED",
+        "trials/questions/groups.py",
+        "within = {asked.by, CLUSTER} if asked.kind == EFFECT else set()",
+        "within = {*by}",
+        _ASKED,
+    ),
+    Fault(
+        "degrees of freedom of a regression forget its columns",
+        "G-ASKED",
+        "trials/questions/variances.py",
+        "np.bincount(codes) - np.bincount(codes, leverage)",
+        "np.bincount(codes) - 0 * np.bincount(codes, leverage)",
+        _ASKED,
+    ),
+    Fault(
+        "the second opinion takes second moments for free at any step",
+        "G-VERIFY",
+        "verification/questions/answers.py",
+        "if most * facts.moment_step < TICKS * TICKS:",
+        "if most * facts.moment_step < 0:",
+        _VERIFIED,
+    ),
+    Fault(
+        "the second opinion forgets what rounding costs",
+        "G-VERIFY",
+        "verification/questions/answers.py",
+        "return Fraction(most + len(facts.steps), 2**BITS)",
+        "return Fraction(most, 2**BITS)",
+        _VERIFIED,
+    ),
+    Fault(
+        "the second opinion takes any loss for the stated one",
+        "G-VERIFY",
+        "verification/questions/verify.py",
+        'Check("privacy loss", loss == stated,',
+        'Check("privacy loss", loss is not None,',
+        _VERIFIED,
+    ),
+    Fault(
+        "the second opinion takes any numbers for those of the questions",
+        "G-VERIFY",
+        "verification/questions/answers.py",
+        "return found, bool((off <= _MISSED * np.sqrt((rows**2).sum(axis=1))).all())",
+        "return found, bool((off >= 0).all())",
+        _VERIFIED,
     ),
 )

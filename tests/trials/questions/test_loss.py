@@ -98,3 +98,19 @@ def test_outcomes_beyond_the_range_count_as_its_ends() -> None:
         np.array([1.0, -1, 1, 1, -1, 0]), plan.reading.groups, plan.space, source
     )
     assert far == end
+
+
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+def test_every_number_has_noise_of_its_own() -> None:
+    """G-ASKED: discrete Laplace noise of scale 2^32 steps on each number and second moment."""
+    plan = PLANS["several"].plan(Space(LEVELS), 1)
+    outcomes = np.array([0.5, -1, 1, 0, 0.2, -0.3])
+    group, space = plan.reading.groups, plan.space
+    exact = plan.numbers.draw(outcomes, group, space, _Steps(0))
+    drawn = [plan.numbers.draw(outcomes, group, space, Simulated(each)) for each in range(2000)]
+    numbers = np.array([[*each.numbers, *each.moments] for each in drawn], dtype=float)
+    off = (numbers - [*exact.numbers, *exact.moments]) / 2**BITS
+    # The mean size of Laplace noise is its scale: six deviations of 1/sqrt(2000) for each of six.
+    assert off.shape == (2000, len(plan.numbers.steps) + 2)
+    assert np.abs(np.abs(off).mean(axis=0) - 1).max() < 6 / np.sqrt(2000)
+    assert np.abs(np.corrcoef(off.T) - np.eye(off.shape[1])).max() < 6.5 / np.sqrt(2000)
