@@ -203,7 +203,7 @@ def release(
             None if cluster is None else table.column(cluster),
             space=outcomes,
             unit=None if unit is None else table.column(unit),
-            control=_like(control, arms),
+            control=like(control, arms),
             missing=missing,
             single_arm=single_arm,
             clustering_epsilon=clustering_epsilon,
@@ -292,7 +292,7 @@ def _sizes(
     found = enrol(
         arms,
         None if cluster is None else table.column(cluster),
-        control=_like(control, arms),
+        control=like(control, arms),
         single_arm=single_arm,
     )
     return found.assignment.sizes
@@ -383,7 +383,7 @@ def _mechanism(
     return (trials.NoisyHorvitzThompson if aggregate else trials.NoisyHistogram)(epsilon)
 
 
-def _like(control: str | None, arms: Any) -> Any:  # noqa: ANN401
+def like(control: str | None, arms: Any) -> Any:  # noqa: ANN401
     """The control arm in the type of the arms' column."""
     if control is None:
         return None

@@ -38,7 +38,7 @@ THREE = np.arange(N) % 3
 def _asked(name: str) -> tuple[Questions, tuple[Any, ...]]:
     own = (ARM, HOME, PUBLIC)
     many = (np.array(["old", "new", "mild"])[THREE], None, PUBLIC)
-    return {
+    made: dict[str, Callable[[], tuple[Questions, tuple[Any, ...]]]] = {
         "effect": lambda: (Questions(*own).effect(), own),
         "precision": lambda: (Questions(*own).effect(weights="precision"), own),
         "subgroups": lambda: (Questions(*own).effect("sex").means(), own),
@@ -48,7 +48,8 @@ def _asked(name: str) -> tuple[Questions, tuple[Any, ...]]:
             Questions(*many, control="old").effect().regression(["arm", "age"]),
             many,
         ),
-    }[name]()
+    }
+    return made[name]()
 
 
 NAMES = ("effect", "precision", "subgroups", "regression", "without arm", "three arms")

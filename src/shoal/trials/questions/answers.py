@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]
 
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.8, 0.995
 COLUMNS = ("question", "value", "standard error", "interval")
 
 
@@ -262,6 +263,17 @@ def interval_half(
     raised = max(variance, 0.0) + added_noise(confidence, ratio) * loose
     normal = quantile(math.inf, confidence) * math.sqrt(inflation * raised + 2 * scale**2)
     return max(float(one[0]), normal)
+
+
+def check_interval(confidence: object) -> float:
+    """A confidence for which it is known how much wider a noisy variance makes intervals.
+
+    Raises:
+        InputError: Another.
+    """
+    return checks.number(
+        confidence, "confidence", least=LEAST_CONFIDENCE, most=MOST_CONFIDENCE, example=0.95
+    )
 
 
 def check_stated_numbers(values: Any) -> tuple[int, ...]:  # noqa: ANN401

@@ -18,6 +18,7 @@ from shoal.theory.questions.weights import scaled, spikiness
 from shoal.trials.questions.answers import Reading, interval_half
 from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
 from shoal.trials.questions.columns import Columns
+from shoal.trials.questions.groups import candidates, usable
 from shoal.trials.questions.numbers import Numbers
 from shoal.trials.questions.predicted import Predicted, Said, plan_text
 from shoal.trials.student import quantile
@@ -68,6 +69,13 @@ class QuestionsFacts(Frozen):
     def stated(self) -> Stated:
         """Public numbers that precision weights follow from."""
         return Stated(self.space.width / self.spread, float(self.asked_epsilon))
+
+    @property
+    def grouped(self) -> bool:
+        """Whether groups of second moments are such as a plan may have."""
+        by = self.numbers.by
+        known = set(by) <= set(candidates(self.columns, self.asked))
+        return not by or (known and usable(self.reading.groups))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,6 +223,7 @@ class QuestionsFacts(Frozen):
             and found.numbers.loss <= found.asked_epsilon
             and found.numbers.fits
             and found.numbers.answer(found.rows)
+            and found.grouped
             and all(found.numbers.answer(found.reading.fit(each).weights) for each in found.asked)
         )
         if not sound:

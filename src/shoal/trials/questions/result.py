@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks
-from shoal.checks import check_confidence
 from shoal.errors import InputError
 from shoal.files import outputs, tables
 from shoal.privacy.displayed_loss import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import check_stated, damaged
-from shoal.trials.questions.answers import Answers, check_stated_numbers
+from shoal.trials.questions.answers import Answers, check_interval, check_stated_numbers
 from shoal.trials.questions.asked import (
     REGRESSION,
     Asked,
@@ -87,7 +86,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
 
         Guarantees: G-NOISYVARIANCE.
         """
-        wanted, plan = check_confidence(confidence), self.plan
+        wanted, plan = check_interval(confidence), self.plan
         return plan.reading.answers(self.released, plan.blocks, wanted)
 
     def regression(self, columns: Sequence[str], confidence: float = CONFIDENCE) -> Answers:
@@ -110,7 +109,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
 
         Guarantees: G-ASKED.
         """
-        wanted, plan = check_confidence(confidence), self.plan
+        wanted, plan = check_interval(confidence), self.plan
         names = check_regressors(plan.columns, columns)
         labels, design = design_of(plan.columns, names)
         rows = coefficients(labels, design)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shoal.trials.questions.plan_facts import QuestionsFacts
 
 # Spikier, and with intervals this much wider than without noise, a question warns.
-_SPIKY, _WIDER = 3.0, 1.25
+_SPIKY, _WIDER = 4.0, 1.25
 # Arms that units got one by one are constant within the values of a column this rarely.
 _CHANCE = math.log(1e-6)
 
