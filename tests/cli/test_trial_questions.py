@@ -149,7 +149,7 @@ BAD: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_errors_are_one_line_and_cost_nothing(trial: Shell, name: str) -> None:
-    """G-ERRORS: what was got, what is allowed, what to do; nothing is charged."""
+    """G-REFUSE: what was got, what is allowed, what to do; nothing is charged."""
     trial.good(*ASK, "--effect", "--effect-by", "sex", "--output", "asked.json")
     trial.good(*ANSWER, "--name", "first", "--manifest", "answers.json")
     arguments, said = BAD[name]

@@ -14,7 +14,7 @@ import shoal
 from shoal import trials
 from shoal.cells.typical_error import SPREAD
 from shoal.errors import InputError
-from shoal.pictures import pictures
+from shoal.pictures import pictures, questions
 from tests.support import occupancies
 
 if TYPE_CHECKING:
@@ -80,3 +80,26 @@ def test_bad_pictures_are_refused(tmp_path: Path) -> None:
         shoal.picture(OCCUPANCY, tmp_path / "p.gif")
     with pytest.raises(InputError, match="cannot be written"):
         shoal.picture(OCCUPANCY, tmp_path / "no" / "p.png")
+
+
+def test_questions_are_drawn_with_noise_and_without(tmp_path: Path) -> None:
+    """Widths of a plan in pairs; answers with their intervals; each question by its name."""
+    arm, age = np.arange(800) % 2, np.arange(800) // 2 % 30
+    asked = trials.Questions(arm, covariates={"age": age}).effect().regression(["arm", "age"])
+    plan = asked.plan(trials.Space.binary(), epsilon=1)
+    [axis] = questions.draw_widths(plan).axes
+    with_noise, without = (np.asarray(line.get_xdata(), float) for line in axis.lines[:2])
+    assert np.allclose(with_noise, [each.half_width for each in plan.predicted])
+    assert bool((without < with_noise).all())
+    assert [each.get_text() for each in axis.get_yticklabels()] == list(plan.names)
+    release = plan.release(arm, np.arange(800) % 2, covariates={"age": age})
+    [axis] = questions.draw_answers(release, 0.9).axes
+    drawn = np.asarray(axis.lines[0].get_xdata(), float)
+    assert np.allclose(drawn, release.estimate(0.9)["effect"].interval)
+    assert "90%" in axis.get_xlabel()
+    for subject in (plan, release):
+        shoal.picture(subject, tmp_path / "p.svg", overwrite=True)
+        assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
+    shoal.picture(release, tmp_path / "q.svg", confidence=0.9)
+    with pytest.raises(InputError, match="a confidence with a subject"):
+        shoal.picture(plan, tmp_path / "r.svg", confidence=0.9)

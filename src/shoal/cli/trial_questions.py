@@ -73,6 +73,9 @@ def ask(
         typer.Option(help="Expected standard deviation of outcomes; a quarter of the range."),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Save the plan here (JSON).")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw widths with noise and without here.")
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -83,10 +86,12 @@ def ask(
     Example: shoal trial ask visits.csv --treatment arm --cluster city --epsilon 1 --effect
     --effect-by sex --ols "arm + age + sex" --output asked.json
     """
+    import shoal
     from shoal.errors import InputError
     from shoal.trials.space_text import space_of
 
-    check_places({"DATA": data}, force=force, documents={"--output": output})
+    places = {"documents": {"--output": output}, "pictures": {"--picture": picture}}
+    check_places({"DATA": data}, force=force, **places)
     outcomes = space_of(space)
     if not (effect or precision or effect_by or means or ols):
         raise InputError(
@@ -112,6 +117,8 @@ def ask(
         made = asked.plan(outcomes, epsilon, spread=spread)
     if output is not None:
         made.save(output, overwrite=force)
+    if picture is not None:
+        shoal.picture(made, picture, overwrite=force)
     if as_json:
         show_json({"epsilon": made.epsilon, "questions": made.table().to_pylist()})
     else:
@@ -174,18 +181,24 @@ def regress(
     manifest: Annotated[Path, typer.Argument(help="Written by `shoal trial answer`.")],
     ols: Regression = None,
     confidence: Confidence = 0.95,
+    picture: Annotated[Path | None, typer.Option(help="Draw all answers here.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Regressions on some of the columns that were asked for, or all answers anew; costs nothing.
 
     Example: shoal trial regress answers.json --ols "arm + sex" --confidence 0.9
     """
+    import shoal
     from shoal.trials import PrivateAnswers
 
+    check_places({"MANIFEST": manifest}, force=force, pictures={"--picture": picture})
     found = PrivateAnswers.load(manifest)
     formulas = [_Roles("arm", None).formula(text) for text in ols or []]
     tables = [found.regression(each, confidence) for each in formulas]
     told = tables or [found.estimate(confidence)]
+    if picture is not None:
+        shoal.picture(found, picture, confidence=confidence, overwrite=force)
     if as_json:
         show_json({"answers": [one.to_document() for each in told for one in each]})
         return

@@ -21,10 +21,12 @@ from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError, MissingPartError, printable
 from shoal.files import outputs
 from shoal.files.own import MARK
-from shoal.pictures import frontier, trials
+from shoal.pictures import frontier, questions, trials
 from shoal.privacy.displayed_loss import show
 from shoal.release.manifest import CONFIDENCE
 from shoal.trials.forecast import TrialPlan
+from shoal.trials.questions.plan_facts import QuestionsFacts
+from shoal.trials.questions.result import PrivateAnswers
 from shoal.trials.result import PrivateTrial
 
 if TYPE_CHECKING:
@@ -42,7 +44,14 @@ _NAMED = 40
 
 
 def picture(
-    subject: Occupancy | PlanFacts | Comparison | Frontier[Plan] | TrialPlan | PrivateTrial,
+    subject: Occupancy
+    | PlanFacts
+    | Comparison
+    | Frontier[Plan]
+    | TrialPlan
+    | PrivateTrial
+    | QuestionsFacts
+    | PrivateAnswers,
     path: str | os.PathLike[str],
     *,
     confidence: float | None = None,
@@ -52,9 +61,10 @@ def picture(
 
     Args:
         subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
-            plan, or a released trial.
+            plan, a released trial, a plan of questions, or their answers.
         path: Where to; the ending chooses PNG, SVG or PDF.
-        confidence: Of the intervals of a released trial; 0.95 unless given. Nothing else has any.
+        confidence: Of the intervals of a released trial or of answers; 0.95 unless given. Nothing
+            else has any.
         overwrite: Replace a file that is there.
 
     Raises:
@@ -71,7 +81,8 @@ def picture(
         ...     picture(counts, f"{folder}/counts.svg")
     """
     path = check_picture(path)
-    if confidence is not None and not isinstance(subject, PrivateTrial):
+    released = isinstance(subject, PrivateTrial | PrivateAnswers)
+    if confidence is not None and not released:
         raise InputError(
             f"a confidence with a subject of type {type(subject).__name__}",
             "one with a released trial, whose picture has intervals",
@@ -89,13 +100,17 @@ def picture(
         figure = trials.draw_plan(subject)
     elif isinstance(subject, PrivateTrial):
         figure = trials.draw_effects(subject, CONFIDENCE if confidence is None else confidence)
+    elif isinstance(subject, QuestionsFacts):
+        figure = questions.draw_widths(subject)
+    elif isinstance(subject, PrivateAnswers):
+        figure = questions.draw_answers(subject, CONFIDENCE if confidence is None else confidence)
     else:
         raise InputError(
             f"a subject of type {type(subject).__name__}",
-            "an occupancy, a plan, a comparison, a frontier, or a trial",
+            "an occupancy, a plan, a comparison, a frontier, a trial, or questions",
             "give one",
         )
-    inputs = subject.inputs if isinstance(subject, PrivateTrial) else {}
+    inputs = subject.inputs if isinstance(subject, PrivateTrial | PrivateAnswers) else {}
     outputs.keep_inputs(path, {"records": _origin(subject), **inputs})
     drawn = io.BytesIO()
     kind = Path(path).suffix[1:].lower()

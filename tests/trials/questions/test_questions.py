@@ -200,7 +200,8 @@ def test_a_column_within_which_arms_never_vary_warns() -> None:
     asked = Questions(ARM, covariates={"class": classes, "sex": SEX, "number": np.arange(N)})
     with pytest.warns(ShoalWarning, match="all units of one value of the covariate 'class' have"):
         asked.effect().plan(Space.binary(), 1)
-    other = Questions(ARM, covariates={"sex": SEX, "number": np.arange(N)})
+    both = {"sex": SEX, "number": np.arange(N), "arm x age": ARM * AGE}
+    other = Questions(ARM, covariates=both)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         other.effect().plan(Space.binary(), 1)

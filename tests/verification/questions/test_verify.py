@@ -69,12 +69,12 @@ TRUE = {name: made(name) for name in NAMES}
 @pytest.mark.parametrize("epsilon", [0.1, 1, 30])
 @pytest.mark.parametrize("name", NAMES)
 def test_true_manifests_hold(name: str, epsilon: float) -> None:
-    """G-HONEST: weights, loss, values, errors and intervals, by formulas of their own."""
+    """G-VERIFY: weights, loss, values, errors and intervals, by formulas of their own."""
     assert failed_claims(made(name, epsilon)) == []
 
 
 def test_groups_of_variances_are_rebuilt() -> None:
-    """G-HONEST: where columns make groups, in effects and in regressions."""
+    """G-VERIFY: where columns make groups, in effects and in regressions."""
     n = 3000
     arm, sex = np.arange(n) % 2, np.arange(n) // 2 % 2 > 0
     asked = Questions(arm, None, {"sex": sex}).effect("sex").regression(["arm", "sex"])

@@ -61,8 +61,15 @@ def _never_varies(columns: Columns, column: Covariate) -> bool:
     np.add.at(count, (column.codes, columns.arm), 1)
     if bool((np.count_nonzero(count, axis=1) > 1).any()):
         return False
+    sizes = np.bincount(columns.arm)
+    if column.numeric and any(
+        value == 0 and bool((own == sizes).any())
+        for value, own in zip(column.values, count, strict=True)
+    ):
+        # A dose, or an interaction with the arm: 0 in all of the other.
+        return False
     # A value of m units has one arm with the probability sum_a p_a^m.
-    shares = np.bincount(columns.arm) / columns.n
-    sizes, many = np.unique(count.sum(axis=1), return_counts=True)
-    alike = np.array([math.log(float((shares**size).sum()) or 5e-324) for size in sizes.tolist()])
+    shares = sizes / columns.n
+    held, many = np.unique(count.sum(axis=1), return_counts=True)
+    alike = np.array([math.log(float((shares**each).sum()) or 5e-324) for each in held.tolist()])
     return bool(float(alike @ many) < _CHANCE)
