@@ -33,6 +33,7 @@ _WORD = "canary-of-fuzz"
 
 RECORDS = ("--user", "user", "--value", PRIVATE, "--bounds", "0", "10000")
 _TRIAL = ("--outcome", PRIVATE, "--treatment", "arm", "--cluster", "place", "--unit", "row")
+_ASKED = ("--treatment", "arm", "--cluster", "place")
 _SPACE = ("--space", "bins:0:10000:4", "--epsilon", "4")
 _MOMENT = ("--epsilon", "2", "--delta", "1e-6", "--order", "4", "--size", "900")
 _MADE = (
@@ -47,6 +48,10 @@ _MADE = (
      "manifest.json"),
     ("trial", "release", "a.csv", *_TRIAL, *_SPACE, "--ledger", "rows.ledger", "--unit", "row",
      "--manifest", "trial.json", "--output", "units.csv"),
+    ("trial", "ask", "a.csv", *_ASKED, *_SPACE, "--effect", "--ols", "arm", "--output",
+     "asked.json"),
+    ("trial", "answer", "a.csv", *_ASKED, "--outcome", PRIVATE, "--plan", "asked.json", "--ledger",
+     "rows.ledger", "--privacy-unit", "row", "--manifest", "answers.json"),
     ("unbiased", "release", "a.csv", "--value", PRIVATE, "--user", "user", "--plan",
      "mean-plan.json", "--ledger", "a.ledger", "--manifest", "mean.json"),
 )  # fmt: skip

@@ -92,6 +92,28 @@ VERBS: tuple[tuple[Group, tuple[Group, ...], tuple[Group, ...]], ...] = (
         (("--output", "new.csv"), ("--clusters",), ("--json",), ("--confidence", "0.9")),
     ),
     (
+        ("trial", "ask"),
+        (("a.csv",), *_TRIAL, ("--epsilon", "3"), ("--effect",)),
+        (
+            ("--precision",), ("--means",), ("--ols", "arm"), ("--effect-by", "place"),
+            ("--space", "bins:0:10000"), ("--spread", "0.2"), ("--control", "1"), ("--json",),
+            ("--output", "new.json"),
+        ),
+    ),
+    (
+        ("trial", "answer"),
+        (
+            ("a.csv",), ("--plan", "asked.json"), ("--outcome", PRIVATE), *_TRIAL,
+            ("--ledger", "rows.ledger"), ("--privacy-unit", "row"),
+        ),
+        (*_OUT, ("--name", "new"), ("--again",), ("--confidence", "0.9"), ("--json",)),
+    ),
+    (
+        ("trial", "regress"),
+        (("answers.json",),),
+        (("--ols", "arm"), ("--confidence", "0.9"), ("--json",)),
+    ),
+    (
         ("unbiased", "plan"),
         (("--users", "2000"), *_MOMENT),
         (

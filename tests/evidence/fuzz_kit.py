@@ -120,6 +120,32 @@ class Kit:
         return trials.ClusterDP(epsilon=2).privatize(**self.trial, noise=shoal.Simulated(1))
 
     @cached_property
+    def columns(self) -> dict[str, Any]:
+        """Public columns of the same units."""
+        at = np.arange(_UNITS)
+        sex = np.where(at // 6 % 2, "girl", "boy").tolist()
+        own = {name: self.trial[each] for name, each in (("arm", "treatment"), ("cluster",) * 2)}
+        return own | {"covariates": {"age": (at // 2 % 17).tolist(), "sex": sex}}
+
+    @cached_property
+    def questions(self) -> trials.Questions:
+        """Questions of them, without any entry."""
+        return trials.Questions(**self.columns)
+
+    @cached_property
+    def questions_plan(self) -> trials.QuestionsPlan:
+        """A plan that can be carried out on them."""
+        asked = self.questions.effect().regression(["arm", "age", "sex"])
+        return asked.plan(trials.Space.binary(), 2)
+
+    @cached_property
+    def answers(self) -> trials.PrivateAnswers:
+        """What came of it."""
+        return self.questions_plan.release(
+            self.trial["outcomes"], **self.columns, noise=shoal.Simulated(1)
+        )
+
+    @cached_property
     def trial_plan(self) -> trials.TrialPlan:
         """A trial before it runs."""
         return trials.plan(120, trials.Space.binary(), clusters=3, epsilon=2, effect=0.1)

@@ -27,7 +27,9 @@ RESULTS = (
     "Estimate",
     "Inference",
     "Plan",
+    "PrivateAnswers",
     "PrivateTrial",
+    "QuestionsPlan",
     "Recommendation",
     "Regime",
     "Release",
@@ -260,6 +262,7 @@ def _functions() -> Iterator[Target]:
     )
     yield from _of_one_cell()
     yield from _of_trials()
+    yield from _of_questions()
     yield from _without_bias()
     yield from _of_bounds()
 
@@ -484,6 +487,82 @@ def _made_and_used(name: str) -> Find:
 
 def _privatize(make: Callable[[], Any]) -> Find:
     return lambda _: make().privatize
+
+
+def _of_questions() -> Iterator[Target]:
+    yield Target(
+        "trials.Questions",
+        lambda _: trials.Questions,
+        lambda kit: {"arm": kit.columns["arm"]},
+        lambda kit: {**kit.columns, "control": 1},
+    )
+    yield Target(
+        "Questions.effect",
+        lambda kit: kit.questions.effect,
+        lambda _: {},
+        lambda _: {"by": "sex", "weights": "units"},
+    )
+    yield Target(
+        "Questions.regression",
+        lambda kit: kit.questions.regression,
+        lambda _: {"columns": ["arm", "age", "sex"]},
+    )
+    yield Target(
+        "Questions.plan",
+        lambda kit: kit.questions.effect().means().plan,
+        lambda _: {"space": trials.Space.binary(), "epsilon": 1},
+        lambda _: {"spread": 0.4},
+    )
+    yield Target(
+        "QuestionsPlan.release",
+        lambda kit: kit.questions_plan.release,
+        lambda kit: {"outcomes": kit.trial["outcomes"], **kit.columns},
+        lambda _: {
+            "name": "first",
+            "noise": None,
+            "outcome_name": "bought",
+            "again": False,
+            "privacy_unit": "person",
+        },
+        takes_ledger=True,
+    )
+    yield Target(
+        "QuestionsPlan.save",
+        lambda kit: kit.questions_plan.save,
+        lambda kit: {"path": kit.folder / "questions.json"},
+    )
+    yield Target(
+        "QuestionsPlan.load",
+        lambda _: trials.QuestionsPlan.load,
+        lambda kit: {"path": kit.folder / "questions.json"},
+    )
+    yield Target(
+        "PrivateAnswers.estimate",
+        lambda kit: kit.answers.estimate,
+        lambda _: {},
+        lambda _: {"confidence": 0.9},
+    )
+    yield Target(
+        "PrivateAnswers.regression",
+        lambda kit: kit.answers.regression,
+        lambda _: {"columns": ["arm", "sex"]},
+        lambda _: {"confidence": 0.9},
+    )
+    yield Target(
+        "PrivateAnswers.write",
+        lambda kit: kit.answers.write,
+        lambda kit: {"path": kit.folder / "answers.csv"},
+    )
+    yield Target(
+        "PrivateAnswers.write_manifest",
+        lambda kit: kit.answers.write_manifest,
+        lambda kit: {"path": kit.folder / "answers.json"},
+    )
+    yield Target(
+        "PrivateAnswers.load",
+        lambda _: trials.PrivateAnswers.load,
+        lambda kit: {"path": kit.folder / "answers.json"},
+    )
 
 
 def _without_bias() -> Iterator[Target]:
