@@ -124,6 +124,15 @@ def test_other_columns_than_the_plans_are_refused(name: str) -> None:
         PLAN.release(**given)
 
 
+def test_covariates_that_are_no_mapping_are_refused() -> None:
+    """G-REFUSE: what is no mapping of names to columns, at the plan and at the release."""
+    for wrong in (2**64, [AGE], {1: AGE, "sex": SEX}):
+        with pytest.raises(InputError, match="covariate"):
+            PLAN.release(SCORE, ARM, SCHOOL, wrong)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="covariate"):
+            Questions(ARM, SCHOOL, wrong)  # type: ignore[arg-type]
+
+
 def test_needs_of_a_ledger_are_asked_for(tmp_path: Path) -> None:
     """G-LEDGER: what the outcome is called, and no simulation."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)

@@ -176,18 +176,28 @@ def columns_of(
         raise_alone(DataError(error.got, error.allowed, todo))
     assignment, rows = found.assignment, found.rows
     _check_sizes(assignment)
-    given = [] if covariates is None else sorted(checks.mapping(covariates, "covariates").items())
+    given = given_covariates(covariates)
     if len(given) > MOST_COVARIATES:
         raise InputError(
             f"{len(given)} covariates", f"up to {MOST_COVARIATES}", "leave some of them out"
         )
-    read = [_covariate(_name(name), values, assignment.n) for name, values in given]
+    read = [_covariate(name, values, assignment.n) for name, values in given]
     order = rows
     if read:
         codes = [each.codes[rows] for each in reversed(read)]
         order = rows[np.lexsort((*codes, assignment.group))]
     own = tuple(Covariate(each.name, each.values, each.codes[order]) for each in read)
     return Columns(assignment, own), np.asarray(order)
+
+
+def given_covariates(covariates: object) -> list[tuple[str, Any]]:
+    """Names and columns, in the order of the names.
+
+    Raises:
+        InputError: No mapping, or unusable names.
+    """
+    found = {} if covariates is None else checks.mapping(covariates, "covariates")
+    return [(name, found[name]) for name in sorted(map(_name, found))]
 
 
 def _check_sizes(assignment: Assignment) -> None:

@@ -14,7 +14,7 @@ from shoal.privacy.ledger.arguments import printed_text
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.carry_out import carry_out
 from shoal.release.question import Question
-from shoal.trials.questions.columns import columns_of
+from shoal.trials.questions.columns import columns_of, given_covariates
 from shoal.trials.questions.numbers import Released
 from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
 from shoal.trials.questions.result import PrivateAnswers, from_results, to_results
@@ -59,8 +59,8 @@ def release_questions(
         recorded=ledger is not None,
         unnamed="" if outcome_name else "outcome_name",
     )
-    given = {} if covariates is None else dict(covariates)
-    public = {"arm": arm, "cluster": cluster} | {f"covariate {key}": given[key] for key in given}
+    given = given_covariates(covariates)
+    public = {"arm": arm, "cluster": cluster} | {f"covariate {key}": each for key, each in given}
     check_arrays({"outcome": outcomes}, public)
     control = plan.columns.assignment.arms[0].as_py()
     columns, rows = columns_of(arm, cluster, covariates, control)
