@@ -51,7 +51,7 @@ _MADE = (
     ("trial", "ask", "a.csv", *_ASKED, *_SPACE, "--effect", "--ols", "arm", "--output",
      "asked.json"),
     ("trial", "answer", "a.csv", *_ASKED, "--outcome", PRIVATE, "--plan", "asked.json", "--ledger",
-     "rows.ledger", "--privacy-unit", "row", "--manifest", "answers.json"),
+     "rows.ledger", "--privacy-unit", "row", "--name", "old", "--manifest", "answers.json"),
     ("unbiased", "release", "a.csv", "--value", PRIVATE, "--user", "user", "--plan",
      "mean-plan.json", "--ledger", "a.ledger", "--manifest", "mean.json"),
 )  # fmt: skip

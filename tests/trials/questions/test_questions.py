@@ -12,8 +12,11 @@ import pytest
 
 from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError, ShoalWarning
+from shoal.theory.questions.gaussian_strategy import least_covariance
+from shoal.theory.questions.laplace_strategy import laplace_strategy
 from shoal.theory.questions.weights import effect, regression
 from shoal.trials import Questions, QuestionsPlan, Space
+from shoal.trials.questions.extremes import extremes, released_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,6 +227,27 @@ def test_units_differ_alike_within_what_each_question_compares_in() -> None:
     assert many == [16, 2, 1]
     degrees = [float(plan.reading.fit(each).degrees.sum()) for each in plan.asked]
     assert degrees == pytest.approx([n - 16, n - 2, n - 3])
+
+
+def test_few_units_decide_the_noise_of_many() -> None:
+    """G-ASKED: of 20,000 units; the noise is that of the plan for all of them, to 1%."""
+    random = np.random.default_rng(4)
+    n = 20_000
+    vectors = random.normal(0, 1, (3, n)) * np.array([[1.0], [0.1], [5.0]])
+    vectors[0, :50] = 0
+    chosen = extremes(vectors)
+    assert len(chosen) < 4200
+    assert {int(np.abs(row).argmax()) for row in vectors} <= set(chosen.tolist())
+    few, every = released_sums(vectors), laplace_strategy(vectors)
+
+    def noise(sums: Any) -> float:  # noqa: ANN401
+        worst = np.abs(sums @ vectors).sum(axis=0).max()
+        return float(np.linalg.norm(worst * np.linalg.pinv(sums)))
+
+    assert noise(few) <= 1.01 * noise(every.released)
+    below = least_covariance(vectors[:, chosen]).lower_bound
+    assert below <= least_covariance(vectors).lower_bound * (1 + 1e-4)
+    assert len(extremes(np.repeat(vectors[:, :9], 5000, axis=1))) == 9
 
 
 def test_lists_do_not_change() -> None:

@@ -18,6 +18,7 @@ from shoal.theory.questions.weights import scaled, spikiness
 from shoal.trials.questions.answers import Reading, interval_half
 from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
 from shoal.trials.questions.columns import Columns
+from shoal.trials.questions.extremes import extremes
 from shoal.trials.questions.groups import candidates, usable
 from shoal.trials.questions.numbers import Numbers
 from shoal.trials.questions.predicted import Predicted, Said, plan_text
@@ -111,7 +112,9 @@ class QuestionsFacts(Frozen):
         """
         vectors = scaled(self.rows, self.space.width)
         noise = self.reading.noise_deviation(self.rows) / np.linalg.norm(self.rows, axis=1)
-        bound = 2 * least_covariance(vectors).lower_bound / float(self.asked_epsilon) ** 2
+        # What some units need, all need.
+        least = least_covariance(vectors[:, extremes(vectors)]).lower_bound
+        bound = 2 * least / float(self.asked_epsilon) ** 2
         return float((noise**2).sum()) / bound
 
     @cached_property

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.theory.questions.laplace_strategy import laplace_strategy
 from shoal.theory.questions.noisy_variance import half_width
 from shoal.theory.questions.weights import scaled
 from shoal.trials.questions.asked import REGRESSION, stacked
 from shoal.trials.questions.columns import ARM
+from shoal.trials.questions.extremes import released_sums
 from shoal.trials.questions.groups import (
     candidates,
     codes_of,
@@ -79,8 +79,8 @@ def numbers_of(columns: Columns, blocks: Sequence[Block], expected: Expectations
         InputError: Questions that nearly depend on others, or an epsilon that leaves nothing.
     """
     rows = stacked(blocks)
-    main = laplace_strategy(scaled(rows, expected.width)).released
-    main = main @ scaled(rows, expected.width) / expected.width
+    vectors = scaled(rows, expected.width)
+    main = released_sums(vectors) @ vectors / expected.width
     inverse = np.asarray(np.linalg.pinv(main, rcond=1e-12), dtype=np.float64)
     ways = _Ways(columns, blocks, main, inverse, expected)
     by: tuple[str, ...] = ()
