@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shoal.privacy.noise import Simulated
-from shoal.trials import BestTable, Space, UniformPrior
-from shoal.trials.few_responses import FEWEST, units_off
+import shoal
+from shoal.trials import BestTable, NoisyHistogram, NoisyHorvitzThompson, Space, UniformPrior
+from shoal.trials.few_responses import FEWEST, kurtosis, units_that_count
 from tests.trials.few_responses import ENOUGH, THIN, figures
 
 RUNS = 300
@@ -39,15 +39,64 @@ def test_intervals_without_a_warning_cover(case: tuple[int, int, float, int]) ->
 def test_units_count_as_much_as_the_variance_of_a_mean_says() -> None:
     """The variance of an arm's mean is that of a unit over the units that count."""
     rng = np.random.default_rng(0)
-    for clusters, arms, kinds in itertools.product((1, 3, 10), (2, 3), (2, 5)):
-        counts = rng.integers(1, 40, (clusters, arms, kinds))
-        sizes = counts.sum(axis=2)
+    for clusters, arms in itertools.product((1, 3, 10), (2, 3)):
+        sizes = rng.integers(1, 400, (clusters, arms))
         weight = sizes.sum(axis=1) / sizes.sum()
         for arm in range(arms):
             variance = sum(weight[c] ** 2 / sizes[c, arm] for c in range(clusters))
-            share = counts[:, arm].sum(axis=0).max() / counts[:, arm].sum()
-            assert units_off(counts)[arm] == pytest.approx((1 - share) / variance)
-            assert units_off(counts)[arm] <= sizes[:, arm].sum() * (1 + 1e-12)
+            assert units_that_count(sizes)[arm] == pytest.approx(1 / variance)
+            assert units_that_count(sizes)[arm] <= sizes[:, arm].sum() * (1 + 1e-12)
+
+
+@pytest.mark.oracle
+def test_the_kurtosis_is_that_of_scipy() -> None:
+    """Of either arm or of both, whichever is largest, with every unit written out."""
+    rng = np.random.default_rng(0)
+    for clusters, arms, kinds in itertools.product((1, 3), (2, 3), (2, 5)):
+        counts = rng.integers(0, 9, (clusters, arms, kinds)) + (np.arange(kinds) < 2)
+        values = rng.normal(size=(clusters, 1, kinds)) * np.ones((1, arms, 1))
+        for arm in range(1, arms):
+            told = [np.repeat(values[:, at], counts[:, at].ravel()) for at in (0, arm)]
+            expected = max(
+                stats.kurtosis(each, fisher=False) for each in (*told, np.concatenate(told))
+            )
+            assert kurtosis(counts.astype(float), values, arm) == pytest.approx(expected)
+
+
+@pytest.mark.unit
+def test_equal_responses_count_as_units() -> None:
+    """1 where nothing deviates."""
+    assert kurtosis(np.array([[[5.0, 0.0], [7.0, 0.0]]]), np.array([[[0.1, 1.0]] * 2]), 1) == 1.0
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("mechanism", [UniformPrior, BestTable, NoisyHistogram])
+def test_a_few_large_outcomes_warn(
+    mechanism: type[UniformPrior | BestTable | NoisyHistogram],
+) -> None:
+    """G-TRIAL-COVERAGE, G-TRIAL-COVER: 10 of 3,300 carry the variance; many small ones do not."""
+    outcome, rng = np.repeat([0, 1, 100], [1650, 1640, 10]), np.random.default_rng(3)
+    arm = rng.permutation(np.repeat([0, 1], [3000, 300]))
+    for seed, (levels, warns) in enumerate([((0, 1, 100), True), ((0, 1, 2), False)]):
+        told = mechanism(epsilon=8).privatize(
+            np.minimum(outcome, levels[-1]), arm, space=Space(levels),
+            noise=shoal.Simulated(seed),
+        )  # fmt: skip
+        assert bool(told.estimate().warning) == warns
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("mechanism", [NoisyHistogram, NoisyHorvitzThompson])
+def test_noisy_means_of_few_units_warn_unless_noise_is_most_of_the_error(
+    mechanism: type[NoisyHistogram | NoisyHorvitzThompson],
+) -> None:
+    """G-TRIAL-COVER: noise is known exactly, the spread of 10 units is not."""
+    outcome, arm = np.arange(310) % 2, np.repeat([0, 1], [300, 10])
+    for epsilon, warns in ((20, True), (0.1, False)):
+        told = mechanism(epsilon=epsilon).privatize(
+            outcome, arm, space=Space.binary(), noise=shoal.Simulated(1)
+        )
+        assert bool(told.estimate().warning) == warns
 
 
 @pytest.mark.unit
@@ -55,10 +104,10 @@ def test_units_count_as_much_as_the_variance_of_a_mean_says() -> None:
 def test_a_warning_is_printed_and_in_the_document(
     mechanism: type[UniformPrior | BestTable],
 ) -> None:
-    """G-TRIAL-COVERAGE: it names the arm with the fewest, and the number that would be enough."""
+    """G-TRIAL-COVERAGE: it names the arm of the fewest, and the number that would be enough."""
     arm = np.array(["old"] * 400 + ["new"] * 4 + ["other"] * 400)
     told = mechanism(epsilon=2).privatize(
-        np.arange(804) % 2, arm, space=Space.binary(), control="old", noise=Simulated(1)
+        np.arange(804) % 2, arm, space=Space.binary(), control="old", noise=shoal.Simulated(1)
     )
     new, other = told.estimate("new"), told.estimate("other")
     assert "arm new" in new.warning

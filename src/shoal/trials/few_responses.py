@@ -1,4 +1,4 @@
-"""Effects whose intervals rest on few responses say so: what was released alone decides."""
+"""Effects whose intervals rest on few units say so: what was released alone decides."""
 
 from __future__ import annotations
 
@@ -10,61 +10,101 @@ import numpy as np
 from shoal.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from shoal.trials.effects import Effect
 
-# Units of an arm off its most common response: with fewer, a mean is far from normal, and the
-# variance of an arm is often estimated as next to nothing (docs/theory/inference.md#few-responses).
-FEWEST = 10.0
+# Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
+# is often estimated as next to nothing (docs/theory/inference.md#few-responses).
+FEWEST = 20.0
 
 
-def units_off(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Units of each arm whose response is not the arm's most common one, as far as they count.
-
-    (1 - share of the most common response) / sum_c (n_c/n)^2/n_{c,a}: an arm whose clusters weigh
-    otherwise than its units counts as fewer units.
+def units_that_count(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Units of each arm, as far as its clusters weigh like its units: 1/sum_c (n_c/n)^2/n_{c,a}.
 
     Args:
-        counts: Units with each response, clusters x arms x responses.
-
-    Returns:
-        One number an arm, in units.
+        sizes: Units, clusters x arms.
 
     Example:
-        >>> units_off(np.array([[[20, 10], [300, 0]]])).round(6).tolist()
-        [10.0, 0.0]
+        >>> units_that_count(np.array([[20, 10]])).round(6).tolist()
+        [20.0, 10.0]
     """
-    sizes = counts.sum(axis=2)
     weight = sizes.sum(axis=1) / sizes.sum()
-    of_arm = counts.sum(axis=0)
-    off = 1 - of_arm.max(axis=1) / of_arm.sum(axis=1)
-    return np.asarray(off / (weight[:, None] ** 2 / sizes).sum(axis=0))
+    return np.asarray(1 / (weight[:, None] ** 2 / sizes).sum(axis=0))
 
 
-def warned(effects: Iterable[Effect], counts: NDArray[np.int64]) -> tuple[Effect, ...]:
-    """The effects, with a warning where an arm of theirs has few units off its common response.
+def kurtosis(counts: NDArray[np.float64], values: NDArray[np.float64], arm: int) -> float:
+    """The largest of three kurtoses: of the responses of an arm, of control, and of both together.
+
+    The mean of fourth powers of deviations over the squared mean of squares; 1 without deviations.
+    An arm of few units need not show the large responses that others have: so both together.
+
+    Args:
+        counts: Units with each response, clusters x arms x responses, control first.
+        values: What each response says, of the same shape.
+        arm: Number of the arm.
+
+    Example:
+        >>> counts = np.array([[[99.0, 1.0], [10.0, 0.0]]])
+        >>> round(kurtosis(counts, np.broadcast_to([0.0, 1.0], counts.shape), 1), 1)
+        108.0
+    """
+    groups = ([0], [arm], [0, arm])
+    return max(_kurtosis(counts[:, group], values[:, group]) for group in groups)
+
+
+def warned(
+    effects: Sequence[Effect],
+    counts: NDArray[np.float64] | NDArray[np.int64],
+    values: NDArray[np.float64],
+) -> tuple[Effect, ...]:
+    """The effects, with a warning where the units of an arm count as few.
+
+    A unit counts as 1/kurtosis of one: the variance of n of them is known like that of n/kurtosis.
 
     Args:
         effects: Of all arms against control, in the arms' order.
         counts: Units with each response, clusters x arms x responses, control first.
+        values: What each response says, of a shape that spreads to that.
 
     Guarantees: G-TRIAL-COVERAGE.
     """
-    off = units_off(counts).tolist()
+    given = np.asarray(counts, dtype=np.float64)
+    spread, units = np.broadcast_to(values, given.shape), units_that_count(_sizes(given))
     return tuple(
-        replace(effect, warning=_sentence((effect.control, off[0]), (effect.arm, other)))
-        for effect, other in zip(effects, off[1:], strict=True)
+        warned_of(effect, units[[0, arm]] / kurtosis(given, spread, arm))
+        for arm, effect in enumerate(effects, start=1)
     )
 
 
-def _sentence(*arms: tuple[object, float]) -> str:
-    name, off = min(arms, key=lambda arm: arm[1])
-    if off >= FEWEST:
-        return ""
-    return (
-        f"{off:.2g} units of arm {printable(str(name))} are off its most common response, as far "
-        f"as they count; with fewer than {FEWEST:g} an interval may cover far less than it says"
+def warned_of(effect: Effect, units: NDArray[np.float64]) -> Effect:
+    """An effect, with a warning if control or the arm counts as few units.
+
+    Args:
+        effect: Of the arm against control.
+        units: Of control and of the arm, as far as they count.
+    """
+    least = int(np.argmin(units))
+    if units[least] >= FEWEST:
+        return effect
+    name = printable(str((effect.control, effect.arm)[least]))
+    return replace(
+        effect,
+        warning=f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of "
+        f"what they say); with fewer than {FEWEST:g} an interval may cover far less than it says",
     )
+
+
+def _sizes(counts: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.asarray(np.rint(counts.sum(axis=2)), dtype=np.int64)
+
+
+def _kurtosis(counts: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    share = counts / counts.sum()
+    square = (values - (share * values).sum()) ** 2
+    # Of values that differ by rounding alone the fourth powers vanish.
+    if not (share * square**2).sum() > 0:
+        return 1.0
+    return float((share * square**2).sum() / (share * square).sum() ** 2)

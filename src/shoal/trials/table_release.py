@@ -79,7 +79,7 @@ class TableRelease(Frozen):
         """Every arm against the control; standard errors contain the variance of the responses."""
         mean, spread = self.moments()
         found = effects_of(self.assignment, mean, spread, confidence=confidence)
-        return warned(found, self.counts)
+        return warned(found, self.counts, self.drawn_from.shift)
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, number of the response, debiased."""

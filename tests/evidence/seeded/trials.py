@@ -20,11 +20,11 @@ FAULTS = (
         ("tests/data/test_assignment.py",),
     ),
     Fault(
-        "few responses of an arm are no matter",
+        "few units of an arm are no matter",
         "G-TRIAL-COVERAGE",
         "trials/few_responses.py",
-        "FEWEST = 10.0",
-        "FEWEST = 1.0",
+        "FEWEST = 20.0",
+        "FEWEST = 2.0",
         ("tests/trials/test_few_responses.py",),
     ),
     Fault(
@@ -33,6 +33,22 @@ FAULTS = (
         "trials/few_responses.py",
         "(weight[:, None] ** 2 / sizes).sum(axis=0)",
         "(1 / sizes.sum(axis=0))",
+        ("tests/trials/test_few_responses.py",),
+    ),
+    Fault(
+        "large responses that an arm has none of are no matter",
+        "G-TRIAL-COVERAGE",
+        "trials/few_responses.py",
+        "groups = ([0], [arm], [0, arm])",
+        "groups = ([arm], [arm])",
+        ("tests/trials/test_few_responses.py",),
+    ),
+    Fault(
+        "noisy means of few units never warn",
+        "G-TRIAL-COVER",
+        "trials/aggregate_release.py",
+        "each.noise > each.sampling + each.pool",
+        "True",
         ("tests/trials/test_few_responses.py",),
     ),
     Fault(
