@@ -179,3 +179,8 @@ def test_numbers_of_numpy_count_whatever_it_is_told_to_print(digits: Any) -> Non
         ):
             amount: Any = given
             assert Budget.of(amount).epsilon == Fraction(exact)
+
+
+def test_texts_of_numpy_are_texts() -> None:
+    """An amount from an array of them."""
+    assert Budget.of(np.array(["0.1"])[0]).epsilon == Fraction(1, 10)

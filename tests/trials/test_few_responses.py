@@ -36,16 +36,19 @@ def test_intervals_without_a_warning_cover(case: tuple[int, int, float, int]) ->
 
 
 @pytest.mark.property
-def test_units_count_as_much_as_the_variance_of_a_mean_says() -> None:
-    """The variance of an arm's mean is that of a unit over the units that count."""
+def test_units_count_as_much_as_the_variance_of_a_variance_says() -> None:
+    """sum_c v_c X_c/n_c with X_c of n_c degrees of freedom has the variance of one with so many."""
     rng = np.random.default_rng(0)
     for clusters, arms in itertools.product((1, 3, 10), (2, 3)):
         sizes = rng.integers(1, 400, (clusters, arms))
         weight = sizes.sum(axis=1) / sizes.sum()
         for arm in range(arms):
-            variance = sum(weight[c] ** 2 / sizes[c, arm] for c in range(clusters))
-            assert units_that_count(sizes)[arm] == pytest.approx(1 / variance)
+            parts = [weight[c] ** 2 / sizes[c, arm] for c in range(clusters)]
+            variance = sum(2 * parts[c] ** 2 / sizes[c, arm] for c in range(clusters))
+            assert units_that_count(sizes)[arm] == pytest.approx(2 * sum(parts) ** 2 / variance)
             assert units_that_count(sizes)[arm] <= sizes[:, arm].sum() * (1 + 1e-12)
+    three = units_that_count(np.array([[3500, 3500], [2997, 3]]))
+    assert three[1] < 4
 
 
 @pytest.mark.oracle
@@ -56,11 +59,26 @@ def test_the_kurtosis_is_that_of_scipy() -> None:
         counts = rng.integers(0, 9, (clusters, arms, kinds)) + (np.arange(kinds) < 2)
         values = rng.normal(size=(clusters, 1, kinds)) * np.ones((1, arms, 1))
         for arm in range(1, arms):
-            told = [np.repeat(values[:, at], counts[:, at].ravel()) for at in (0, arm)]
+            told = [
+                [np.repeat(values[c, at], counts[c, at]) for c in range(clusters)]
+                for at in (0, arm)
+            ]
+            both = [np.concatenate(pair) for pair in zip(*told, strict=True)]
             expected = max(
-                stats.kurtosis(each, fisher=False) for each in (*told, np.concatenate(told))
+                stats.kurtosis(np.concatenate(each), fisher=False)
+                for groups in (*told, both)
+                for each in (groups, [group - group.mean() for group in groups])
             )
             assert kurtosis(counts.astype(float), values, arm) == pytest.approx(expected)
+
+
+@pytest.mark.statistics
+def test_differences_of_clusters_hide_no_few_large_outcomes() -> None:
+    """G-TRIAL-COVERAGE: 1% far from the others within each of two clusters that are far apart."""
+    counts = np.array([[[990.0, 10, 0, 0], [50, 0, 0, 0]], [[0, 0, 990, 10], [0, 0, 50, 0]]])
+    levels = np.broadcast_to([0.0, 30.0, 70.0, 100.0], counts.shape)
+    assert kurtosis(counts, levels, 1) > 90
+    assert 100 / kurtosis(counts, levels, 1) < FEWEST
 
 
 @pytest.mark.unit

@@ -52,6 +52,8 @@ def _fraction(value: object) -> Fraction:
         raise TypeError
     if isinstance(value, np.integer):
         value = int(value)
+    if isinstance(value, np.str_):
+        value = value.item()
     if isinstance(value, np.floating):
         # In as many digits as tell it from others, whatever NumPy is told to print.
         value = np.format_float_scientific(value)

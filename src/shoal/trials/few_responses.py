@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 # Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
 # is often estimated as next to nothing (docs/theory/inference.md#few-responses).
 FEWEST = 20.0
+# Of noisy counts those below 0 are 0, and so may all of a cluster be.
+_NOBODY = 1e-300
 
 
 def units_that_count(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Units of each arm, as far as its clusters weigh like its units: 1/sum_c (n_c/n)^2/n_{c,a}.
+    """How many units know the variance of an arm's mean: (sum_c v_c)^2/sum_c v_c^2/n_{c,a}.
+
+    With v_c = (n_c/n)^2/n_{c,a}, the part of a cluster where all units vary alike: all units of the
+    arm if these parts are as large as the clusters, and few where a few units carry most of it.
 
     Args:
         sizes: Units, clusters x arms.
@@ -32,14 +37,17 @@ def units_that_count(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         [20.0, 10.0]
     """
     weight = sizes.sum(axis=1) / sizes.sum()
-    return np.asarray(1 / (weight[:, None] ** 2 / sizes).sum(axis=0))
+    part = weight[:, None] ** 2 / sizes
+    return np.asarray(part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0))
 
 
 def kurtosis(counts: NDArray[np.float64], values: NDArray[np.float64], arm: int) -> float:
-    """The largest of three kurtoses: of the responses of an arm, of control, and of both together.
+    """The largest kurtosis: of the responses of an arm, of control, or of both together.
 
     The mean of fourth powers of deviations over the squared mean of squares; 1 without deviations.
-    An arm of few units need not show the large responses that others have: so both together.
+    An arm of few units need not show the large responses that others have: so both together. From
+    the means of clusters, whose differences are no error of the effect, and from the mean of all,
+    as clusters of few units hide how far they vary.
 
     Args:
         counts: Units with each response, clusters x arms x responses, control first.
@@ -52,7 +60,11 @@ def kurtosis(counts: NDArray[np.float64], values: NDArray[np.float64], arm: int)
         108.0
     """
     groups = ([0], [arm], [0, arm])
-    return max(_kurtosis(counts[:, group], values[:, group]) for group in groups)
+    return max(
+        _kurtosis(counts[:, group], values[:, group], together)
+        for group in groups
+        for together in ((1, 2), (0, 1, 2))
+    )
 
 
 def warned(
@@ -101,9 +113,13 @@ def _sizes(counts: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(np.rint(counts.sum(axis=2)), dtype=np.int64)
 
 
-def _kurtosis(counts: NDArray[np.float64], values: NDArray[np.float64]) -> float:
-    share = counts / counts.sum()
-    square = (values - (share * values).sum()) ** 2
+def _kurtosis(
+    counts: NDArray[np.float64], values: NDArray[np.float64], together: tuple[int, ...]
+) -> float:
+    """With deviations from the means over these axes."""
+    share, units = counts / counts.sum(), counts.sum(axis=together, keepdims=True)
+    mean = (counts * values).sum(axis=together, keepdims=True) / np.maximum(units, _NOBODY)
+    square = (values - mean) ** 2
     # Of values that differ by rounding alone the fourth powers vanish.
     if not (share * square**2).sum() > 0:
         return 1.0

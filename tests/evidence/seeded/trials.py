@@ -31,8 +31,8 @@ FAULTS = (
         "units count whatever their clusters weigh",
         "G-TRIAL-COVERAGE",
         "trials/few_responses.py",
-        "(weight[:, None] ** 2 / sizes).sum(axis=0)",
-        "(1 / sizes.sum(axis=0))",
+        "part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0)",
+        "sizes.sum(axis=0)",
         ("tests/trials/test_few_responses.py",),
     ),
     Fault(
@@ -41,6 +41,14 @@ FAULTS = (
         "trials/few_responses.py",
         "groups = ([0], [arm], [0, arm])",
         "groups = ([arm], [arm])",
+        ("tests/trials/test_few_responses.py",),
+    ),
+    Fault(
+        "clusters that are far apart hide large responses",
+        "G-TRIAL-COVERAGE",
+        "trials/few_responses.py",
+        "for together in ((1, 2), (0, 1, 2))",
+        "for together in ((0, 1, 2),)",
         ("tests/trials/test_few_responses.py",),
     ),
     Fault(
