@@ -58,14 +58,20 @@ def page(ran: list[Ran], of: Circumstances) -> str:
         f"- commit of the code: `{of.code}`; seed {of.seed}",
         f"- versions: {libraries}",
         "",
-        "| attack | promises | tried | failures | seconds |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| attack | promises | commit | tried | failures | seconds |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
     ]
+    if {each.code for each in ran} != {of.code}:
+        lines.insert(
+            len(lines) - 2,
+            "Attacks of another commit were made on that one, and not again: "
+            "`git diff` shows what has changed since.\n",
+        )
     for each in ran:
         attack, outcome = load(each.module), each.outcome
         lines.append(
-            f"| {attack.NAME} | {', '.join(attack.PROMISES)} | {outcome.tried:,} {attack.UNIT} "
-            f"| {len(outcome.failures):,} | {each.seconds:,.0f} |"
+            f"| {attack.NAME} | {', '.join(attack.PROMISES)} | `{each.code[:7]}` "
+            f"| {outcome.tried:,} {attack.UNIT} | {len(outcome.failures):,} | {each.seconds:,.0f} |"
         )
     lines += ["", "Seconds are those of all processes together.", "", "## What each attack does"]
     for each in ran:
