@@ -46,8 +46,7 @@ def warnings(plan: PlanFacts) -> list[str]:
     return [
         *_few_users(plan),
         *few_cells(plan),
-        *_heavy_users(plan),
-        *_frequent_users(plan),
+        *few_own_much(plan),
         *_fine_cells(plan),
     ]
 
@@ -146,7 +145,7 @@ def _heavy_users(plan: PlanFacts) -> Iterator[str]:
 
 
 def _frequent_users(plan: PlanFacts) -> Iterator[str]:
-    """Few users with much of the records, of any cells: the radius is that of all the others."""
+    """Few users with much of the records, of any cells: errors are foretold from all others."""
     owned = np.bincount(plan.design.user, plan.design.count.astype(np.float64))
     owned = np.sort(owned[owned > 0])[::-1]
     if len(owned) < _ENOUGH_USERS:

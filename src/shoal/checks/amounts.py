@@ -15,8 +15,8 @@ from shoal.errors import InputError
 
 # As many as the schemas of manifests and the second opinion allow.
 MOST_DIGITS = 400
-# "1e999999999" is short to write and has a billion digits.
 _PLAIN = (str, int, float, Decimal, Fraction)
+# "1e999999999" is short to write and has a billion digits.
 _LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.errors import DocumentError
 from shoal.trials import response
 from shoal.trials.effects import ClusterEffects, Effect, Inference
-from shoal.trials.few_responses import kurtosis, units_that_count, warned_of
+from shoal.trials.few_units import kurtosis, units_that_count, warned_of
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.inference import super_population

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.trials.best_table.choice import table_of
-from shoal.trials.few_responses import warned
+from shoal.trials.few_units import warned
 from shoal.trials.inference import effects_of
 from shoal.trials.response import tabulate
 from shoal.trials.unit_responses import (

@@ -179,11 +179,10 @@ def _asked(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
 
 
 def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:
-    truth = Bounds.of(facts).bias
-    stated = facts.claims["bias_bound"]
-    nothing = _NO_BIAS * Bounds.of(facts).noise_scale
-    holds = math.isfinite(truth) and math.isclose(stated, truth, rel_tol=_CLOSE, abs_tol=nothing)
-    return holds, f"at most {truth:.6g}"
+    truth, stated = Bounds.of(facts), facts.claims["bias_bound"]
+    nothing = _NO_BIAS * truth.noise_scale
+    holds = math.isclose(stated, truth.bias, rel_tol=_CLOSE, abs_tol=nothing)
+    return math.isfinite(truth.bias) and holds, f"at most {truth.bias:.6g}"
 
 
 def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:

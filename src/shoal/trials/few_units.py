@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.trials.effects import Effect
 
 # Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
-# is often estimated as next to nothing (docs/theory/inference.md#few-responses).
+# is often estimated as next to nothing (docs/theory/inference.md#few-units).
 FEWEST = 20.0
 # Of noisy counts those below 0 are 0, and so may all of a cluster be.
 _NOBODY = 1e-300
@@ -69,7 +69,7 @@ def kurtosis(counts: NDArray[np.float64], values: NDArray[np.float64], arm: int)
 
 def warned(
     effects: Sequence[Effect],
-    counts: NDArray[np.float64] | NDArray[np.int64],
+    counts: NDArray[np.int64],
     values: NDArray[np.float64],
 ) -> tuple[Effect, ...]:
     """The effects, with a warning where the units of an arm count as few.
@@ -83,10 +83,9 @@ def warned(
 
     Guarantees: G-TRIAL-COVERAGE.
     """
-    given = np.asarray(counts, dtype=np.float64)
-    spread, units = np.broadcast_to(values, given.shape), units_that_count(_sizes(given))
+    spread, units = np.broadcast_to(values, counts.shape), units_that_count(counts.sum(axis=2))
     return tuple(
-        warned_of(effect, units[[0, arm]] / kurtosis(given, spread, arm))
+        warned_of(effect, units[[0, arm]] / kurtosis(counts.astype(np.float64), spread, arm))
         for arm, effect in enumerate(effects, start=1)
     )
 
@@ -107,10 +106,6 @@ def warned_of(effect: Effect, units: NDArray[np.float64]) -> Effect:
         warning=f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of "
         f"what they say); with fewer than {FEWEST:g} an interval may cover far less than it says",
     )
-
-
-def _sizes(counts: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.asarray(np.rint(counts.sum(axis=2)), dtype=np.int64)
 
 
 def _kurtosis(

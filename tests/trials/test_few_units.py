@@ -10,8 +10,8 @@ from scipy import stats
 
 import shoal
 from shoal.trials import BestTable, NoisyHistogram, NoisyHorvitzThompson, Space, UniformPrior
-from shoal.trials.few_responses import FEWEST, kurtosis, units_that_count
-from tests.trials.few_responses import ENOUGH, THIN, figures
+from shoal.trials.few_units import FEWEST, kurtosis, units_that_count
+from tests.trials.few_units import ENOUGH, THIN, figures
 
 RUNS = 300
 FALSE_ALARM = 1e-9
@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-9
 
 @pytest.mark.statistics
 @pytest.mark.parametrize("case", THIN)
-def test_intervals_of_few_responses_miss_and_warn(case: tuple[int, int, float, int]) -> None:
+def test_intervals_of_few_units_miss_and_warn(case: tuple[int, int, float, int]) -> None:
     """G-TRIAL-COVERAGE: every effect of an arm of few units, or of few that say yes, warns."""
     covered, warned = figures(*case, RUNS)
     assert warned >= 0.99 * RUNS
