@@ -125,6 +125,18 @@ def test_a_changed_parameter_is_refused(method: str, tmp_path: Path) -> None:
         _refused(document, tmp_path)
 
 
+def test_scales_of_selections_are_those_of_their_formula(tmp_path: Path) -> None:
+    """G-TAMPER: no search decides them, so that no more than arithmetic may differ."""
+    for wanted in ({"method": "optimal", "settings": {"range": "selected"}}, {"method": "akmv"}):
+        plan = flights.plan(uninformative="keep", **wanted)
+        for part in (1e-7, -1e-7):
+            document = json.loads(json.dumps(plan.to_document()))
+            scales = document["mechanism"]["selection_scale"]
+            document["mechanism"]["selection_scale"] = [each * (1 + part) for each in scales]
+            assert scales
+            _refused(document, tmp_path)
+
+
 def _refused(document: dict[str, Any], folder: Path) -> None:
     path = folder / "changed.json"
     path.write_bytes(documents.canonical_bytes(document))

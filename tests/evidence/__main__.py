@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.evidence.finding import ATTACKS, shown
 from tests.evidence.page import Circumstances, page
 from tests.evidence.part import load
-from tests.evidence.running import code, run
+from tests.evidence.running import code, finished, run
 
+_FAULTS = 120
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,6 +28,15 @@ def main(arguments: list[str]) -> int:
         module: max(1, round(load(module).FULL * options.scale))
         for module in options.attack or ATTACKS
     }
+    earlier = []
+    if options.earlier:
+        others = [module for module in ATTACKS if module not in sizes]
+        folder = options.results / options.earlier
+        try:
+            earlier = [finished(module, _least(module, options.scale), folder) for module in others]
+        except FileNotFoundError as missing:
+            console.print(f"{missing}; give the whole name of a commit that was run")
+            return 2
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -44,6 +54,7 @@ def main(arguments: list[str]) -> int:
             workers=options.workers,
             advance=lambda module, more: bars.advance(tasks[module], more),
         )
+    ran = sorted([*ran, *earlier], key=lambda each: ATTACKS.index(each.module))
     of = Circumstances(
         command=_command(options),
         date=datetime.now(UTC).date().isoformat(),
@@ -53,7 +64,8 @@ def main(arguments: list[str]) -> int:
         workers=options.workers,
         minutes=(time.monotonic() - begun) / 60,
     )
-    output = options.output or (None if options.attack else ROOT / "docs" / "evidence.md")
+    partly = options.attack and not options.earlier
+    output = options.output or (None if partly else ROOT / "docs" / "evidence.md")
     if output is not None:
         output.write_text(page(ran, of), encoding="utf-8")
     failed = 0
@@ -68,11 +80,19 @@ def main(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
+def _least(module: str, scale: float) -> int:
+    """How many attempts an earlier commit must have made: its seeded faults may have been fewer."""
+    full = _FAULTS if module == "faults" else load(module).FULL
+    return max(1, round(full * scale))
+
+
 def _command(options: argparse.Namespace) -> str:
     """What to call for the same run, without paths of this machine."""
     if not options.attack and options.scale == 1 and options.seed == 1:
         return "make evidence"
     chosen = ["--attack", *options.attack] if options.attack else []
+    if options.earlier:
+        chosen += ["--earlier", options.earlier]
     words = [*chosen, "--scale", f"{options.scale:g}", "--seed", str(options.seed)]
     return " ".join(["python -m tests.evidence", *words])
 
@@ -82,6 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--attack", nargs="+", choices=ATTACKS, metavar="NAME", help=f"of {', '.join(ATTACKS)}"
     )
+    parser.add_argument(
+        "--earlier", metavar="COMMIT",
+        help="take the other attacks from what was finished on this commit; the page says so",
+    )  # fmt: skip
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full sizes")
     parser.add_argument("--seed", type=int, default=1, help="of all but the system's randomness")
     parser.add_argument("--workers", type=int, default=2, help="processes at a time")

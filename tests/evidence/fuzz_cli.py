@@ -39,6 +39,7 @@ PARTS = 10
 # Every so many cases is a process of its own.
 _OWN = 250
 _SECONDS, _MOST_SECONDS = 60, 240
+_QUESTION = "was recorded in the ledger"
 _LONGEST = 2400
 _ENDINGS = {".csv": "a.csv", ".parquet": "a.parquet", ".ledger": "a.ledger", ".png": "old.png"}
 _DOCUMENTS = ("plan.json", "manifest.json", "trial.json", "mean.json", "mean-plan.json")
@@ -126,7 +127,8 @@ def judge(words: Sequence[str], answer: Answer, changed: str) -> str:
     if _secret(words) and any(word in told for word in canaries):
         return "a private value"
     if not refused:
-        return f"a success that complains: {answer.err[:200]!a}" if answer.err else ""
+        wrong = [line for line in answer.err.splitlines() if not _asks(line)]
+        return f"a success that complains: {answer.err[:200]!a}" if wrong else ""
     if answer.err.startswith("shoal: unexpected ") and "please report" in answer.err:
         return f"not foreseen: {answer.err[:200]!a}"
     line = answer.err.removesuffix("\n")
@@ -135,6 +137,12 @@ def judge(words: Sequence[str], answer: Answer, changed: str) -> str:
     if answer.out:
         return f"a refusal that prints: {answer.out[:100]!a}"
     return f"a refusal that changed {changed}" if changed else ""
+
+
+def _asks(line: str) -> bool:
+    """Whether a line of what succeeded is the one question that it may leave."""
+    asked = line.startswith("shoal: ") and _QUESTION in line
+    return asked and len(line) <= _LONGEST and line.isprintable()
 
 
 def _secret(words: Sequence[str]) -> bool:

@@ -47,6 +47,8 @@ def page(ran: list[Ran], of: Circumstances) -> str:
     size = "at full size" if of.scale == 1 else f"at {of.scale:g} times the full size"
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     libraries += f", Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    same = {each.code for each in ran} == {of.code}
+    took = f", in {of.minutes:.0f} minutes" if same else ""
     lines = [
         "# Evidence",
         "",
@@ -54,18 +56,24 @@ def page(ran: list[Ran], of: Circumstances) -> str:
         "",
         f"`{of.command}` attacks the [guarantees](guarantees.md) {size}. {found}",
         "",
-        f"- date: {of.date}, in {of.minutes:.0f} minutes with {of.workers} processes at a time",
+        f"- date: {of.date}{took}, with {of.workers} processes at a time",
         f"- commit of the code: `{of.code}`; seed {of.seed}",
         f"- versions: {libraries}",
         "",
-        "| attack | promises | tried | failures | seconds |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| attack | promises | commit | tried | failures | seconds |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
     ]
+    if not same:
+        lines.insert(
+            len(lines) - 2,
+            "Attacks of another commit were made on that one, and not again: "
+            "`git diff` shows what has changed since.\n",
+        )
     for each in ran:
         attack, outcome = load(each.module), each.outcome
         lines.append(
-            f"| {attack.NAME} | {', '.join(attack.PROMISES)} | {outcome.tried:,} {attack.UNIT} "
-            f"| {len(outcome.failures):,} | {each.seconds:,.0f} |"
+            f"| {attack.NAME} | {', '.join(attack.PROMISES)} | `{each.code[:7]}` "
+            f"| {outcome.tried:,} {attack.UNIT} | {len(outcome.failures):,} | {each.seconds:,.0f} |"
         )
     lines += ["", "Seconds are those of all processes together.", "", "## What each attack does"]
     for each in ran:

@@ -50,11 +50,13 @@ class Ran:
         module: The attack's module.
         outcome: Of all parts together.
         seconds: Of all parts, one after the other.
+        code: The commit of the code that it attacked.
     """
 
     module: str
     outcome: Outcome
     seconds: float
+    code: str
 
 
 def pieces(module: str, size: int, seed: int) -> list[Piece]:
@@ -97,6 +99,10 @@ def run_piece(piece: Piece, result: Path, advance: Advance) -> tuple[Outcome, fl
         draft.rename(result)
     else:
         advance(piece.module, piece.size)
+    return _read(result)
+
+
+def _read(result: Path) -> tuple[Outcome, float]:
     found = json.loads(result.read_text(encoding="utf-8"))
     outcome = Outcome(
         found["tried"],
@@ -108,6 +114,24 @@ def run_piece(piece: Piece, result: Path, advance: Advance) -> tuple[Outcome, fl
     return outcome, found["seconds"]
 
 
+def finished(module: str, size: int, folder: Path) -> Ran:
+    """An attack of which another commit has finished all parts, with so many attempts or more.
+
+    Args:
+        module: The attack's.
+        size: How many attempts that commit had to make at the least.
+        folder: Of the parts that the commit has finished.
+
+    Raises:
+        FileNotFoundError: There are fewer.
+    """
+    parts = [_read(each) for each in sorted(folder.glob(f"{module}-[0-9]*.json"))]
+    whole = together(outcome for outcome, _ in parts)
+    if whole.tried < size or len(parts) < getattr(load(module), "PARTS", 1):
+        raise FileNotFoundError(f"{whole.tried} of {size} attempts of {module} in {folder.name}")
+    return Ran(module, whole, sum(seconds for _, seconds in parts), folder.name)
+
+
 def run(
     sizes: dict[str, int], *, seed: int, results: Path, workers: int, advance: Advance
 ) -> list[Ran]:
@@ -116,7 +140,7 @@ def run(
     Args:
         sizes: How many attempts of each module.
         seed: Of all parts.
-        results: Folder of finished parts.
+        results: Folder of finished parts, which has the name of the code's commit.
         workers: Parts at a time.
         advance: Called with a module and how many more were tried.
     """
@@ -132,7 +156,8 @@ def run(
     for module in sizes:
         mine = [each for piece, each in zip(every, found, strict=True) if piece.module == module]
         seconds = sum(each[1] for each in mine)
-        ran.append(Ran(module, together(each[0] for each in mine), seconds))
+        whole = together(each[0] for each in mine)
+        ran.append(Ran(module, whole, seconds, results.name))
     return ran
 
 

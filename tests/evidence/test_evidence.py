@@ -12,7 +12,7 @@ from tests.evidence import running
 from tests.evidence.finding import ATTACKS, Outcome, together
 from tests.evidence.page import Circumstances, page
 from tests.evidence.part import load
-from tests.evidence.running import Piece, Ran, pieces, run_piece
+from tests.evidence.running import Piece, Ran, finished, pieces, run_piece
 
 pytestmark = pytest.mark.audit
 
@@ -96,12 +96,32 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
 def test_the_page_says_what_was_found() -> None:
     """Failures are counted in bold and listed; without any it says so."""
     of = Circumstances("make evidence", "2000-01-01", "abc", 1, 1.0, 2, 3.0)
-    bad = page([Ran(ATTACKS[0], together([Outcome(3, ("broken so",))]), 1.0)], of)
+    bad = page([Ran(ATTACKS[0], together([Outcome(3, ("broken so",))]), 1.0, "abc")], of)
     assert "**Promises were broken 1 times.**" in bad
     assert "- broken so" in bad
-    good = page([Ran(ATTACKS[0], Outcome(3), 1.0)], of)
+    good = page([Ran(ATTACKS[0], Outcome(3), 1.0, "abc")], of)
     assert "No promise was broken." in good
     assert "Failures:" not in good
+    assert "another commit" not in good
+    other = page([Ran(ATTACKS[0], Outcome(3), 1.0, "0123456789")], of)
+    assert "Attacks of another commit" in other
+    assert "| `0123456` | 3 " in other
+
+
+def test_what_an_earlier_commit_finished_is_taken_whole(tmp_path: Path) -> None:
+    """All of its parts, and none that is half done."""
+    part = {"notes": [], "counts": {}, "most": {}, "seconds": 2.0}
+    for at in range(4):
+        told = part | {"tried": 10, "failures": ["broken"] if at == 1 else []}
+        (tmp_path / f"kills-{at}-10-1000{at}.json").write_text(json.dumps(told))
+    found = finished("kills", 40, tmp_path)
+    assert (found.outcome.tried, found.outcome.failures) == (40, ("broken",))
+    assert (found.seconds, found.code) == (8.0, tmp_path.name)
+    with pytest.raises(FileNotFoundError, match="40 of 41 attempts"):
+        finished("kills", 41, tmp_path)
+    (tmp_path / "kills-3-10-10003.json").unlink()
+    with pytest.raises(FileNotFoundError):
+        finished("kills", 30, tmp_path)
 
 
 def test_the_code_of_a_run_is_known() -> None:

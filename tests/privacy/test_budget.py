@@ -6,6 +6,7 @@ from decimal import Decimal, Inexact, Rounded, localcontext
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,49 @@ def test_what_is_shown_does_not_hang_on_the_callers_decimals() -> None:
     with localcontext() as context:
         context.traps[Inexact] = context.traps[Rounded] = True
         assert (str(budget), budget.show(up=True), budget.show(up=False)) == shown
+
+
+class _Pretty(float):
+    def __str__(self) -> str:
+        return "0.0"
+
+    __repr__ = __str__
+
+
+class _Small(Fraction):
+    @property
+    def numerator(self) -> int:
+        return 0
+
+
+class _Whole(int):
+    def __str__(self) -> str:
+        return "0"
+
+
+@pytest.mark.parametrize(
+    "value", [_Pretty(5.0), _Small(5), _Whole(5), type("Tens", (Decimal,), {})("5")]
+)
+def test_amounts_of_classes_of_their_own_are_refused(value: Any) -> None:  # noqa: ANN401
+    """G-BOOKED: what a number says of itself is less than what it is worth."""
+    with pytest.raises(InputError, match="epsilon is"):
+        Budget.of(value)
+
+
+@pytest.mark.parametrize("digits", [False, "1.13"])
+def test_numbers_of_numpy_count_whatever_it_is_told_to_print(digits: Any) -> None:  # noqa: ANN401
+    """G-BOOKED: with all digits that tell them from others, and no more."""
+    with np.printoptions(legacy=digits):
+        for given, exact in (
+            (np.float64(0.1234567890123456), "0.1234567890123456"),
+            (np.float32(0.1), "0.1"),
+            (np.float16(0.5), "0.5"),
+            (np.int64(3), "3"),
+        ):
+            amount: Any = given
+            assert Budget.of(amount).epsilon == Fraction(exact)
+
+
+def test_texts_of_numpy_are_texts() -> None:
+    """An amount from an array of them."""
+    assert Budget.of(np.array(["0.1"])[0]).epsilon == Fraction(1, 10)

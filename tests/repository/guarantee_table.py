@@ -39,10 +39,10 @@ def _tests() -> dict[str, set[str]]:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                named = re.match(r"(G-[A-Z-]+):", ast.get_docstring(node) or "")
-                if named:
-                    file = str(path.relative_to(ROOT / "tests"))
-                    found.setdefault(named[1], set()).add(file)
+                named = re.match(r"(G-[A-Z-]+(, G-[A-Z-]+)*):", ast.get_docstring(node) or "")
+                file = str(path.relative_to(ROOT / "tests"))
+                for name in named[1].split(", ") if named else ():
+                    found.setdefault(name, set()).add(file)
     return found
 
 

@@ -142,7 +142,8 @@ def _same_noise(own: PlanFacts, facts: PlanFacts, close: float) -> bool:
         (own.lattice_bits, own.joint, own.gaussian)
         == (facts.lattice_bits, facts.joint, facts.gaussian)
         and (own.duals is None) == (facts.duals is None)
-        and _close(own.selection_scale, facts.selection_scale, close)
+        # No search leads to what a selection costs: a formula of public numbers does.
+        and _close(own.selection_scale, facts.selection_scale, _CLOSE)
         and _close(own.relative_scale, facts.relative_scale, close)
     )
 

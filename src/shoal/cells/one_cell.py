@@ -25,7 +25,7 @@ from shoal.cells.one_cell_result import Estimate
 from shoal.cells.one_cell_values import aggregate_of
 from shoal.cells.planner import decide
 from shoal.cells.request import mean_request
-from shoal.cells.warnings import doubts, few_cells, private_range
+from shoal.cells.warnings import doubts, few_cells, few_own_much, private_range
 from shoal.checks import check_confidence
 from shoal.checks.keywords import check_keywords
 from shoal.checks.numpy_errors import quietly
@@ -294,7 +294,12 @@ def one_estimate(
         mechanism=plan.mechanism.name,
         parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
         simulated=source.simulated,
-        warnings=(*few_cells(plan), *private_range(numbers), *doubts(numbers)),
+        warnings=(
+            *few_cells(plan),
+            *few_own_much(plan),
+            *private_range(numbers),
+            *doubts(numbers),
+        ),
     )
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from shoal.data.occupancy import Occupancy
     from shoal.privacy.noise import Noise, Simulated
 
-_SHOWN, _MOST_SHOWN = 12, 1_000_000
+_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Release(release.Release[PlanViews, Numbers]):
         Raises:
             InputError: confidence is not strictly between 0 and 1, or rows is no such number.
         """
-        rows = checks.whole(rows, "rows", least=1, most=_MOST_SHOWN, example=_SHOWN)
+        rows = checks.whole(rows, "rows", least=1, example=_SHOWN)
         return "\n".join([table.to_text(self.table(confidence), rows), *self._warned()])
 
     def _repr_html_(self) -> str:

@@ -46,8 +46,7 @@ def warnings(plan: PlanFacts) -> list[str]:
     return [
         *_few_users(plan),
         *few_cells(plan),
-        *_heavy_users(plan),
-        *_frequent_users(plan),
+        *few_own_much(plan),
         *_fine_cells(plan),
     ]
 
@@ -105,6 +104,16 @@ def few_cells(plan: PlanFacts) -> Iterator[str]:
         )
 
 
+def few_own_much(plan: PlanFacts) -> Iterator[str]:
+    """What typical intervals of vectors of users suppose of those who own much, in one sentence.
+
+    Args:
+        plan: Of cells.
+    """
+    if plan.mechanism.range.of_vectors:
+        yield from (*_heavy_users(plan), *_frequent_users(plan))
+
+
 def private_range(numbers: Numbers) -> Iterator[str]:
     """What the typical interval of one cell supposes, where a range was selected for it.
 
@@ -136,10 +145,10 @@ def _heavy_users(plan: PlanFacts) -> Iterator[str]:
 
 
 def _frequent_users(plan: PlanFacts) -> Iterator[str]:
-    """Few users with much of the records, of any cells: the radius is that of all the others."""
+    """Few users with much of the records, of any cells: errors are foretold from all others."""
     owned = np.bincount(plan.design.user, plan.design.count.astype(np.float64))
     owned = np.sort(owned[owned > 0])[::-1]
-    if not len(plan.selection_scale) or len(owned) < _ENOUGH_USERS:
+    if len(owned) < _ENOUGH_USERS:
         return
     for part, most in _FREQUENT:
         few = int(part * len(owned))

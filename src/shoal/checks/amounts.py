@@ -15,6 +15,7 @@ from shoal.errors import InputError
 
 # As many as the schemas of manifests and the second opinion allow.
 MOST_DIGITS = 400
+_PLAIN = (str, int, float, Decimal, Fraction)
 # "1e999999999" is short to write and has a billion digits.
 _LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
 
@@ -49,10 +50,19 @@ def amount(value: object, name: str) -> Fraction:
 def _fraction(value: object) -> Fraction:
     if isinstance(value, bool | np.bool_) or not isinstance(value, str | Real | Decimal):
         raise TypeError
+    if isinstance(value, np.integer):
+        value = int(value)
+    if isinstance(value, np.str_):
+        value = value.item()
+    if isinstance(value, np.floating):
+        # In as many digits as tell it from others, whatever NumPy is told to print.
+        value = np.format_float_scientific(value)
+    if type(value) not in _PLAIN:
+        # What a class of its own says of itself need not be what it is worth.
+        raise TypeError
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    # NumPy writes some of its numbers with their type.
-    written = value if isinstance(value, str) else str(value)
+        return Fraction(value)
+    written = str(value)
     if len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written) or "_" in written:
         raise ValueError
     if not written.isascii():

@@ -106,10 +106,15 @@ def extend(arguments: list[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the command line and return its status."""
+    asked: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", ShoalWarning)
-        warnings.showwarning = _asking(warnings.showwarning)
-        return _run(arguments)
+        warnings.showwarning = _asking(warnings.showwarning, asked)
+        status = _run(arguments)
+    # What fails says one line: why.
+    for each in asked if status == 0 else ():
+        streams.complain(each)
+    return status
 
 
 def _run(arguments: list[str]) -> int:
@@ -156,12 +161,17 @@ def _is_expanded(text: str, arguments: list[str]) -> bool:
     return any(each in names for each in found)
 
 
-def _asking(show_other: Callable[..., None]) -> Callable[..., None]:
-    """What shows a question of shoal's as one line, as errors are, and others as they were."""
+def _asking(show_other: Callable[..., None], asked: list[str]) -> Callable[..., None]:
+    """What keeps a question of shoal's as one line, as errors are, and shows others as they were.
+
+    Args:
+        show_other: How others are shown.
+        asked: Where the lines are kept.
+    """
 
     def ask(message: Warning | str, *given: Any, **named: Any) -> None:  # noqa: ANN401
         if isinstance(message, ShoalWarning):
-            streams.complain(one_line(str(message), _LONGEST))
+            asked.append(one_line(str(message), _LONGEST))
         else:
             show_other(message, *given, **named)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from shoal.errors import DocumentError
 from shoal.trials import response
 from shoal.trials.effects import ClusterEffects, Effect, Inference
+from shoal.trials.few_units import kurtosis, units_that_count, warned_of
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.inference import super_population
@@ -53,7 +54,25 @@ class AggregateRelease:
     def effects(self, confidence: float) -> tuple[Effect, ...]:
         """Every arm against the control; standard errors contain the mechanism's variance."""
         found = self.aggregate.effects(self.released)
-        return tuple(_effect(each, self.assignment, confidence) for each in found)
+        effects = [_effect(each, self.assignment, confidence) for each in found]
+        units = units_that_count(self.assignment.sizes)
+        return tuple(
+            # Where the mechanism's noise is most of the error, that is known exactly.
+            effect if each.noise > each.sampling + each.pool else warned_of(effect, told)
+            for each, effect in zip(found, effects, strict=True)
+            for told in [units[[0, each.arm]] / self._kurtosis(each.arm)]
+        )
+
+    def _kurtosis(self, arm: int) -> float:
+        """Of the noisy outcomes of an arm and control; 1 where only differences are released."""
+        if not isinstance(self.aggregate, NoisyHistogram):
+            return 1.0
+        share = np.maximum(self.aggregate.shares(self.released), 0.0)
+        counts = share * self.assignment.sizes[:, :, None].astype(np.float64)
+        if not (counts[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
+            return 1.0
+        levels = self.space.array - self.space.array[0]
+        return kurtosis(counts, np.broadcast_to(levels, counts.shape), arm)
 
     def table(self) -> pa.Table:
         """Noisy shares of the levels in every group, or noisy differences of every cluster."""

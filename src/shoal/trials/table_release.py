@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.trials.best_table.choice import table_of
-from shoal.trials.few_responses import warned
+from shoal.trials.few_units import warned
 from shoal.trials.inference import effects_of
 from shoal.trials.response import tabulate
 from shoal.trials.unit_responses import (
@@ -79,7 +79,7 @@ class TableRelease(Frozen):
         """Every arm against the control; standard errors contain the variance of the responses."""
         mean, spread = self.moments()
         found = effects_of(self.assignment, mean, spread, confidence=confidence)
-        return warned(found, self.counts)
+        return warned(found, self.counts, self.drawn_from.shift)
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, number of the response, debiased."""

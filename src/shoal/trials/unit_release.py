@@ -13,7 +13,7 @@ from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.trials import response
-from shoal.trials.few_responses import warned
+from shoal.trials.few_units import warned
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.unit_responses import (
@@ -93,15 +93,20 @@ class UnitRelease(Frozen):
         Returns:
             Clusters x arms each.
         """
-        flat, away = self.prior.reshape(-1, self.parameters.levels), self.levels - self.levels[0]
-        above = response.debiased(away, flat, self.parameters).reshape(self.prior.shape)
-        return moments_of(self.counts, above, self.assignment.sizes)
+        return moments_of(self.counts, self._above, self.assignment.sizes)
 
     def effects(self, confidence: float) -> tuple[Effect, ...]:
         """Every arm against the control; standard errors contain the mechanism's variance."""
         mean, spread = self.moments()
         found = effects_of(self.assignment, mean, spread, confidence=confidence)
-        return warned(found, self.counts)
+        return warned(found, self.counts, self._above)
+
+    @cached_property
+    def _above(self) -> NDArray[np.float64]:
+        """What each response says above the lowest level."""
+        flat, away = self.prior.reshape(-1, self.parameters.levels), self.levels - self.levels[0]
+        found = response.debiased(away, flat, self.parameters)
+        return np.asarray(found.reshape(self.prior.shape))
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, outcome, debiased."""

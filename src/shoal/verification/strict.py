@@ -103,7 +103,7 @@ def release_name(value: object) -> bool:
         >>> release_name("2013-05"), release_name(""), release_name(5)
         (True, True, False)
     """
-    return isinstance(value, str) and printable_name(value) and value == " ".join(value.split())
+    return printable_name(value) and value == " ".join(str(value).split())
 
 
 def printable_name(value: object) -> bool:

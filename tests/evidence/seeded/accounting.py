@@ -48,6 +48,14 @@ FAULTS = (
         _BUDGET,
     ),
     Fault(
+        "amounts are what their classes print",
+        "G-BOOKED",
+        "checks/amounts.py",
+        "if type(value) not in _PLAIN:",
+        "if not isinstance(value, _PLAIN):",
+        _BUDGET,
+    ),
+    Fault(
         "a float counts with all of its binary digits",
         "G-LEDGER",
         "checks/amounts.py",

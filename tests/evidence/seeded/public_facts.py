@@ -179,6 +179,14 @@ FAULTS = (
         ("tests/files/test_inputs_kept.py",),
     ),
     Fault(
+        "what selections cost may differ like a search",
+        "G-TAMPER",
+        "cells/derived.py",
+        "facts.selection_scale, _CLOSE)",
+        "facts.selection_scale, close)",
+        ("tests/cells/test_mechanisms.py",),
+    ),
+    Fault(
         "a plan that was changed since it was made is the one that was made",
         "G-COVERAGE",
         "cells/derived.py",

@@ -645,13 +645,19 @@ def test_a_ledger_has_a_name_with_room_for_its_journal(tmp_path: Path, letter: s
     book.verify()
 
 
-def test_a_ledger_has_a_path_with_room_for_its_journal(tmp_path: Path) -> None:
+def _folder(inside: Path, size: int) -> Path:
+    """A new folder whose path has so many bytes."""
+    while (rest := size - len(os.fsencode(inside)) - 1) > 200:
+        inside /= "f" * 100
+    inside /= "f" * rest
+    inside.mkdir(parents=True)
+    return inside
+
+
+@pytest.mark.parametrize("rest", [27, 28, 100])
+def test_a_ledger_has_a_path_with_room_for_its_journal(tmp_path: Path, rest: int) -> None:
     """G-FUZZ: SQLite opens no path of more than 512 bytes, links followed."""
-    folder = tmp_path
-    while len(os.fsencode(folder)) < 380:
-        folder /= "f" * 100
-    folder.mkdir(parents=True)
-    rest = 504 - len(os.fsencode(folder)) - 1
+    folder = _folder(tmp_path, 504 - rest - 1)
     book = Ledger.create(folder / ("x" * rest), epsilon=1)
     book.record("first", unit="u", epsilon="0.1", document=b"1")
     (tmp_path / "near").symlink_to(folder)
@@ -661,6 +667,16 @@ def test_a_ledger_has_a_path_with_room_for_its_journal(tmp_path: Path) -> None:
             with pytest.raises(LedgerError, match="path has more than 504 bytes"):
                 Ledger.create(named, epsilon=1)
             assert [each.name for each in folder.iterdir()] == ["x" * rest]
+
+
+@pytest.mark.parametrize("name", ["x", "x" * 26])
+def test_a_ledger_lies_where_there_is_room_to_make_it(tmp_path: Path, name: str) -> None:
+    """G-FUZZ: it is made under a name of 27 bytes, however short its own is."""
+    Ledger.create(_folder(tmp_path, 504 - 28) / name, epsilon=1).verify()
+    folder = _folder(tmp_path, 504 - 27)
+    with pytest.raises(LedgerError, match="more with a name of 27 bytes"):
+        Ledger.create(folder / name, epsilon=1)
+    assert not list(folder.iterdir())
 
 
 class _NoPath:

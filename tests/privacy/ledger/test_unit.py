@@ -87,7 +87,8 @@ def test_persons_of_all_families_share_a_ledger(tmp_path: Path) -> None:
     cells(book, "person")
     trial(book, unit=np.arange(N), privacy_unit="person")
     mean(book, privacy_unit="person")
-    mean(book, np.arange(N), privacy_unit="person", name="by name")
+    with pytest.warns(shoal.errors.ShoalWarning, match="without a name before"):
+        mean(book, np.arange(N), privacy_unit="person", name="by name")
     assert {entry.unit for entry in book.entries()} == {PrivacyUnit("person")}
     assert 3 < book.spent.epsilon <= 4
     book.verify()

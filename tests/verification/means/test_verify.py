@@ -639,3 +639,13 @@ def test_intervals_near_0_contain_the_exact_one(true: dict[str, Document], kind:
         half = (high - low) / 2 * Fraction(factor)
         changed["results"]["interval"] = [float(exact - half), float(exact + half)]
         assert failed_claims(changed) == ["interval"]
+
+
+def test_a_bias_that_floating_point_may_not_hold_verifies() -> None:
+    """G-READABLE: a budget of 1e-314 is kept, and other formulas find 0."""
+    drawn = unbiased.clipped_mean(
+        np.full(1000, 0.5), interval=(0, 1), bias=1e-314, moment=unbiased.Moment(8, 1e-9),
+        epsilon=1, noise=shoal.Simulated(1),
+    )  # fmt: skip
+    failed = [each.claim for each in shoal.verify(drawn.manifest).checks if not each.holds]
+    assert failed == ["noise of the operating system"]

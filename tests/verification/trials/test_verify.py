@@ -651,6 +651,27 @@ def test_small_errors_are_no_cloak(kind: str, epsilon: int, far: float) -> None:
     assert "intervals" in failed_claims(point)
 
 
+@pytest.mark.parametrize("kind", ["uniform_prior", "cluster_dp", "cluster_free"])
+def test_levels_close_together_beside_one_far_are_no_cloak(kind: str) -> None:
+    """G-VERIFY: rounding of the range is a tenth of an interval here, and excuses none of it."""
+    at = np.arange(200)
+    outcomes, space = np.where(at % 3 == 0, 1e-12, 0.0), Space((0, 1e-12, 1))
+    mechanism = type(MECHANISMS[kind])(epsilon=20, levels="all")
+    # In one of a million releases some unit answers the far level, and the interval is wide.
+    trials = (mechanism.privatize(outcomes, at % 2, space=space) for _ in range(5))
+    trial = next(each for each in trials if not each.released.counts[:, :, 2].any())
+    assert failed_claims(trial.manifest) == []
+    [effect] = trial.manifest["results"]["effects"]
+    low, high = effect["finite_population"]["interval"]
+    facts = Facts.of(trial.manifest)
+    for moved in ((high - low) / 100, -(high - low) / 50):
+        assert 0 < abs(moved) < rounding_of(facts)
+        lie = copy.deepcopy(trial.manifest)
+        lie["results"]["effects"][0]["value"] += moved
+        lie["results"]["effects"][0]["finite_population"]["interval"] = [low + moved, high + moved]
+        assert failed_claims(lie) == ["effects", "intervals"]
+
+
 def test_responses_that_say_little_hide_no_interval() -> None:
     """G-VERIFY: clusters that differ by a little, far levels, a stretch of 200: no other error."""
     clusters, units = 10, 10

@@ -23,6 +23,7 @@ RESTORE = (
 _LONGEST = 255  # bytes of a name on usual file systems
 _LONGEST_PATH = 512  # bytes of a path that SQLite opens on Unix: MAX_PATHNAME in its os_unix.c
 DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
+_DRAFT = 16 + sum(map(len, DRAFTS))  # bytes of such a name
 
 
 def check_name(path: Path) -> None:
@@ -44,13 +45,17 @@ def check_name(path: Path) -> None:
         )
     longest = _LONGEST_PATH - max(map(len, LEDGER_PARTS))
     # SQLite counts the path as it is handed over, and as it is with links followed.
-    if max(len(os.fsencode(path.absolute())), len(place_of(path))) > longest:
-        raise LedgerError(
-            f"a ledger whose path has more than {longest} bytes, folders included",
-            "a path that leaves room for '-journal': a database opens no path of more than "
-            f"{_LONGEST_PATH} bytes",
-            "choose a folder nearer to the root, or a shorter name",
-        )
+    for given in (os.fsencode(path.absolute()), place_of(path)):
+        folder, last = os.path.split(given)
+        # It is made under a name of that length.
+        if len(folder) + 1 + max(len(last), _DRAFT) > longest:
+            raise LedgerError(
+                f"a ledger whose path has more than {longest} bytes, folders included, or has more "
+                f"with a name of {_DRAFT} bytes",
+                "a path that leaves room for '-journal': a database opens no path of more than "
+                f"{_LONGEST_PATH} bytes",
+                "choose a folder nearer to the root, or a shorter name",
+            )
     for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
         if is_part(name):
             raise LedgerError(

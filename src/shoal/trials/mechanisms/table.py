@@ -75,7 +75,8 @@ class BestTable(Mechanism):
     response differ by more than e^epsilon. A response says a number whose mean is the outcome,
     exactly. Among all such tables the largest variance over the levels is least, or the mean
     variance over what is expected; a lower bound that nothing unbiased of this loss can beat is
-    released with it. For two levels it is randomised response, which `UniformPrior` draws faster.
+    released with it. For two levels its variance is that of randomised response, which
+    `UniformPrior` draws faster.
 
     Source: docs/theory/best-table.md.
 

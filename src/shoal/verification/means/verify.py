@@ -59,6 +59,8 @@ _APPROXIMATE = {
 _GUESS = 61
 # Bounds are floating-point numbers of another machine's logarithms.
 _CLOSE = 1e-9
+# A bias of this part of the noise is none: powers of it may be 0 in floating point, or not.
+_NO_BIAS = 1e-290
 # Noise is rounded to a lattice, and never below what was asked for.
 _SPENT = Fraction(999, 1000)
 _WIDER, _MISS = 1 + Fraction(1, 10**9), 1 - Fraction(str(CONFIDENCE))
@@ -177,10 +179,10 @@ def _asked(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
 
 
 def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:
-    truth = Bounds.of(facts).bias
-    stated = facts.claims["bias_bound"]
-    holds = math.isfinite(truth) and math.isclose(stated, truth, rel_tol=_CLOSE)
-    return holds, f"at most {truth:.6g}"
+    truth, stated = Bounds.of(facts), facts.claims["bias_bound"]
+    nothing = _NO_BIAS * truth.noise_scale
+    holds = math.isclose(stated, truth.bias, rel_tol=_CLOSE, abs_tol=nothing)
+    return math.isfinite(truth.bias) and holds, f"at most {truth.bias:.6g}"
 
 
 def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:
