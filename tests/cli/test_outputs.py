@@ -41,7 +41,7 @@ VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
     "release": (
         ["release", "DATA", "PLAN", "--ledger", "--ledger"],
         {"DATA": "flights.parquet", "PLAN": "plan.json", "--ledger": "books.json"},
-        {"--output": "json", "--manifest": "json"},
+        {"--output": "json", "--manifest": "json", "--picture": "png"},
     ),
     "trial plan": (
         ["trial", "plan", "DATA", "--treatment", "place", "--space", "bins:0:700"],

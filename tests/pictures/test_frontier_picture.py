@@ -29,7 +29,9 @@ def test_a_frontier_is_drawn(tmp_path: Path) -> None:
     """Through the public name."""
     shoal.picture(FRONTIER, tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(InputError, match="an occupancy, a plan, a comparison, a frontier"):
+    with pytest.raises(
+        InputError, match="an occupancy, a plan, a release, a comparison, a frontier"
+    ):
         shoal.picture("frontier", tmp_path / "f.png")  # type: ignore[arg-type]
 
 

@@ -6,6 +6,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -14,7 +15,7 @@ import shoal
 from shoal import trials
 from shoal.cells.typical_error import SPREAD
 from shoal.errors import InputError
-from shoal.pictures import pictures, questions
+from shoal.pictures import cells, pictures, questions
 from tests.support import occupancies
 
 if TYPE_CHECKING:
@@ -46,6 +47,68 @@ def test_a_default_plan_shows_the_errors_to_expect() -> None:
     names = {each.get_text() for each in axis.get_xticklabels()}
     assert names <= set(plan.occupancy.labels)
     assert (len(names) == len(drawn)) == (len(drawn) <= 40)
+
+
+def _table(*columns: np.ndarray) -> pa.Table:
+    return pa.table([pa.array(each) for each in columns], names=["u", "c", "v"])
+
+
+def _released(cells: int, least: int) -> shoal.Release:
+    """A simulated release of means; the first cell has fewer records than the others."""
+    cell = np.repeat(np.arange(cells), 100)[50:]
+    table = _table(np.arange(len(cell)) % 97, cell, cell % 5 + 2.0)
+    records = shoal.Records(table, user="u", cell="c", value="v", bounds=(0, 9))
+    plan = shoal.plan(records.occupancy(), bounds=(0, 9), epsilon=5, min_records=least)
+    return plan.release(records, noise=shoal.Simulated(1))
+
+
+@pytest.mark.parametrize("least", [1, 60])
+def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
+    """Values and intervals in the cells' order; those that are left out are told apart."""
+    release = _released(12, least)
+    figure = cells.draw_release(release, 0.5)
+    [axis] = figure.axes
+    table = release.table(0.5)
+    assert [each.get_text() for each in axis.get_yticklabels()] == [str(n) for n in range(12)]
+    own = axis.lines[0].get_xdata()
+    left_out = 0 if least == 1 else 1
+    assert np.array_equal(own, table["value"].to_numpy()[left_out:])
+    assert len(axis.lines) == 1 + left_out
+    assert len(figure.legends) == left_out
+    assert "simulated, not private" in figure.get_suptitle()
+    assert ("1 left out" in figure.get_suptitle()) == (left_out == 1)
+    [lines, *_] = [each for each in axis.collections if isinstance(each, LineCollection)]
+    ends = np.array([line[:, 0] for line in lines.get_segments()])
+    assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])
+
+
+def test_many_released_cells_are_drawn_by_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the smallest to the largest, without what is pooled; at the confidence asked for."""
+    release = _released(90, 60)
+    [axis] = cells.draw_release(release, 0.5).axes
+    values = release.table()["value"].to_numpy()[1:]
+    assert np.array_equal(axis.lines[0].get_ydata(), np.sort(values))
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    for confidence, told in ((None, "mean (95%)"), (0.5, "mean (50%)")):
+        shoal.picture(release, tmp_path / "r.png", confidence=confidence, overwrite=True)
+        assert drawn[-1].axes[0].get_ylabel() == told
+
+
+def test_every_statistic_has_a_panel() -> None:
+    """Variances come with standard deviations."""
+    rows = np.repeat(np.arange(len(OCCUPANCY.cell)), OCCUPANCY.count)
+    table = _table(OCCUPANCY.user[rows], OCCUPANCY.cell[rows], rows % 9)
+    records = shoal.Records(table, user="u", cell="c", value="v", bounds=(0, 9))
+    plan = shoal.plan(
+        records.occupancy(), bounds=(0, 9), epsilon=5, statistics=["mean", "variance"]
+    )
+    release = plan.release(records, noise=shoal.Simulated(1))
+    panels = cells.draw_release(release, 0.95).axes
+    told = [f"{name} (95%)" for name in ("mean", "variance", "std")]
+    assert [each.get_xlabel() or each.get_ylabel() for each in panels] == told
 
 
 def test_effects_are_drawn_at_the_confidence_asked_for(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
@@ -44,7 +45,7 @@ class _Job:
 
 def demo(
     folder: Annotated[
-        Path, typer.Option(help="Where plans, results, manifests and the ledger go.")
+        Path, typer.Option(help="Where plans, results, pictures, manifests and the ledger go.")
     ] = Path("shoal-demo"),
     force: Force = False,
 ) -> None:
@@ -217,6 +218,9 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path, *, force: bool) 
             for draft, place in zip(drafts, places, strict=True):
                 _keep(place, draft.read_bytes(), force=force)
         verdict = shoal.verify(places[1])
+        drawn = folder / f"{job.slug}.png"
+        if find_spec("matplotlib") is not None and (force or not drawn.exists()):
+            shoal.picture(release, drawn, overwrite=force)
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     verified = "verified" if verdict.holds else "NOT verified"
     show(f"Released {job.title}: {how}; manifest {verified}")
@@ -256,8 +260,8 @@ def _close(book: Ledger, folder: Path) -> None:
 
     show(
         f"\nLedger {folder / _LEDGER}: spent epsilon {shown(book.spent.epsilon)} of "
-        f"{shown(book.budget.epsilon)}.\nTables, plans and manifests are in {folder}; run "
-        "it again: same numbers, nothing spent."
+        f"{shown(book.budget.epsilon)}.\nTables, pictures, plans and manifests are in {folder}; "
+        "run it again: same numbers, nothing spent."
     )
 
 

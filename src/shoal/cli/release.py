@@ -36,6 +36,9 @@ def release(
         Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
     ] = None,
     manifest: Manifest = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw values and intervals (png, svg or pdf).")
+    ] = None,
     confidence: Confidence = 0.95,
     rows: Annotated[
         int, typer.Option(help="Most rows of the table to print.", min=1, max=MOST_SHOWN)
@@ -59,6 +62,7 @@ def release(
         force=force,
         tables={"--output": output},
         documents={"--manifest": manifest},
+        pictures={"--picture": picture},
     )
     loaded = shoal.Plan.load(plan)
     source = thaw(loaded.source or {})
@@ -74,6 +78,7 @@ def release(
             records, ledger=ledger, name=name, again=again, privacy_unit=privacy_unit
         )
     table = partial(done.write, confidence=confidence)
-    files = (table, output), (done.write_manifest, manifest)
+    draw = partial(shoal.picture, done, confidence=confidence)
+    files = (table, output), (done.write_manifest, manifest), (draw, picture)
     with delivering(done.entry, ledger, *files, force=force):
         show_release(done, ledger, lambda: done.to_text(confidence, rows), as_json=as_json)

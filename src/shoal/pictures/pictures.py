@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import math
 import os
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal import checks, files
 from shoal.cells.frontier.frontier import Frontier
 from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.release import Release
 from shoal.cells.simulation.compare import Comparison
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
@@ -21,7 +23,7 @@ from shoal.data.occupancy import Occupancy
 from shoal.errors import InputError, MissingPartError, printable
 from shoal.files import outputs
 from shoal.files.own import MARK
-from shoal.pictures import frontier, questions, trials
+from shoal.pictures import cells, frontier, questions, trials
 from shoal.privacy.displayed_loss import show
 from shoal.release.manifest import CONFIDENCE
 from shoal.trials.forecast import TrialPlan
@@ -30,6 +32,8 @@ from shoal.trials.questions.result import PrivateAnswers
 from shoal.trials.result import PrivateTrial
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -46,6 +50,7 @@ _NAMED = 40
 def picture(
     subject: Occupancy
     | PlanFacts
+    | Release
     | Comparison
     | Frontier[Plan]
     | TrialPlan
@@ -57,14 +62,14 @@ def picture(
     confidence: float | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Draw public facts: contribution counts, errors of a plan, methods compared, or a trial.
+    """Draw public facts: contribution counts, errors of a plan, methods compared, or a release.
 
     Args:
-        subject: An occupancy, a plan, a comparison of mechanisms, a frontier of plans, a trial's
-            plan, a released trial, a plan of questions, or their answers.
+        subject: An occupancy, a plan, a release of cells, a comparison of mechanisms, a frontier of
+            plans, a trial's plan, a released trial, a plan of questions, or their answers.
         path: Where to; the ending chooses PNG, SVG or PDF.
-        confidence: Of the intervals of a released trial or of answers; 0.95 unless given. Nothing
-            else has any.
+        confidence: Of the intervals of released cells, a released trial or answers; 0.95 unless
+            given. Nothing else has any.
         overwrite: Replace a file that is there.
 
     Raises:
@@ -81,42 +86,43 @@ def picture(
         ...     picture(counts, f"{folder}/counts.svg")
     """
     path = check_picture(path)
-    released = isinstance(subject, PrivateTrial | PrivateAnswers)
+    released = isinstance(subject, Release | PrivateTrial | PrivateAnswers)
     if confidence is not None and not released:
         raise InputError(
             f"a confidence with a subject of type {type(subject).__name__}",
-            "one with a released trial, whose picture has intervals",
+            "one with what was released, whose picture has intervals",
             "leave it out",
         )
-    if isinstance(subject, Occupancy):
-        figure = _occupancy(subject)
-    elif isinstance(subject, PlanFacts):
-        figure = _plan(subject)
-    elif isinstance(subject, Comparison):
-        figure = _comparison(subject)
-    elif isinstance(subject, Frontier):
-        figure = frontier.draw(subject)
-    elif isinstance(subject, TrialPlan):
-        figure = trials.draw_plan(subject)
-    elif isinstance(subject, PrivateTrial):
-        figure = trials.draw_effects(subject, CONFIDENCE if confidence is None else confidence)
-    elif isinstance(subject, QuestionsFacts):
-        figure = questions.draw_widths(subject)
-    elif isinstance(subject, PrivateAnswers):
-        figure = questions.draw_answers(subject, CONFIDENCE if confidence is None else confidence)
-    else:
-        raise InputError(
-            f"a subject of type {type(subject).__name__}",
-            "an occupancy, a plan, a comparison, a frontier, a trial, or questions",
-            "give one",
-        )
-    inputs = subject.inputs if isinstance(subject, PrivateTrial | PrivateAnswers) else {}
+    figure = _figure(subject, CONFIDENCE if confidence is None else confidence)
+    inputs = subject.inputs if isinstance(subject, Release | PrivateTrial | PrivateAnswers) else {}
     outputs.keep_inputs(path, {"records": _origin(subject), **inputs})
     drawn = io.BytesIO()
     kind = Path(path).suffix[1:].lower()
     # By its mark an output is told from other pictures, which are never replaced.
     figure.savefig(drawn, dpi=150, format=kind, metadata={_MAKER[kind]: MARK.decode()})
     files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
+
+
+def _figure(subject: object, confidence: float) -> Figure:
+    drawn: list[tuple[type, Callable[[Any], Figure]]] = [
+        (Occupancy, _occupancy),
+        (PlanFacts, _plan),
+        (Comparison, _comparison),
+        (Frontier, frontier.draw),
+        (TrialPlan, trials.draw_plan),
+        (QuestionsFacts, questions.draw_widths),
+        (Release, partial(cells.draw_release, confidence=confidence)),
+        (PrivateTrial, partial(trials.draw_effects, confidence=confidence)),
+        (PrivateAnswers, partial(questions.draw_answers, confidence=confidence)),
+    ]
+    for kind, draw in drawn:
+        if isinstance(subject, kind):
+            return draw(subject)
+    raise InputError(
+        f"a subject of type {type(subject).__name__}",
+        "an occupancy, a plan, a release, a comparison, a frontier, a trial, or questions",
+        "give one",
+    )
 
 
 def _origin(subject: object) -> str | None:
