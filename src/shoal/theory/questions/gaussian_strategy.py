@@ -145,15 +145,16 @@ def _covered(root: Floats, along: Floats, vectors: Floats) -> Floats:
     questions = len(vectors)
     most = float(np.einsum("ij,ij->j", along, along).max())
     alone = questions * float((_left(root, along, vectors).max(axis=1) ** 2).sum())
-    # The part of the loss that makes the trace least.
-    part = 1 / (1 + np.sqrt(most * float((root**2).sum()) / alone))
-    wider = np.sqrt(most * _OUTWARD / (1 - part))
-    root, along = root * wider, along / wider
-    left = _left(root, along, vectors)
-    own = questions * left.max(axis=1) ** 2 / part
-    loss = np.einsum("ij,ij->j", along, along) + (left**2 / own[:, None]).sum(axis=0)
     # Each entry of F F' is off by at most a part of the lengths of two rows of F.
     rounded = 8 * questions * (questions + 8) * _UNIT_ROUNDOFF
+    outward = (1 + rounded) * _OUTWARD
+    # The part of the loss that makes the trace least.
+    part = 1 / (1 + np.sqrt(most * float((root**2).sum()) / alone))
+    wider = np.sqrt(most * outward / (1 - part))
+    root, along = root * wider, along / wider
+    left = _left(root, along, vectors)
+    own = questions * left.max(axis=1) ** 2 * outward / part
+    loss = np.einsum("ij,ij->j", along, along) + (left**2 / own[:, None]).sum(axis=0)
     found = root @ root.T
     found = (found + found.T) / 2
     found[np.diag_indices(questions)] += (own + rounded * (root**2).sum(axis=1)) * _OUTWARD
