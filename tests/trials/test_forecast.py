@@ -19,6 +19,7 @@ from shoal.trials.expected import Expected
 from shoal.trials.forecast import even, plan
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.mechanism_forecasts import NAMES
+from shoal.trials.questions.questions import Questions
 
 pytestmark = pytest.mark.unit
 
@@ -79,7 +80,7 @@ def test_units_and_losses_buy_precision() -> None:
         assert (np.diff(values, axis=1) <= 1e-12).all()
         if name in NAMES[:3]:
             assert np.allclose(values[:-1] / values[1:], 2, rtol=1e-6)
-        elif name in NAMES[5:]:
+        elif name in NAMES[5:7]:
             # Noise of aggregates falls by n, so their errors fall faster than by its root.
             assert (values[:-1] / values[1:] > 2).all()
 
@@ -154,8 +155,70 @@ def test_text_table_and_document_agree() -> None:
     )
     rows = document["mechanisms"]
     assert [row["standard_error"] for row in rows] == [row["standard_error"] for row in table]
-    assert found.standard_errors.shape == (7, 2)
+    assert found.standard_errors.shape == (9, 2)
     assert found.standard_errors[:, 1].tolist() == [row["standard_error"] for row in table]
+
+
+def test_every_purpose_has_the_least_error_of_all_releases() -> None:
+    """No release that has an interval errs less, by hand none less than noise explains."""
+    for sizes, epsilon in (
+        (even(6000, 30, [1, 1]), 1), (even(600, 300, [1, 1]), 1), (even(600, 1, [1, 1, 1]), 4),
+        (even(4000, 8, [1, 1, 1, 1, 1]), Fraction(1, 2)), (even(200, 2, [3, 1]), 20),
+    ):  # fmt: skip
+        found = plan(sizes, PAPER, epsilon=epsilon)
+        private = [each for each in found.forecasts if each.mechanism != "no_privacy"]
+        effect = found.recommend("effect").standard_error[1]
+        least = min(each.standard_error[1] for each in private if each.releases != "one number")
+        assert effect**2 <= least**2 / 0.98
+        plain, by_hand = found["no_privacy"], found["laplace_by_hand"]
+        asked = found["questions"]
+        for at in (0, 1):
+            sampling = plain.standard_error[at] ** 2
+            noise = [each.standard_error[at] ** 2 - sampling for each in (asked, by_hand)]
+            assert 0 < noise[0] <= 1.4 * noise[1]
+        assert found.recommend("table") is found.recommended
+        assert str(found).count("recommended for") == len(found.purposes)
+        if len(sizes) > 1:
+            by_cluster = [
+                each.cluster_error[1] for each in private if not math.isnan(each.cluster_error[1])
+            ]
+            chosen = found.recommend("clusters").cluster_error[1]
+            assert chosen**2 <= min(by_cluster) ** 2 / 0.98
+        else:
+            assert found.purposes == ("effect", "table")
+            with pytest.raises(InputError, match="purpose"):
+                found.recommend("clusters")
+
+
+def test_questions_are_forecast_as_their_plan_says() -> None:
+    """The noise of a plan of these questions is at most the forecast's, and not far below."""
+    for clusters, arms in ((1, 2), (4, 3), (1, 5)):
+        sizes = even(1200, clusters, [1] * arms)
+        arm = np.concatenate([np.repeat(np.arange(arms), row) for row in sizes])
+        cluster = np.repeat(np.arange(clusters), sizes.sum(axis=1))
+        made = Questions(arm, cluster).effect().plan(Space.binary(), 1)
+        noise = math.sqrt(np.mean([each.noise**2 for each in made.predicted]))
+        forecast = plan(sizes, Space.binary(), epsilon=1, expected=Expected.binary(0.5))
+        sampling = forecast["no_privacy"].standard_error[1] ** 2
+        told = math.sqrt(forecast["questions"].standard_error[1] ** 2 - sampling)
+        assert 0.84 * told < noise < 1.001 * told
+
+
+def test_effects_by_cluster_are_those_of_their_groups() -> None:
+    """Binary outcomes of a known rate: the mean over clusters of what each group varies."""
+    sizes, rate = np.array([[20, 30], [200, 100]]), 0.3
+    found = plan(sizes, Space.binary(), epsilon=2, expected=Expected.binary(rate))
+    forecast = found["uniform_prior"]
+    assert forecast.parameters is not None
+    lam = forecast.parameters.lam
+    answered = lam / 2 + (1 - lam) * rate
+    variance = answered * (1 - answered) / (1 - lam) ** 2
+    truth = math.sqrt(np.mean((variance / sizes).sum(axis=1)))
+    assert forecast.cluster_error == pytest.approx((truth, truth), rel=1e-9)
+    noisy = found["noisy_horvitz_thompson"].cluster_error[0] ** 2
+    made = NoisyHorvitzThompson.plan(sizes, Space.binary().levels, Fraction(2))
+    plain = np.mean((rate * (1 - rate) / sizes).sum(axis=1))
+    assert noisy == pytest.approx(plain + made.noise_variance.mean(), rel=1e-9)
 
 
 def test_aggregates_that_do_not_fit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

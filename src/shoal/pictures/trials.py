@@ -28,6 +28,8 @@ _LOOKS = {
     "cluster_dp": ("#d1495b", "--", 1.2),
     "noisy_horvitz_thompson": ("#1f6f8b", "-", 1.4),
     "noisy_histogram": ("#2a9d8f", "--", 1.4),
+    "questions": ("#111111", "-", 2.0),
+    "laplace_by_hand": ("#c77dff", ":", 1.4),
 }
 # From an eighth to eight times the plan's loss.
 _FACTORS = 2.0 ** np.arange(-3, 4)

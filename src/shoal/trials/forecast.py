@@ -122,6 +122,7 @@ class TrialPlan(ForecastFacts):
             "mechanisms": self.table().drop_columns(["n", "clusters", "epsilon"]).to_pylist(),
             "recommended": self.recommended.mechanism,
             "reason": self.recommended.reason,
+            "recommended_for": {each: self.recommend(each).mechanism for each in self.purposes},
         }
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from shoal import checks
 from shoal.checks.frozen import Frozen
 from shoal.privacy.displayed_loss import round_up
 from shoal.trials import student
-from shoal.trials.mechanism_forecasts import UNITS, Forecast
+from shoal.trials.mechanism_forecasts import AGGREGATES, ANSWERS, UNITS, Forecast
 from shoal.trials.parameter_search import TOLERANCE
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Budget
     from shoal.trials.expected import Expected
+
+# What a release may be for.
+EFFECT, CLUSTERS, TABLE = "effect", "clusters", "table"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,38 @@ class ForecastFacts(Frozen):
         """
         known = {each.mechanism: each for each in self.forecasts}
         return known[checks.choice(mechanism, tuple(known), "mechanism")]
+
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What a release may be for: `effect`, `clusters` where there are several, and `table`."""
+        return (EFFECT, CLUSTERS, TABLE) if len(self.sizes) > 1 else (EFFECT, TABLE)
+
+    def recommend(self, purpose: str) -> Forecast:
+        """The mechanism for a purpose, by the largest predicted variance.
+
+        For the effects of arms, with intervals: what has the least variance of all releases. For
+        effects by cluster: the least mean variance of those. For a table from which anything can be
+        computed later: `recommended`, which is also taken where it is within 2 % of the least.
+
+        Args:
+            purpose: One of `purposes`.
+
+        Returns:
+            The forecast of the mechanism.
+
+        Raises:
+            InputError: No such purpose.
+        """
+        at = int(checks.choice(purpose, self.purposes, "purpose") == CLUSTERS)
+        table = self.recommended
+        if purpose == TABLE:
+            return table
+        # A number by hand has no interval, and what is not private is no choice.
+        every = [each for each in self.forecasts if each.releases in (UNITS, AGGREGATES, ANSWERS)]
+        known = [each for each in every if np.isfinite(each.errors[at]).all()]
+        best = min(known, key=lambda each: each.errors[at][1])
+        close = table.errors[at][1] ** 2 * (1 - TOLERANCE) <= best.errors[at][1] ** 2
+        return table if close else best
 
     @property
     def recommended(self) -> Forecast:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.privacy.displayed_loss import show
+from shoal.trials.forecast_facts import CLUSTERS, EFFECT
+from shoal.trials.mechanism_forecasts import ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
 
 COLUMNS = ("mechanism", "releases", "standard error", "detectable", "power", "levels")
 _LEFT = 2
+_FOR = {
+    "effect": "for the effects of arms alone",
+    "clusters": "for effects by cluster (root mean square over clusters)",
+    "table": "for a table of units, of which any later analysis is free (the effect)",
+}
 
 
 def describe(plan: ForecastFacts) -> str:
@@ -52,6 +59,20 @@ def _row(plan: ForecastFacts, each: Forecast) -> tuple[str, ...]:
     )
 
 
+def _recommended(plan: ForecastFacts) -> Iterator[str]:
+    """A line a purpose: what to take, what it errs, and how that is beside no privacy."""
+    for purpose in plan.purposes:
+        at, best = int(purpose == CLUSTERS), plan.recommend(purpose)
+        (low, high), most = best.errors[at], plan.forecasts[0].errors[at][1]
+        error = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+        yield (
+            f"recommended {_FOR[purpose]}: {best.mechanism}, a standard error of {error}; the "
+            f"largest is {high / most:.2f} times that without privacy"
+        )
+    if plan.recommend(EFFECT).releases == ANSWERS:
+        yield "questions: `shoal trial ask --effect`, in Python Questions(...).effect()"
+
+
 def _notes(plan: ForecastFacts) -> Iterator[str]:
     known = "what was expected" if plan.expected else "any of a family of expectations"
     best = plan.recommended
@@ -68,7 +89,7 @@ def _notes(plan: ForecastFacts) -> Iterator[str]:
         yield "texts that are no label count as the first level"
     else:
         yield "outcomes outside the space are moved to its nearest level"
-    yield f"recommended for outcomes of units: {best.mechanism}"
+    yield from _recommended(plan)
     yield best.reason
     alike = [
         each.mechanism

@@ -66,15 +66,34 @@ def group_weights(sizes: NDArray[np.int64]) -> Floats:
     return np.asarray((clusters / clusters.sum()) ** 2 / sizes * part)
 
 
-def represent(sizes: NDArray[np.int64], *, pooled: bool) -> Groups:
+def cluster_weights(sizes: NDArray[np.int64]) -> Floats:
+    """What the variance of one unit counts in that of a cluster's effect: clusters x arms.
+
+    1/n_{c,a} for each cluster, as the mean over clusters and over effects.
+
+    Example:
+        >>> cluster_weights(np.array([[5, 5], [10, 5]])).tolist()
+        [[0.1, 0.1], [0.05, 0.1]]
+    """
+    part = np.ones(sizes.shape[1])
+    part[1:] /= sizes.shape[1] - 1
+    return np.asarray(part / sizes / len(sizes))
+
+
+def represent(sizes: NDArray[np.int64], *, pooled: bool, weight: Floats | None = None) -> Groups:
     """At most six sizes of histograms that stand for all, with their weights.
+
+    Args:
+        sizes: Units of each group, clusters x arms.
+        pooled: Whether the clusters share the histogram of an arm.
+        weight: Of the groups; those of the mean effect unless given.
 
     Example:
         >>> found = represent(np.array([[5, 5], [10, 10]]), pooled=False)
         >>> found.size.tolist(), round(found.total, 6)
         ([5, 10], 0.133333)
     """
-    weight = group_weights(sizes)
+    weight = group_weights(sizes) if weight is None else weight
     if pooled:
         return Groups(sizes.sum(axis=0), weight.sum(axis=0), pooled)
     size, place = np.unique(sizes.ravel(), return_inverse=True)

@@ -372,6 +372,22 @@ FAULTS = (
         _VERIFIED,
     ),
     Fault(
+        "effects of many arms do not follow from their means",
+        "G-ASKED",
+        "trials/questions/strategy.py",
+        "if parts is not None:",
+        "if parts is None:",
+        _ASKED,
+    ),
+    Fault(
+        "parts that overlap are taken for disjoint ones",
+        "G-ASKED",
+        "trials/questions/disjoint.py",
+        "(parts > 0).sum(axis=0).max()) > 1:",
+        "(parts > 0).sum(axis=0).max()) > len(rows) * 2:",
+        _ASKED,
+    ),
+    Fault(
         "the second opinion forgets what rounding costs",
         "G-VERIFY",
         "verification/questions/answers.py",

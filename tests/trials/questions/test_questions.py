@@ -16,6 +16,7 @@ from shoal.theory.questions.gaussian_strategy import least_covariance
 from shoal.theory.questions.laplace_strategy import laplace_strategy
 from shoal.theory.questions.weights import effect, regression
 from shoal.trials import Questions, QuestionsPlan, Space
+from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import extremes, released_sums
 
 if TYPE_CHECKING:
@@ -227,6 +228,42 @@ def test_units_differ_alike_within_what_each_question_compares_in() -> None:
     assert many == [16, 2, 1]
     degrees = [float(plan.reading.fit(each).degrees.sum()) for each in plan.asked]
     assert degrees == pytest.approx([n - 16, n - 2, n - 3])
+
+
+def test_effects_of_many_arms_follow_from_their_means() -> None:
+    """G-ASKED: no more noise than by hand, by arm; two arms are one difference."""
+    for arms in (2, 3, 5, 8):
+        arm = np.arange(120 * arms) % arms
+        plan = Questions(arm).effect().plan(Space.binary(), 1)
+        noise = np.array([each.noise for each in plan.predicted])
+        by_arm, even = 2 / 120, 2**0.5 * (arms - 1) / 120
+        assert noise.max() <= 1.18 * min(by_arm, even)
+        if arms > 3:
+            assert noise == pytest.approx(by_arm, rel=1e-6)
+            assert plan.numbers.rows.shape == (arms, len(arm))
+
+
+def test_parts_are_disjoint_or_none() -> None:
+    """G-ASKED: each unit moves one of them, and all questions follow from them."""
+    random = np.random.default_rng(6)
+    for _ in range(50):
+        group = random.integers(0, 4, 12)
+        rows = random.integers(-2, 3, (3, 4))[:, group] * random.uniform(1, 2, 12)
+        parts = disjoint_parts(rows)
+        assert parts is not None
+        assert ((parts > 0).sum(axis=0) <= 1).all()
+        assert np.allclose(rows @ np.linalg.pinv(parts) @ parts, rows)
+        assert parts.max(axis=1) == pytest.approx(np.ones(len(parts)))
+    assert disjoint_parts(np.array([[1.0, 2.0], [1.0, 1.0]])) is None
+
+
+def test_many_questions_have_a_plan() -> None:
+    """G-ASKED: the effect in each of 40 clusters costs no more than in one, but for its variance."""
+    arm, cluster = np.arange(40 * 12) % 2, np.arange(40 * 12) // 12
+    plan = Questions(arm, cluster).effect("cluster").plan(Space.binary(), 1)
+    noise = np.array([each.noise for each in plan.predicted])
+    assert len(noise) == 40
+    assert (noise <= 1.18 * 2**0.5 / 6).all()
 
 
 def test_few_units_decide_the_noise_of_many() -> None:

@@ -12,6 +12,7 @@ from shoal.theory.questions.noisy_variance import half_width
 from shoal.theory.questions.weights import scaled
 from shoal.trials.questions.asked import REGRESSION, stacked
 from shoal.trials.questions.columns import ARM
+from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import released_sums
 from shoal.trials.questions.groups import (
     candidates,
@@ -71,29 +72,22 @@ class Expectations:
 def numbers_of(columns: Columns, blocks: Sequence[Block], expected: Expectations) -> Numbers:
     """Whole numbers whose loss is at most epsilon, from which all questions follow.
 
-    Sums of the questions with a small total noise, and, unless means of groups follow from them,
-    sums of the groups with a small part of the loss
-    (docs/theory/questions.md#noise-for-many-questions).
+    Sums of the questions with a small total noise, or of disjoint parts of them, and, unless means
+    of groups follow from them, sums of the groups with a small part of the loss: what makes
+    intervals narrowest (docs/theory/questions.md#noise-for-many-questions).
 
     Raises:
         InputError: Questions that nearly depend on others, or an epsilon that leaves nothing.
     """
     rows = stacked(blocks)
     vectors = scaled(rows, expected.width)
-    main = released_sums(vectors) @ vectors / expected.width
-    inverse = np.asarray(np.linalg.pinv(main, rcond=1e-12), dtype=np.float64)
-    ways = _Ways(columns, blocks, main, inverse, expected)
-    by: tuple[str, ...] = ()
-    share, plain = ways.best(by)
-    for name in candidates(columns, ways.asked):
-        if usable(codes_of(columns, [ARM, *by, name])):
-            own, total = ways.best((*by, name))
-            if total <= _DEARER * plain:
-                by, share = (*by, name), own
-    means = means_needed(columns, ways.asked, by)
-    if share and means is not None:
-        sums = (group_means(means) > 0) / expected.width
-        main = np.concatenate([(1 - share) * main, share * sums])
+    sums, parts = [released_sums(vectors) @ vectors], disjoint_parts(rows)
+    if parts is not None:
+        sums.append(parts)
+    ways = [_Ways.of(columns, blocks, each / expected.width, expected) for each in sums]
+    # Of equal ones the first: sums of the questions themselves.
+    best = min(ways, key=lambda each: each.best(())[1])
+    main, by = best.numbers()
     return Numbers.of(main, expected.width, expected.epsilon, by)
 
 
@@ -115,10 +109,33 @@ class _Ways:
     inverse: Floats
     expected: Expectations
 
+    @classmethod
+    def of(
+        cls, columns: Columns, blocks: Sequence[Block], main: Floats, expected: Expectations
+    ) -> _Ways:
+        """With the inverse of the sums."""
+        inverse = np.asarray(np.linalg.pinv(main, rcond=1e-12), dtype=np.float64)
+        return cls(columns, blocks, main, inverse, expected)
+
     @property
     def asked(self) -> list[Asked]:
         """The entries."""
         return [each.asked for each in self.blocks]
+
+    def numbers(self) -> tuple[Floats, tuple[str, ...]]:
+        """Rows of a loss of 1, with those of groups, and the columns that make groups."""
+        by: tuple[str, ...] = ()
+        share, plain = self.best(by)
+        for name in candidates(self.columns, self.asked):
+            if usable(codes_of(self.columns, [ARM, *by, name])):
+                own, total = self.best((*by, name))
+                if total <= _DEARER * plain:
+                    by, share = (*by, name), own
+        means = means_needed(self.columns, self.asked, by)
+        if share and means is not None:
+            sums = (group_means(means) > 0) / self.expected.width
+            return np.concatenate([(1 - share) * self.main, share * sums]), by
+        return self.main, by
 
     def best(self, by: tuple[str, ...]) -> tuple[float, float]:
         """The share of means of groups with the least sum of relative widths, and that sum."""
