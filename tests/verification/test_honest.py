@@ -9,6 +9,7 @@ import pytest
 
 import shoal
 from shoal import trials
+from shoal.verification.verdict import Check, Verdict
 from tests.repository.house.releases import releases
 
 if TYPE_CHECKING:
@@ -63,3 +64,11 @@ def test_narrow_levels_far_from_0_verify(
     for _ in range(6):
         verdict = shoal.verify(_clusters(tmp_path, mechanism, np.full(6 * units, low), space))
         assert verdict.holds, [check for check in verdict.checks if not check.holds]
+
+
+def test_a_verdict_is_true_only_if_every_claim_holds() -> None:
+    """G-VERIFY: whoever asks for the verdict itself gets what `holds` says."""
+    right, wrong = Check("a", holds=True, found="1"), Check("b", holds=False, found="2")
+    for checks in ((), (right,), (wrong,), (right, wrong), (wrong, right)):
+        verdict = Verdict(checks)
+        assert bool(verdict) == verdict.holds == (wrong not in checks)

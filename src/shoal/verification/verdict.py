@@ -45,6 +45,10 @@ class Verdict:
         """Whether every claim holds."""
         return all(check.holds for check in self.checks)
 
+    def __bool__(self) -> bool:
+        """The same: `if shoal.verify(manifest):` accepts no lie."""
+        return self.holds
+
     def __str__(self) -> str:
         """One line a check, one for what cannot be checked, and the verdict."""
         lines = [

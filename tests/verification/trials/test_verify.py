@@ -672,6 +672,33 @@ def test_levels_close_together_beside_one_far_are_no_cloak(kind: str) -> None:
         assert failed_claims(lie) == ["effects", "intervals"]
 
 
+@pytest.mark.parametrize("gap", [1e-9, 1e-7, 1e-6])
+def test_a_large_effect_is_no_cloak(gap: float) -> None:
+    """G-VERIFY: the last digits of an effect are a part of its interval, and excuse none of it."""
+    at = np.arange(400)
+    outcomes = np.where(at % 2 == 0, 0.0, np.where(at % 3 == 0, 1.0, 1 + gap))
+    space = Space((0.0, 1.0, 1 + gap))
+    trial = type(MECHANISMS["uniform_prior"])(epsilon=20).privatize(outcomes, at % 2, space=space)
+    assert failed_claims(trial.manifest) == []
+    [effect] = trial.manifest["results"]["effects"]
+    low, high = effect["finite_population"]["interval"]
+    for factor, moved, claims in (
+        (0.0, 0.0, ["intervals"]),
+        (0.9, 0.0, ["intervals"]),
+        (1.0, 0.05, ["effects", "intervals"]),
+        (1.0, 5.0, ["effects", "intervals"]),
+    ):
+        lie = copy.deepcopy(trial.manifest)
+        told, value = lie["results"]["effects"][0], effect["value"] + moved * (high - low)
+        told["value"] = value
+        for population in ("finite_population", "super_population"):
+            ends = told[population]["interval"]
+            told[population]["interval"] = [
+                value + factor * (end - effect["value"]) for end in ends
+            ]
+        assert failed_claims(lie) == claims
+
+
 def test_responses_that_say_little_hide_no_interval() -> None:
     """G-VERIFY: clusters that differ by a little, far levels, a stretch of 200: no other error."""
     clusters, units = 10, 10

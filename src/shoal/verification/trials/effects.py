@@ -59,11 +59,20 @@ class Found:
         value: In the outcome's unit.
         known: For these units, and for the population of clusters (of units, with one cluster).
         rounding: Error that floating-point numbers may have made in the value.
+        size: What the value is a difference of, at most: an error in its last place is none.
     """
 
     value: float
     known: tuple[Known, Known]
     rounding: float
+    size: float
+
+    def excused(self, known: Known) -> float:
+        """By how much a value beside an interval may be off: by little of half of it."""
+        off = self.rounding + _CLOSE * abs(self.value)
+        if math.isnan(known.half):
+            return off
+        return min(off, max(_LITTLE * known.half, _LAST * self.size))
 
 
 def of_responses(released: Responses | Tables) -> list[Found]:
@@ -82,13 +91,6 @@ def rounding_of(facts: Facts) -> float:
     most.
     """
     return min(_DIGITS * facts.width, _EXCUSED * facts.width / math.sqrt(facts.units))
-
-
-def _little(rounding: float, known: Known, size: float) -> float:
-    """Rounding, as far as it is a small part of half an interval or within the last places."""
-    if math.isnan(known.half):
-        return rounding
-    return min(rounding, max(_LITTLE * known.half, _LAST * size))
 
 
 def of_aggregates(released: Aggregate) -> list[Found]:
@@ -115,7 +117,7 @@ def _direct(
         here = there = _known(*summed(part, degrees), facts.confidence, nothing)
     if len(weight) > 1:
         there = _known(*between(weight, difference, scale), facts.confidence, nothing)
-    return Found(value, (here, there), _little(rounding, here, float(np.abs(mean).max())))
+    return Found(value, (here, there), rounding, float(np.abs(mean).max()))
 
 
 def _thin(sizes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -157,7 +159,7 @@ def _noisy(facts: Facts, told: Contrast) -> Found:
         there = _known(*between(weight, told.difference, scale), facts.confidence, 0.0)
     # Differences are of levels from the first one, however far from 0 that lies.
     size = max(facts.width, float(np.abs(told.difference).max()))
-    return Found(value, (here, there), _little(_DIGITS * size, here, size))
+    return Found(value, (here, there), _DIGITS * size, size)
 
 
 def _sampling(facts: Facts, told: Contrast, alone: NDArray[np.bool_]) -> tuple[float, float]:
@@ -186,7 +188,7 @@ def values_hold(facts: Facts, found: list[Found], stated: list[Document]) -> tup
     # True == 1, but they are not the same key.
     same = [tuple(map(repr, pair)) for pair in named] == [tuple(map(repr, pair)) for pair in own]
     close = all(
-        abs(real(claim["value"]) - each.value) <= each.rounding + _CLOSE * abs(each.value)
+        abs(real(claim["value"]) - each.value) <= min(map(each.excused, each.known))
         for each, claim in zip(found, stated, strict=same)
     )
     return same and close, ", ".join(f"{each.value:.6g}" for each in found)
@@ -199,7 +201,7 @@ def errors_hold(_: Facts, found: list[Found], stated: list[Document]) -> tuple[b
         error = told["standard_error"]
         if math.isnan(known.error) or error is None:
             return math.isnan(known.error) and error is None
-        return abs(real(error) - known.error) <= _capacity(each, known.error, _CLOSE)
+        return abs(real(error) - known.error) <= each.excused(known) + _CLOSE * known.error
 
     shown = ", ".join(_pair([known.error for known in each.known]) for each in found)
     return _all(found, stated, right), shown
@@ -212,7 +214,7 @@ def intervals_hold(facts: Facts, found: list[Found], stated: list[Document]) -> 
         low, high = told["interval"]
         if math.isnan(known.half) or low is None or high is None:
             return math.isnan(known.half) and low is None and high is None
-        capacity = _capacity(each, known.half, _CLOSE_QUANTILE) + _CLOSE * abs(each.value)
+        capacity = each.excused(known) + _CLOSE_QUANTILE * known.half
         off = max(
             abs(real(low) - (each.value - known.half)),
             abs(real(high) - (each.value + known.half)),
@@ -220,11 +222,6 @@ def intervals_hold(facts: Facts, found: list[Found], stated: list[Document]) -> 
         return off <= capacity
 
     return _all(found, stated, right), f"at confidence {facts.confidence:.6g}"
-
-
-def _capacity(each: Found, size: float, close: float) -> float:
-    """By how much a stated number may be off."""
-    return each.rounding + close * size
 
 
 def _all(
