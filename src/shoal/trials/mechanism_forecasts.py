@@ -57,8 +57,8 @@ class Forecast:
         releases: `units` (an outcome for each), `aggregates`, or `everything`.
         standard_error: Of the effect, least and most over what may be expected, in the outcome's
             unit; with several arms the root mean square over their effects.
-        cluster_error: The same of the effect in one cluster, as the root mean square over clusters;
-            not a number where no effects by cluster are released.
+        cluster_error: The same of the effect in one cluster, in the outcome's unit, as the root
+            mean square over clusters; not a number where no effects by cluster are released.
         levels: How many levels are in use.
         reason: Where the parameters come from, in one sentence.
         parameters: The whole numbers of a mechanism that releases units, else None.
@@ -74,7 +74,7 @@ class Forecast:
 
     @property
     def errors(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Of the mean effect, and of effects by cluster."""
+        """Standard errors of the mean effect, and of effects by cluster, in the outcome's unit."""
         return self.standard_error, self.cluster_error
 
 

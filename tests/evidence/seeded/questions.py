@@ -95,8 +95,8 @@ FAULTS = (
         "the Gaussian noise is scaled to the average unit",
         "G-STRATEGY",
         "theory/questions/gaussian_strategy.py",
-        "wider = np.sqrt(most * _OUTWARD / (1 - part))",
-        "wider = np.sqrt(_OUTWARD / (1 - part))",
+        "wider = np.sqrt(most * outward / (1 - part))",
+        "wider = np.sqrt(outward / (1 - part))",
         _GAUSSIAN,
     ),
     Fault(

@@ -73,8 +73,8 @@ def numbers_of(columns: Columns, blocks: Sequence[Block], expected: Expectations
     """Whole numbers whose loss is at most epsilon, from which all questions follow.
 
     Sums of the questions with a small total noise, or of disjoint parts of them, and, unless means
-    of groups follow from them, sums of the groups with a small part of the loss: what makes
-    intervals narrowest (docs/theory/questions.md#noise-for-many-questions).
+    of groups follow from them, sums of the groups with a small part of the loss: what has the least
+    noise in the answers (docs/theory/questions.md#noise-for-many-questions).
 
     Raises:
         InputError: Questions that nearly depend on others, or an epsilon that leaves nothing.
@@ -86,7 +86,7 @@ def numbers_of(columns: Columns, blocks: Sequence[Block], expected: Expectations
         sums.append(parts)
     ways = [_Ways.of(columns, blocks, each / expected.width, expected) for each in sums]
     # Of equal ones the first: sums of the questions themselves.
-    best = min(ways, key=lambda each: each.best(())[1])
+    best = min(ways, key=_Ways.noise)
     main, by = best.numbers()
     return Numbers.of(main, expected.width, expected.epsilon, by)
 
@@ -121,6 +121,14 @@ class _Ways:
     def asked(self) -> list[Asked]:
         """The entries."""
         return [each.asked for each in self.blocks]
+
+    def noise(self) -> float:
+        """The sum over questions of noise variances, each over the question's squared length."""
+        total = 0.0
+        for block in self.blocks:
+            squares = ((block.rows @ self.inverse) ** 2).sum(axis=1)
+            total += float((squares / (block.rows**2).sum(axis=1)).sum())
+        return total / (1 - self.best(())[0]) ** 2
 
     def numbers(self) -> tuple[Floats, tuple[str, ...]]:
         """Rows of a loss of 1, with those of groups, and the columns that make groups."""

@@ -29,11 +29,11 @@ def _spiky(plan: QuestionsFacts) -> list[str]:
     if not spiky:
         return []
     worst = max(spiky, key=lambda each: each.widening)
-    others = "" if len(spiky) == 1 else f" and {len(spiky) - 1} more"
+    others = " rests" if len(spiky) == 1 else f" and {len(spiky) - 1} more rest"
     alike = int(np.rint(plan.columns.n / worst.spikiness**2))
     return [
         (
-            f"the question {printable(worst.question)!r}{others} rests on few units: its noise is "
+            f"the question {printable(worst.question)!r}{others} on few units: its noise is "
             f"that of {alike} units that weigh alike (spikiness {worst.spikiness:.3g}), and its "
             f"interval {worst.widening:.3g} times as wide as without noise; merge small cells, "
             'cap covariates, or ask for the effect with weights="precision"'
