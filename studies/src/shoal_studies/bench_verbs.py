@@ -234,6 +234,21 @@ def trials(
 
 
 @app.command()
+def questions(
+    repetitions: Repetitions = 300,
+    epsilon: Annotated[float, typer.Option(help="Loss of one outcome.")] = 1.0,
+) -> None:
+    """Ask for effects beside Laplace noise by hand and tables of units: errors, widths, coverage.
+
+    Example: shoal bench questions --repetitions 300
+    """
+    from shoal_studies.benchmarks.questions import run
+
+    for line in run(_losses([epsilon])[0], repetitions):
+        show(line)
+
+
+@app.command()
 def privatize(
     units: Annotated[
         int, typer.Option(help="Units to generate.", min=1000, max=10**9)
