@@ -12,7 +12,13 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation.simulate import made_up
-from shoal.cells.typical_error import CELLS, SPREAD, USERS, typical_errors
+from shoal.cells.typical_error import (
+    CELLS,
+    SPREAD,
+    USERS,
+    typical_errors,
+    typical_half_widths,
+)
 from shoal.cells.warnings import warnings
 from shoal.errors import InputError
 from tests.support import occupancies
@@ -81,6 +87,32 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
     assert np.array_equal(plans[0].typical_error(60 * SPREAD), 60 * SPREAD * one)
     with pytest.raises(ValueError, match="read-only"):
         plans[0].typical_error()[:] = 0
+
+
+@pytest.mark.parametrize("method", ["user_clipped", "balanced"])
+def test_the_interval_to_expect_is_about_the_one_that_comes(method: str) -> None:
+    """G-SIMULATED: half widths of releases of such data, within 15%, in text and table."""
+    counts = _crowd()
+    plan = shoal.plan(counts, bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
+    wide = typical_half_widths(plan) * 60 * SPREAD
+    made = []
+    for turn in range(40):
+        rng = np.random.default_rng([79, turn])
+        places = rng.normal(0, CELLS**0.5, 12)[counts.cell]
+        users = rng.normal(0, USERS**0.5, counts.n_users)[counts.user]
+        rest = rng.normal(0, (1 - CELLS - USERS) ** 0.5, len(counts.user)) / counts.count**0.5
+        values = np.repeat(np.clip(24 + 10 * (places + users + rest), 0, 60), counts.count)
+        drawn = drawing_of(plan).draw(
+            made_up(counts, plan.lattice, values), shoal.Simulated(3000 + turn)
+        )
+        found = values_of(Numbers(plan, drawn.steps, drawn.chosen), 0.95)
+        made.append((found.high - found.low) / 2)
+    typical = np.median(made, axis=0)
+    assert np.median(wide / typical) == pytest.approx(1, rel=0.15)
+    assert bool((wide > plan.typical_error(10)).all())
+    told = plan.table()["typical_half_width"].to_numpy()
+    assert np.array_equal(told, typical_half_widths(plan))
+    assert f"+-{wide[0]:.3g}" in str(plan)
 
 
 def test_other_statistics_and_spreads_are_refused() -> None:
@@ -254,7 +286,9 @@ def test_columns_that_say_the_width_in_every_row_are_left_out() -> None:
     """G-TYPICAL: what is certified of a private radius is said once, below the table."""
     counts = _crowd(cells=30)
     typical = str(shoal.plan(counts, bounds=(0, 60), epsilon=4)).split("\n")
-    assert typical[1].split() == ["cell", "users", "records", "typical", "error", "best"]
+    assert typical[1].split() == [
+        *("cell", "users", "records", "typical", "error", "95%", "interval", "best")
+    ]
     assert any(each.startswith("certified: in every data set") for each in typical)
     certified = shoal.plan(
         counts, bounds=(0, 60), epsilon=4, objective="worst_case", uninformative="keep"

@@ -82,7 +82,7 @@ def _found(plan: PlanFacts) -> OtherRounds | None:
 
 def _ratio(other: PlanFacts, plan: PlanFacts, between: float) -> float:
     found = [
-        np.mean([simulated(each, turn, between=between).mean() for turn in range(_TURNS)])
+        np.mean([simulated(each, turn, between=between).error.mean() for turn in range(_TURNS)])
         for each in (other, plan)
     ]
     return float(found[0] / found[1])

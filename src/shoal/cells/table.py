@@ -12,7 +12,7 @@ from shoal.cells.pooled import pooled
 from shoal.cells.posterior import values_of
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
-from shoal.cells.typical_error import typical_errors
+from shoal.cells.typical_error import typical_errors, typical_half_widths
 from shoal.files import html
 
 if TYPE_CHECKING:
@@ -70,11 +70,13 @@ def plan_table(plan: PlanFacts) -> pa.Table:
         plan: Of any kind.
     """
     cells, blocks, why = len(plan.released), [], reasons(plan)
+    means, unknown = plan.statistics == (Mean(),), np.full(cells, np.nan)
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * cells, (at + 1) * cells)
-        likely = typical_errors(plan) if plan.statistics == (Mean(),) else np.full(cells, np.nan)
+        likely = [typical_errors(plan), typical_half_widths(plan)] if means else [unknown, unknown]
         block = {
-            "typical_error": likely,
+            "typical_error": likely[0],
+            "typical_half_width": likely[1],
             "certified": plan.worst_case_error[rows],
             "lower_bound": plan.lower_bound[rows],
         }

@@ -12,7 +12,7 @@ from shoal.cells.left_out import reasons
 from shoal.cells.objective import choose
 from shoal.cells.other_rounds import other_rounds
 from shoal.cells.statistics.mean import Mean
-from shoal.cells.typical_error import SPREAD, typical_errors
+from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
 from shoal.cells.warnings import warnings
 from shoal.errors import printable
 from shoal.files import html
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
     from shoal.cells.plan_facts import PlanFacts
 
-COLUMNS = ("cell", "users", "records", "typical error", "certified", "bias bound", "best")
+COLUMNS = (
+    "cell", "users", "records", "typical error", "95% interval", "certified", "bias bound", "best",
+)  # fmt: skip
 # Of users' vectors these are the width in every row, as a note says.
 _SELECTED = tuple(name for name in COLUMNS if name not in ("certified", "bias bound"))
 _SHOWN = 12
+_SIGN = {"95% interval": "+-"}
 _RANKS = ("the user with the largest loss", "the second", "the third")
 # Paper 000, Corollary II.1: `PlanFacts.paper_epsilon`.
 _PAPER = "Rameshwar and Tandon (arXiv:2405.06261)"
@@ -91,9 +94,10 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
 
 def _rows(plan: PlanFacts, columns: tuple[str, ...], most: int) -> list[tuple[str, ...]]:
     order = np.argsort(plan.relative_error, kind="stable")
-    likely = np.full(len(order), np.nan)
+    likely = wide = np.full(len(order), np.nan)
     if plan.statistics == (Mean(),):
         likely = typical_errors(plan) * SPREAD * plan.width
+        wide = typical_half_widths(plan) * SPREAD * plan.width
         order = np.argsort(likely, kind="stable")
     if len(order) > most:
         order = np.concatenate([order[: most // 2], [-1], order[len(order) - most + most // 2 :]])
@@ -108,6 +112,7 @@ def _rows(plan: PlanFacts, columns: tuple[str, ...], most: int) -> list[tuple[st
         statistic = f" {plan.statistics[which].name}" if several else ""
         numbers = {
             "typical error": likely[at],
+            "95% interval": wide[at],
             "certified": plan.worst_case_error[at],
             "bias bound": plan.bias_bound[at],
             "best": plan.lower_bound[at],
@@ -118,7 +123,7 @@ def _rows(plan: PlanFacts, columns: tuple[str, ...], most: int) -> list[tuple[st
                 f"{plan.occupancy.users_per_cell[cell]:,}",
                 f"{plan.occupancy.totals[cell]:,}",
                 *(
-                    "-" if np.isnan(numbers[name]) else f"{numbers[name]:.3g}"
+                    "-" if np.isnan(numbers[name]) else f"{_SIGN.get(name, '')}{numbers[name]:.3g}"
                     for name in columns[3:]
                 ),
             )
@@ -182,7 +187,7 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
         f"typical error: in the median cell {middle:.2g} of the standard deviation of the values, "
         "those of all cells together; shown for values whose standard deviation is "
         f"{plan.width * SPREAD:.3g}; simulated on these counts, if users are about alike (no value "
-        "was read)"
+        "was read), as is half of the 95% interval"
     )
     if plan.mechanism.range.of_vectors:
         yield (

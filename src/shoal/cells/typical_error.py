@@ -6,7 +6,7 @@ tenths between users, the rest between a user's records, normal. No record is re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,10 +34,21 @@ _MEMBERS, _FEWEST, _MOST = 100_000, 3, 12
 # Errors are averaged over cells with about the same noise until so many make a figure.
 _TOGETHER = 36
 # Public facts are frozen, so that what was simulated of them stays right.
-_KNOWN: WeakKeyDictionary[PlanFacts, dict[float, NDArray[np.float64]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[PlanFacts, dict[float, Typical]] = WeakKeyDictionary()
 
 
-@quietly
+class Typical(NamedTuple):
+    """What simulated releases make of each released cell, over the population's deviation.
+
+    Attributes:
+        error: Mean absolute error of the value.
+        half_width: Half of the value's 95% interval, in the median release.
+    """
+
+    error: NDArray[np.float64]
+    half_width: NDArray[np.float64]
+
+
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float64]:
     """Mean absolute error of each released cell's value over the population's deviation.
 
@@ -58,6 +69,31 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float6
 
     Guarantees: G-SIMULATED.
     """
+    return _typical(plan, spread).error
+
+
+def typical_half_widths(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float64]:
+    """Half of each released cell's 95% interval over the population's deviation.
+
+    The median over the simulated releases of `typical_errors`.
+
+    Args:
+        plan: Of means.
+        spread: The population's standard deviation, as a part of the width, up to a half.
+
+    Returns:
+        Shape (released cells,), without a unit.
+
+    Raises:
+        InputError: The plan releases no means.
+
+    Guarantees: G-SIMULATED.
+    """
+    return _typical(plan, spread).half_width
+
+
+@quietly
+def _typical(plan: PlanFacts, spread: float) -> Typical:
     if plan.statistics != (Mean(),):
         raise InputError(
             "typical errors of other statistics", "the mean alone", "plan means by themselves"
@@ -65,27 +101,30 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float6
     known = _KNOWN.setdefault(plan, {})
     if spread not in known:
         known[spread] = _simulated(plan, spread)
-        known[spread].setflags(write=False)
+        for each in known[spread]:
+            each.setflags(write=False)
     return known[spread]
 
 
-def _simulated(plan: PlanFacts, spread: float) -> NDArray[np.float64]:
+def _simulated(plan: PlanFacts, spread: float) -> Typical:
     turns = min(max(_MEMBERS // len(plan.occupancy.user), _FEWEST), _MOST)
-    errors = np.mean([simulated(plan, turn, spread) for turn in range(turns)], axis=0)
+    made = [simulated(plan, turn, spread) for turn in range(turns)]
+    error = np.mean([each.error for each in made], axis=0)
     order = np.argsort(plan.noise_scale, kind="stable")
-    half = min(-(-_TOGETHER // turns), len(errors)) // 2
-    ranks = np.arange(len(errors))
-    total = np.append(0.0, np.cumsum(errors[order]))
-    low, high = np.maximum(ranks - half, 0), np.minimum(ranks + half + 1, len(errors))
-    smooth = np.empty(len(errors))
+    half = min(-(-_TOGETHER // turns), len(error)) // 2
+    ranks = np.arange(len(error))
+    total = np.append(0.0, np.cumsum(error[order]))
+    low, high = np.maximum(ranks - half, 0), np.minimum(ranks + half + 1, len(error))
+    smooth = np.empty(len(error))
     smooth[order] = (total[high] - total[low]) / (high - low)
-    return smooth
+    # Not their mean: one private radius in fifty is far too large.
+    return Typical(smooth, np.median([each.half_width for each in made], axis=0))
 
 
 def simulated(
     plan: PlanFacts, turn: int, spread: float = SPREAD, between: float = CELLS
-) -> NDArray[np.float64]:
-    """Absolute errors of one simulated release, over the population's deviation.
+) -> Typical:
+    """Absolute errors and half widths of one simulated release, over the population's deviation.
 
     Args:
         plan: Of means.
@@ -94,7 +133,7 @@ def simulated(
         between: Part of the variance between cells; four sevenths of the rest are between users.
 
     Returns:
-        Shape (released cells,), without a unit.
+        Shape (released cells,) each, without a unit.
     """
     occupancy, lattice = plan.occupancy, plan.lattice
     own = USERS * ((1 - between) / (1 - CELLS))
@@ -108,6 +147,8 @@ def simulated(
     centred = sums - (occupancy.count << (lattice.bits - 1))
     aggregate = Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
     drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
-    value = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE).value
-    truth = aggregate.cell_means()[plan.released]
-    return np.abs(value - truth) / (plan.width * spread)
+    found = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE)
+    truth, deviation = aggregate.cell_means()[plan.released], plan.width * spread
+    return Typical(
+        np.abs(found.value - truth) / deviation, (found.high - found.low) / 2 / deviation
+    )
