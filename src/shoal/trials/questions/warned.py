@@ -49,8 +49,8 @@ def _whole_groups(columns: Columns) -> list[str]:
         (
             f"all units of one value of the covariate {printable(found[0])!r} have the same arm: "
             "if arms were assigned by it and not unit by unit, the intervals are too short (such "
-            "ones have covered 31% to 63% instead of 95%); release a table of units then, and use "
-            "standard errors that are robust to clusters (docs/explanation/trials.md)"
+            "ones have covered 31% to 63% instead of 95%); release a table of units with names, "
+            "and estimate with assigned= (docs/explanation/trials.md)"
         )
     ]
 
