@@ -163,11 +163,13 @@ def _released(space: Space = SPACE, mechanism: Any = None, **options: Any) -> Pr
     return chosen.privatize(numbers, arm, cluster, **given)
 
 
+# With priors that differ between arms and clusters.
+PRIORS = ClusterDP(4, floor=0.05, histogram_scale=4, levels=3)
 NAMES = np.array([f"unit {at}" for at in np.random.default_rng(5).permutation(300)])
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("mechanism", [UniformPrior(4), ClusterDP(4), BestTable(4)])
+@pytest.mark.parametrize("mechanism", [UniformPrior(4), PRIORS, BestTable(4)])
 def test_releases_know_their_groups(mechanism: Any, tmp_path: Path) -> None:  # noqa: ANN401
     """G-GROUPS: CR2 of the table's debiased outcomes, for any order of names; from manifests."""
     cluster, arm, group, _ = _groups(2, 2, 12)

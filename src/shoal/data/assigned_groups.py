@@ -81,9 +81,25 @@ def groups_of(assignment: Assignment, assigned: object, unit: object = None) -> 
             "one group for each unit of the release, in the order of its table",
             "give unit= with the names of the units of these rows",
         )
+    _check_known(assignment, keys.ranked(column, "assigned")[1])
+    return checked_groups(assignment, column)
+
+
+def checked_groups(assignment: Assignment, column: pa.Array[Any]) -> AssignedGroups:
+    """Check that units were assigned in these groups.
+
+    Args:
+        assignment: Clusters, arms, sizes.
+        column: The group of each unit, in the order of the assignment.
+
+    Raises:
+        DataError: A group with units of several arms or clusters.
+        InputError: An arm of one group.
+
+    Guarantees: G-GROUPS.
+    """
     labels, code = keys.ranked(column, "assigned")
     arms = len(assignment.arms)
-    _check_known(assignment, code)
     first = np.unique(code, return_index=True)[1]
     cell = assignment.group[first]
     _check_whole(assignment, labels, code, cell)
