@@ -38,7 +38,8 @@ DEVIATIONS = 3.0
 # By how much the mean of a variance may miss the square of the weights, and whole numbers their
 # factor, in parts of 1.
 _UNBIASED, _ROUNDED = 1e-6, 0.51
-_PLAIN_DESIGN = 1 << 27
+# Columns times units of regressors, and groups times units of a variance.
+_MOST_DESIGN, _MOST_FACTOR = 1 << 26, 1 << 25
 
 
 def design_for(columns: Columns, asked: Asked) -> Floats:
@@ -55,7 +56,7 @@ def design_for(columns: Columns, asked: Asked) -> Floats:
     many = int(value.max()) + 1
     home = np.unique(columns.cluster * many + value, return_inverse=True)[1]
     arms = (len(columns.arms) - 1) * many
-    if columns.n * (int(home.max()) + 1 + arms) > _PLAIN_DESIGN:
+    if columns.n * (int(home.max()) + 1 + arms) > _MOST_DESIGN:
         raise InputError(
             f"{int(home.max()) + 1} clusters or parts of them with assigned groups of "
             f"{columns.n} units",
@@ -74,13 +75,15 @@ def factors_of(columns: Columns, block: Block) -> Iterator[Floats]:
     Raises:
         InputError: A question that rests on groups which its regressors fit exactly.
     """
-    design, group = design_for(columns, block.asked), columns.groups
-    if len(block.rows) * columns.n * (int(group.max()) + 1) > 8 * MOST_WEIGHTS:
+    group = columns.groups
+    groups = int(group.max()) + 1
+    if columns.n * groups > _MOST_FACTOR or len(block.rows) * columns.n * groups > MOST_WEIGHTS:
         raise InputError(
-            f"{len(block.rows)} questions of {columns.n} units in {int(group.max()) + 1} groups",
+            f"{len(block.rows)} questions of {columns.n} units in {groups} groups",
             "fewer: each has a variance of its own, of groups times units",
             "ask fewer questions, or take a table of units",
         )
+    design = design_for(columns, block.asked)
     for name, row in zip(block.names, block.rows, strict=True):
         factor = cr2(design, group, row)
         told, own = float((factor**2).sum()), float((row**2).sum())

@@ -72,28 +72,32 @@ def numbers_by_group(
     # Of V in steps of 2^40 squared ticks, as forms are made.
     target = variance / np.array([each.worth for each in known])
     load = sum(f.moves[f.kind] / each for f, each in zip(plain, target.tolist(), strict=True))
-    most = float(np.max(load))
-    noise = np.linalg.norm(rows @ np.linalg.pinv(main, rcond=1e-12), axis=1) / expected.loss
-    totals = {}
-    for share in SHARES:
-        scale = noise / (1 - share) / expected.width
-        loose = most / (share * expected.loss) * variance
-        totals[share] = math.fsum(
-            float(
-                half_width(
-                    _CONFIDENCE,
-                    variance[at : at + 1],
-                    float(scale[at]),
-                    float(loose[at]),
-                    inflation=each.inflation(_CONFIDENCE),
-                )[0]
-            )
-            / math.sqrt(each.length)
-            for at, each in enumerate(known)
-        )
-    share = min(totals, key=totals.__getitem__)
-    steps = target * most / (share * expected.loss) * 2.0**-BITS
-    return _within(main, plain, steps, expected, share)
+    most = float(np.max(load)) / expected.loss
+    recovered = np.linalg.norm(rows @ np.linalg.pinv(main, rcond=1e-12), axis=1)
+    noise = recovered / expected.loss / expected.width
+    share = min(SHARES, key=lambda each: _widths(known, variance, noise, most, each))
+    return _within(main, plain, target * most / share * 2.0**-BITS, expected, share)
+
+
+def _widths(
+    known: Sequence[Known], variance: Floats, noise: Floats, most: float, share: float
+) -> float:
+    """The sum over questions of half widths, each over the question's length, for a share.
+
+    Args:
+        known: Of all forms.
+        variance: Expected, in squared ranges.
+        noise: Scales of the answers' noise for the whole loss, in ranges.
+        most: Scale of a variance's noise over the variance, for the whole loss.
+        share: Part of the loss for variances.
+    """
+    total = 0.0
+    for at, each in enumerate(known):
+        scale, loose = float(noise[at]) / (1 - share), most / share * float(variance[at])
+        few, own = each.inflation(_CONFIDENCE), variance[at : at + 1]
+        half = half_width(_CONFIDENCE, own, scale, loose, inflation=few)
+        total += float(half[0]) / math.sqrt(each.length)
+    return total
 
 
 def _within(
@@ -110,13 +114,9 @@ def _within(
             "variances that fit 60 bits with their noise",
             "ask for a more moderate epsilon, or take a table of units",
         )
-    epsilon, forms = (
-        expected.epsilon,
-        tuple(
-            replace(form, step=math.ceil(each))
-            for form, each in zip(plain, steps.tolist(), strict=True)
-        ),
-    )
+    every = zip(plain, steps.tolist(), strict=True)
+    forms = tuple(replace(form, step=math.ceil(each)) for form, each in every)
+    epsilon = expected.epsilon
     left, found = epsilon * Fraction(1 - share), None
     for _ in range(_ROUNDS):
         linear = integer_strategy(main, expected.width, left, bits=BITS)
