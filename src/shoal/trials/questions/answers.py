@@ -135,7 +135,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
     Example:
         >>> aligned([("a", "bb"), ("ccc", "d")])
-        'a    bb\\nccc   d'
+        'a    bb\nccc   d'
     """
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return "\n".join(
