@@ -53,6 +53,24 @@ def trial(
     return shell
 
 
+def test_classes_that_were_assigned_whole(trial: Shell) -> None:
+    """G-ASKED-GROUPS: the plan and the answers need them; `units` says that there are none."""
+    at = np.arange(N)
+    table = pcsv.read_csv("visits.csv")
+    classes = at % 2 + 2 * (at // 2 % 2) + 4 * (at // 40)
+    pcsv.write_csv(table.append_column("class", pa.array(classes)), "classes.csv")
+    ask = ["classes.csv" if each == "visits.csv" else each for each in ASK]
+    answer = ["classes.csv" if each == "visits.csv" else each for each in ANSWER]
+    asked = [*ask, "--effect", "--output", "asked.json", "--assigned", "class"]
+    assert f"{len(set(classes))} groups were assigned whole" in trial.good(*asked)
+    assert "assigned groups other than" in trial.bad(*answer)
+    assert "as assigned" in trial.bad(*answer, "--assigned", "bought")
+    trial.good(*answer, "--assigned", "class", "--manifest", "answers.json")
+    assert trial.good("verify", "answers.json").strip().endswith("can be recomputed holds")
+    assert "several" in trial.bad(*ask, "--effect", "--assigned", "city")
+    assert "one by one" in trial.good(*ask, "--effect", "--assigned", "units")
+
+
 def test_from_csv_to_regressions_in_three_commands(trial: Shell) -> None:
     """A plan without outcomes, answers once, regressions for free; the manifest verifies."""
     out = trial.good(

@@ -77,6 +77,34 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     )
 
 
+def test_effects_of_classes_that_were_assigned_whole(trial: Shell) -> None:
+    """G-GROUPS: groups come from a public file by the names of units; else `estimate` asks."""
+    whole = [*RELEASE[:-4], "--ledger", "visits.ledger", *SPACE, "--unit", "unit"]
+    trial.good(*whole, "--mechanism", "best_table", "--manifest", "trial.json")
+    at = np.arange(UNITS)
+    names, classes = [f"u{each:04}" for each in at], at % 2 + 2 * (at // 40)
+    pcsv.write_csv(pa.table({"pupil": names, "class": classes.tolist()}), "classes.csv")
+    estimate = ["trial", "estimate", "trial.json"]
+    groups = ["--groups", "classes.csv", "--unit", "pupil", "--assigned", "class"]
+    out = trial.good(*estimate, *groups)
+    assert "10 and 10 groups assigned whole" in out
+    assert "one by one" not in out
+    document = json.loads(trial.good(*estimate, *groups, "--json"))
+    assert document["effects"][0]["groups"] == [10, 10]
+    assert "one by one" in trial.good(*estimate)
+    assert "one by one" not in trial.good(*estimate, "--assigned", "units")
+    assert "without a file" in trial.bad(*estimate, "--assigned", "class")
+    assert "without a column" in trial.bad(*estimate, *groups[:4])
+    assert "a picture of effects" in trial.bad(*estimate, *groups, "--picture", "p.svg")
+    assert "several arms" in trial.bad(*estimate, *_with_cities(groups))
+
+
+def _with_cities(groups: list[str]) -> list[str]:
+    """The column of cities, which have units of both arms, in place of classes."""
+    given = ["visits.csv" if each == "classes.csv" else each for each in groups]
+    return ["unit" if each == "pupil" else "city" if each == "class" else each for each in given]
+
+
 @pytest.mark.parametrize("mechanism", [str(each) for each in Mechanism])
 def test_every_mechanism_and_kind_of_outcome(trial: Shell, mechanism: str) -> None:
     """Each with continuous outcomes, named units, and a table in Parquet."""

@@ -104,13 +104,13 @@ def test_whole_clusters_in_one_arm_are_sent_elsewhere(rule: str) -> None:
         enrol([0, 0, 1, 1], ["a", "a", "b", "b"], single_arm=rule)
     told = str(caught.value)
     assert "2 clusters, each of which has one arm" in told
-    assert "no standard error of shoal's effects is right" in told
-    assert 'cov_type="cluster"' in told
+    assert "trial.estimate(assigned=clusters, unit=names)" in told
+    assert "without these clusters" in told
     assert "single_arm" not in told
     assert "or none" not in told
     with pytest.raises(DataError) as caught:
         enrol([0, 1, 2, 0], ["a", "a", "b", "b"], single_arm="drop")
-    assert "no standard error of shoal's effects is right" in str(caught.value)
+    assert "trial.estimate(assigned=clusters, unit=names)" in str(caught.value)
     assert "or none" not in str(caught.value)
 
 

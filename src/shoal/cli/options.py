@@ -39,8 +39,8 @@ Manifest = Annotated[Path | None, typer.Option(help="Write the manifest here (JS
 Cluster = Annotated[
     str | None,
     typer.Option(
-        help="Column of the cluster, public. Units were assigned one by one within it; not for "
-        "whole clusters in one arm, for which no standard error of an effect is right."
+        help="Column of the cluster, public, within which units or groups of units were "
+        "assigned; not for groups that have one arm each: give these to shoal trial estimate."
     ),
 ]
 MOST_SHOWN = 1_000_000

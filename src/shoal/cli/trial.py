@@ -228,44 +228,6 @@ def _told(done: PrivateTrial, confidence: float) -> str:
     return "\n".join([moved, done.reason, *map(str, done.effects(confidence))])
 
 
-@app.command()
-def estimate(
-    manifest: Annotated[Path, typer.Argument(help="Written by `shoal trial release`.")],
-    confidence: Confidence = 0.95,
-    output: Annotated[
-        Path | None, typer.Option(help="Write the table to work with (.csv, .parquet).")
-    ] = None,
-    clusters: Annotated[bool, typer.Option("--clusters", help="Show each cluster too.")] = False,
-    picture: Annotated[Path | None, typer.Option(help="Draw the effects here.")] = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Effects of a released trial, with standard errors and intervals; costs nothing.
-
-    For units assigned one by one; if whole clusters were, regress the table of units instead.
-
-    Example: shoal trial estimate trial.json --confidence 0.9 --output units.csv
-    """
-    import shoal
-    from shoal.trials import PrivateTrial
-
-    tables, pictures = {"--output": output}, {"--picture": picture}
-    check_places({"MANIFEST": manifest}, force=force, tables=tables, pictures=pictures)
-    found = PrivateTrial.load(manifest)
-    effects = found.effects(confidence)
-    if output is not None:
-        found.write(output, overwrite=force)
-    if as_json:
-        show_json({"effects": [each.to_document() for each in effects]})
-        return
-    for each in effects:
-        show(str(each))
-        if clusters:
-            show(each.clusters_text())
-    if picture is not None:
-        shoal.picture(found, picture, confidence=confidence, overwrite=force)
-
-
 def _sizes(
     data: Path | None,
     units: int | None,

@@ -43,6 +43,13 @@ Regression = Annotated[
         "numbers as names. Every regression on some of its columns is free later; repeat.",
     ),
 ]
+Assigned = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the group (class, village) that was assigned to an arm whole, public; or "
+        "'units': units were assigned one by one."
+    ),
+]
 _CATEGORY = "C("
 
 
@@ -51,6 +58,7 @@ def ask(
     treatment: Treatment,
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
     cluster: Cluster = None,
+    assigned: Assigned = None,
     control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
     space: Annotated[
         str, typer.Option(help="Range of the outcome: binary, counts:0:10, bins:0:100.")
@@ -83,6 +91,8 @@ def ask(
 
     Arms, clusters and all columns that are named are public, and are published with the answers.
 
+    Where classes or villages were assigned to an arm whole, give them as --assigned.
+
     Example: shoal trial ask visits.csv --treatment arm --cluster city --epsilon 1 --effect
     --effect-by sex --ols "arm + age + sex" --output asked.json
     """
@@ -97,7 +107,7 @@ def ask(
         raise InputError(
             "no questions", "at least one", "give --effect, --effect-by, --means or --ols"
         )
-    roles = _Roles(treatment, cluster)
+    roles = _Roles(treatment, cluster, assigned)
     formulas = [roles.formula(text) for text in ols or []]
     groups = [roles.name(each) for each in effect_by or []]
     wanted = [name for each in formulas for name in each] + groups
@@ -132,6 +142,7 @@ def answer(
     treatment: Treatment,
     ledger: Book,
     cluster: Cluster = None,
+    assigned: Assigned = None,
     name: Name = "",
     again: Again = False,
     privacy_unit: PrivacyUnitName = "",
@@ -157,7 +168,7 @@ def answer(
     made = QuestionsPlan.load(plan)
     with working("reading outcomes, drawing, recording"):
         names = [each.name for each in made.columns.covariates]
-        roles, texts = _Roles(treatment, cluster), made.space.labels is not None
+        roles, texts = _Roles(treatment, cluster, assigned), made.space.labels is not None
         public = _read(data, roles, names, {"outcome": outcome}, texts=texts)
         done = made.release(
             public.table.column(outcome),
@@ -169,6 +180,7 @@ def answer(
             again=again,
             privacy_unit=privacy_unit,
             outcome_name=outcome,
+            assigned=public.assigned,
         )
     files = (done.write, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
@@ -212,10 +224,19 @@ class _Roles:
     Attributes:
         treatment: Column of the arm.
         cluster: Column of the cluster, or None.
+        assigned: Column of the assigned group, `units`, or None.
     """
 
     treatment: str
     cluster: str | None
+    assigned: str | None = None
+
+    @property
+    def groups(self) -> str | None:
+        """Column of the assigned group, or None."""
+        from shoal.trials.group_inference import UNITS
+
+        return None if self.assigned == UNITS else self.assigned
 
     def name(self, column: str) -> str:
         """What a column is called in questions."""
@@ -245,12 +266,14 @@ class _Public:
         arm: Of each unit.
         cluster: Of each unit, or None.
         covariates: By what questions call them.
+        assigned: Group of each unit, `units`, or None.
     """
 
     table: pa.Table
     arm: Any
     cluster: Any
     covariates: Mapping[str, Any]
+    assigned: Any
 
 
 def _read(
@@ -266,6 +289,7 @@ def _read(
     wanted = [each for each in dict.fromkeys(names) if each not in ("arm", "cluster")]
     source = {name: _column(name) for name in wanted}
     public: dict[str, str | None] = {"treatment": roles.treatment, "cluster": roles.cluster}
+    public["assigned"] = roles.groups
     public |= {f"covariate {name}": column for name, column in source.items()}
     table = read_columns(data, private=private, public=public, texts=texts)
     return _Public(
@@ -273,6 +297,7 @@ def _read(
         table.column(roles.treatment),
         None if roles.cluster is None else table.column(roles.cluster),
         {name: _values(name, table.column(column)) for name, column in source.items()},
+        roles.assigned if roles.groups is None else table.column(roles.groups),
     )
 
 
@@ -301,6 +326,6 @@ def _asked(public: _Public, control: str | None) -> Questions:
     from shoal.cli.trial import like
     from shoal.trials import Questions
 
-    return Questions(
-        public.arm, public.cluster, public.covariates, control=like(control, public.arm)
-    )
+    control = like(control, public.arm)
+    own = public.arm, public.cluster, public.covariates
+    return Questions(*own, control=control, assigned=public.assigned)

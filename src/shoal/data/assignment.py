@@ -24,11 +24,10 @@ _MOST_NUMBER = 2**63 - 1
 _MOST_UNITS = 2**48
 # docs/explanation/trials.md#whole-clusters-in-one-arm
 _WHOLE_CLUSTERS = (
-    "if whole clusters were assigned to arms, no standard error of shoal's effects is right, with "
-    "or without clusters: release a table of units (best_table or uniform_prior, without the "
-    "clusters, with names of units), and regress its column debiased on the arm with "
-    'cluster-robust standard errors (statsmodels: OLS(...).fit(cov_type="cluster", '
-    'cov_kwds={"groups": clusters}))'
+    "if whole clusters were assigned to arms, they are no clusters but assigned groups: release a "
+    "table of units (best_table or uniform_prior) with names of units and without these clusters, "
+    "then give the groups to the estimate: trial.estimate(assigned=clusters, unit=names), or shoal "
+    "trial estimate --groups FILE --unit NAME --assigned CLUSTER"
 )
 
 
@@ -164,9 +163,9 @@ def enrol(
         ([[1, 1], [1, 1]], [3, 2, 0, 1])
     """
     checks.choice(single_arm, ("refuse", "drop"), "single_arm")
-    arms = _column(treatment, "treatment")
-    clusters = pa.array(["all"] * len(arms)) if cluster is None else _column(cluster, "cluster")
-    names = None if unit is None else _column(unit, "unit")
+    arms = key_column(treatment, "treatment")
+    clusters = pa.array(["all"] * len(arms)) if cluster is None else key_column(cluster, "cluster")
+    names = None if unit is None else key_column(unit, "unit")
     _check_lengths(arms, clusters, names)
     rows = np.arange(len(arms)) if kept is None else np.flatnonzero(kept)
     arm_keys, arm = keys.ranked(arms.take(rows), "treatment")
@@ -201,8 +200,12 @@ def _order(
     return np.asarray(found[np.argsort(group[found], kind="stable")])
 
 
-def _column(values: Any, name: str) -> pa.Array[Any]:  # noqa: ANN401
-    """Keys of a column; whole numbers of any width are the same keys."""
+def key_column(values: object, name: str) -> pa.Array[Any]:
+    """Keys of a column; whole numbers of any width are the same keys.
+
+    Raises:
+        DataError: No such keys.
+    """
     array = keys.as_array(values, name)
     if not pa.types.is_integer(array.type) or pa.types.is_uint64(array.type):
         return array
@@ -277,7 +280,7 @@ def _check_whole(whole: NDArray[np.bool_], sizes: NDArray[np.int64], single_arm:
     if len(sizes) > 1 and ((sizes > 0).sum(axis=1) == 1).all():
         raise DataError(
             f"{len(sizes)} clusters, each of which has one arm",
-            "units that were assigned to arms one by one, within clusters",
+            "units of every arm in a cluster, within which units or groups were assigned",
             _WHOLE_CLUSTERS,
         )
     if lacking and single_arm == "refuse":

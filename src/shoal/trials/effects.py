@@ -93,6 +93,8 @@ class Effect:
             cluster, about the population of its units.
         clusters: The effect in each cluster.
         warning: Why intervals may cover less often than they say, or nothing.
+        groups: Groups that were assigned whole, of the arm and of control; None where units were
+            assigned one by one.
 
     Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
 
@@ -112,14 +114,18 @@ class Effect:
     super_population: Inference
     clusters: ClusterEffects = field(repr=False)
     warning: str = ""
+    groups: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         """Two lines: these units, and where they came from; and a warning, if there is one."""
         here, there = self.finite_population, self.super_population
         many = len(self.clusters.value) > 1
         arm, control = printable(str(self.arm)), printable(str(self.control))
+        whole = (
+            f", {self.groups[0]} and {self.groups[1]} groups assigned whole" if self.groups else ""
+        )
         return (
-            f"{arm} against {control}: {self.value:.6g}, {_shown(here)} for these units\n"
+            f"{arm} against {control}: {self.value:.6g}, {_shown(here)} for these units{whole}\n"
             f"{_shown(there)} for {'clusters' if many else 'units'} like these"
             + (f"\nwarning: {self.warning}" if self.warning else "")
         )
@@ -138,6 +144,7 @@ class Effect:
             "finite_population": self.finite_population.to_document(),
             "super_population": self.super_population.to_document(),
             "warning": self.warning,
+            "groups": None if self.groups is None else list(self.groups),
             "clusters": {
                 "names": [key_text(name) for name in parts.names],
                 "value": parts.value.tolist(),

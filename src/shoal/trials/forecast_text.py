@@ -79,7 +79,7 @@ def _notes(plan: ForecastFacts) -> Iterator[str]:
     yield f"standard errors of the effect under {known}, constant effect; the largest counts"
     yield (
         "units were assigned one by one (within clusters, if given); if whole clusters were, "
-        "errors are larger: regress a table of units with cluster-robust standard errors"
+        "errors are larger: release a table of units, and estimate with assigned="
     )
     yield (
         f"detectable: detected by a {100 * plan.confidence:.4g}% interval with probability "

@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 
     from shoal.data.assignment import Assignment
 
-__all__ = ["Effect", "Inference", "effects", "effects_of", "inferred", "super_population"]
+__all__ = [
+    "Effect",
+    "Inference",
+    "effects",
+    "effects_of",
+    "inferred",
+    "known",
+    "super_population",
+]
 
 _GROUPED, _FEWEST_ARMS = 2, 2
 # Equal outcomes leave a variance of this part of their square by rounding of their mean.
-_ROUNDING = 1e-26
+ROUNDING = 1e-26
 _THESE_UNITS = (
     "The effect on these units, over the assignment and the mechanism; also the effect in the "
     "populations of these clusters, if their units were drawn from them."
@@ -40,7 +48,7 @@ _ALONE = (
 _CONSTANT = (
     "Not known: no outcomes differ, so that nothing tells how much others would; more units would."
 )
-_UNKNOWN = Spread(math.nan, math.nan)
+UNKNOWN = Spread(math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +79,7 @@ class _Contrast:
         weight = units / units.sum()
         # Means may cancel near 0 where outcomes do not: their squares tell the scale of rounding.
         scale = mean**2 + np.nan_to_num(groups.s2[:, two])
-        tiny = _ROUNDING * float(weight**2 @ scale.sum(axis=1))
+        tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
         value, noise = mean[:, 0] - mean[:, 1], groups.noise[:, two].sum(axis=1)
         return cls(weight, value, sizes, groups.s2[:, two] / sizes, noise, tiny)
 
@@ -191,11 +199,11 @@ def super_population(
     if not (np.isfinite(value) & np.isfinite(units)).all():
         raise _bad("sizes or differences that are not finite")
     if len(value) == 1:
-        return inferred(float(value[0]), _UNKNOWN, confidence, _ALONE)
+        return inferred(float(value[0]), UNKNOWN, confidence, _ALONE)
     weight = units / units.sum()
     spread = between(weight, value, 1 / units)
-    tiny = _ROUNDING * float(weight**2 @ value**2)
-    return _inferred(float(weight @ value), spread, tiny, confidence, _CLUSTERS)
+    tiny = ROUNDING * float(weight**2 @ value**2)
+    return known(float(weight @ value), spread, tiny, confidence, _CLUSTERS)
 
 
 def inferred(value: float, spread: Spread, confidence: float, about: str) -> Inference:
@@ -231,7 +239,7 @@ def _effect(
     here = _finite(contrast)
     there = here if one else _pooled(contrast, np.ones(len(homes), dtype=np.bool_))
     finite, wider = (
-        _inferred(value, spread, contrast.tiny, confidence, about)
+        known(value, spread, contrast.tiny, confidence, about)
         for spread, about in ((here, _THESE_UNITS), (there, _ONE_CLUSTER if one else _CLUSTERS))
     )
     error = np.sqrt(contrast.estimated.sum(axis=1) + contrast.noise)
@@ -240,14 +248,24 @@ def _effect(
     )
 
 
-def _inferred(
-    value: float, spread: Spread, tiny: float, confidence: float, about: str
-) -> Inference:
+def known(value: float, spread: Spread, tiny: float, confidence: float, about: str) -> Inference:
+    """As `inferred`, and nothing is known where a variance is no more than rounding.
+
+    Args:
+        value: The estimate, in the outcome's unit.
+        spread: Its variance; NaN where it is not known.
+        tiny: A variance that rounding may leave, in the outcome's squared unit.
+        confidence: Of the interval, between 0 and 1.
+        about: What the interval covers.
+
+    Raises:
+        InputError: A confidence outside 0 to 1.
+    """
     if math.isnan(spread.variance):
         return inferred(value, spread, confidence, _ALONE)
     if spread.variance <= tiny:
         # An interval of no width would claim certainty where nothing is known.
-        return inferred(value, _UNKNOWN, confidence, _CONSTANT)
+        return inferred(value, UNKNOWN, confidence, _CONSTANT)
     return inferred(value, spread, confidence, about)
 
 
@@ -256,7 +274,7 @@ def _finite(contrast: _Contrast) -> Spread:
     lacking: NDArray[np.bool_] = np.asarray(np.isnan(contrast.estimated).any(axis=1))
     if lacking.sum() == 1:
         if len(lacking) == 1:
-            return _UNKNOWN
+            return UNKNOWN
         lacking[_nearest(contrast, int(lacking.argmax()))] = True
     alone = ~lacking
     square = contrast.weight[alone] ** 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -10,13 +11,16 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks import check_confidence
-from shoal.errors import InputError
+from shoal.data.assigned_groups import groups_of
+from shoal.errors import InputError, ShoalWarning
 from shoal.files import outputs, tables
 from shoal.privacy.displayed_loss import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.stated import damaged
+from shoal.trials.group_inference import check_one_by_one
 from shoal.trials.stated_effects import Released, from_results, loss_of
+from shoal.trials.table_release import TableRelease
 from shoal.trials.trial_plan import KIND, TrialPlan
 from shoal.trials.unit_release import UnitRelease
 
@@ -131,22 +135,33 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
         released = self.released
         return self._part(lambda _: released.priors())
 
-    def estimate(self, arm: object = None, confidence: float = CONFIDENCE) -> Effect:
+    def estimate(
+        self,
+        arm: object = None,
+        confidence: float = CONFIDENCE,
+        *,
+        assigned: object = None,
+        unit: object = None,
+    ) -> Effect:
         """The effect of an arm against the control, with standard errors and intervals.
 
         Args:
             arm: Needed where there are several besides the control.
             confidence: Of the intervals; changing it costs nothing.
+            assigned: How units were assigned: see `effects`.
+            unit: Names of the units of `assigned`: see `effects`.
 
         Returns:
             The effect, in the outcome's unit.
 
         Raises:
-            InputError: No such arm, several arms and none named, or an unusable confidence.
+            InputError: No such arm, several arms and none named, an unusable confidence, or as
+                `effects`.
+            DataError: As `effects`.
 
-        Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
+        Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED, G-GROUPS.
         """
-        found = self.effects(confidence)
+        found = self.effects(confidence, assigned=assigned, unit=unit)
         if arm is None and len(found) == 1:
             return found[0]
         wanted = arm.item() if isinstance(arm, np.generic) else arm
@@ -160,20 +175,76 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
             )
         return named[0]
 
-    def effects(self, confidence: float = CONFIDENCE) -> tuple[Effect, ...]:
+    def effects(
+        self, confidence: float = CONFIDENCE, *, assigned: object = None, unit: object = None
+    ) -> tuple[Effect, ...]:
         """The effects of all arms against the control.
+
+        Where classes or villages were assigned whole, standard errors must know them: they are CR2
+        by assigned group with Bell and McCaffrey's degrees of freedom. Groups are public, and are
+        given after the release: nothing is read, drawn or charged. Warns where most clusters were
+        left out because an arm had nobody in them, unless `assigned` says how units were assigned.
+
+        Source: docs/theory/inference.md#assigned-groups.
 
         Args:
             confidence: Of each interval on its own.
+            assigned: The assigned group of each unit, of shape (units,), all units of which have
+                one arm and one cluster: in the rows of `unit`, or without it in those of `table()`.
+                `units` says that units were assigned one by one, within clusters, as None supposes.
+            unit: Public names of units as at the release, of the shape of `assigned`; units that
+                the release does not have are left out. Units without names can be in groups only
+                where each arm of a cluster is one group.
 
         Returns:
             One effect for each arm besides the control.
 
         Raises:
-            InputError: An unusable confidence.
+            InputError: An unusable confidence, an arm of one group, or a release of no units.
+            DataError: Columns that are not usable, or groups with units of several arms or
+                clusters.
+
+        Guarantees: G-TRIAL-COVERAGE, G-GROUPS.
+
+        Example:
+            >>> import numpy as np
+            >>> from shoal.trials import Space, UniformPrior
+            >>> name = np.arange(2000)
+            >>> school, bought = name // 50, name % 3 == 0
+            >>> asked = UniformPrior(epsilon=4)
+            >>> found = asked.privatize(bought, school % 2, unit=name, space=Space.binary())
+            >>> (effect,) = found.effects(assigned=school, unit=name)
+            >>> effect.groups, round(effect.finite_population.degrees_of_freedom)
+            ((20, 20), 38)
         """
-        wanted = check_confidence(confidence)
-        return self._part(lambda _: self.released.effects(wanted))
+        wanted, released = check_confidence(confidence), self.released
+        if assigned is None or isinstance(assigned, str):
+            check_one_by_one(assigned, unit)
+            if assigned is None:
+                self._ask()
+            return self._part(lambda _: released.effects(wanted))
+        if not isinstance(released, UnitRelease | TableRelease):
+            raise InputError(
+                f"assigned groups with {self.mechanism}",
+                "a table of units, which knows how groups differ",
+                "release with BestTable or UniformPrior, and names of units",
+            )
+        groups = groups_of(self.assignment, assigned, unit)
+        return self._part(lambda _: released.effects(wanted, groups))
+
+    def _ask(self) -> None:
+        """Warn where clusters that were left out look like assigned groups: all public."""
+        lost = self._part(lambda found: int(found["records"]["clusters_left_out"]))
+        kept = len(self.assignment.clusters)
+        if lost > kept:
+            warnings.warn(
+                f"{lost} of {lost + kept} clusters were left out because an arm had nobody in "
+                "them: were units assigned one by one? If whole clusters were assigned, release "
+                "without clusters and with names of units, and give assigned= and unit=; "
+                'assigned="units" says that units were assigned one by one',
+                ShoalWarning,
+                stacklevel=4,
+            )
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.

@@ -12,6 +12,7 @@ from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.trials.best_table.choice import table_of
 from shoal.trials.few_units import warned
+from shoal.trials.group_inference import effects_of_groups, warned_of_groups
 from shoal.trials.inference import effects_of
 from shoal.trials.response import tabulate
 from shoal.trials.unit_responses import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.data.assigned_groups import AssignedGroups
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.privacy.noise import Randomness
@@ -75,11 +77,23 @@ class TableRelease(Frozen):
         """
         return moments_of(self.counts, self.drawn_from.shift, self.assignment.sizes)
 
-    def effects(self, confidence: float) -> tuple[Effect, ...]:
-        """Every arm against the control; standard errors contain the variance of the responses."""
-        mean, spread = self.moments()
-        found = effects_of(self.assignment, mean, spread, confidence=confidence)
-        return warned(found, self.counts, self.drawn_from.shift)
+    def effects(
+        self, confidence: float, groups: AssignedGroups | None = None
+    ) -> tuple[Effect, ...]:
+        """Every arm against the control; standard errors contain the mechanism's variance.
+
+        Args:
+            confidence: Of each interval on its own.
+            groups: Groups that were assigned whole; None if units were, one by one.
+        """
+        if groups is None:
+            mean, spread = self.moments()
+            found = effects_of(self.assignment, mean, spread, confidence=confidence)
+            return warned(found, self.counts, self.drawn_from.shift)
+        above = self.drawn_from.shift[self.codes]
+        parts = self.moments(), above
+        found = effects_of_groups(self.assignment, groups, *parts, confidence)
+        return warned_of_groups(warned(found, self.counts, self.drawn_from.shift))
 
     def table(self) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, number of the response, debiased."""

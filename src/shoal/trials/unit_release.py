@@ -14,6 +14,7 @@ from shoal.checks.frozen import Frozen, cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.trials import response
 from shoal.trials.few_units import warned
+from shoal.trials.group_inference import effects_of_groups, warned_of_groups
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.unit_responses import (
@@ -28,6 +29,7 @@ from shoal.trials.unit_responses import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.data.assigned_groups import AssignedGroups
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.privacy.noise import Randomness
@@ -95,11 +97,24 @@ class UnitRelease(Frozen):
         """
         return moments_of(self.counts, self._above, self.assignment.sizes)
 
-    def effects(self, confidence: float) -> tuple[Effect, ...]:
-        """Every arm against the control; standard errors contain the mechanism's variance."""
-        mean, spread = self.moments()
-        found = effects_of(self.assignment, mean, spread, confidence=confidence)
-        return warned(found, self.counts, self._above)
+    def effects(
+        self, confidence: float, groups: AssignedGroups | None = None
+    ) -> tuple[Effect, ...]:
+        """Every arm against the control; standard errors contain the mechanism's variance.
+
+        Args:
+            confidence: Of each interval on its own.
+            groups: Groups that were assigned whole; None if units were, one by one.
+        """
+        if groups is None:
+            mean, spread = self.moments()
+            found = effects_of(self.assignment, mean, spread, confidence=confidence)
+            return warned(found, self.counts, self._above)
+        each = np.broadcast_to(self._above, self.counts.shape).reshape(-1, self.parameters.levels)
+        above = each[self.assignment.group, self.codes]
+        parts = self.moments(), above
+        found = effects_of_groups(self.assignment, groups, *parts, confidence)
+        return warned_of_groups(warned(found, self.counts, self._above))
 
     @cached_property
     def _above(self) -> NDArray[np.float64]:

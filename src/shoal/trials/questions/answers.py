@@ -12,6 +12,7 @@ from shoal import checks
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError, printable
 from shoal.theory.questions.noisy_variance import added_noise, half_width
+from shoal.trials.questions.assigned import Known
 from shoal.trials.questions.columns import ARM
 from shoal.trials.questions.groups import codes_of
 from shoal.trials.questions.numbers import BITS, step_deviation
@@ -134,7 +135,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
     Example:
         >>> aligned([("a", "bb"), ("ccc", "d")])
-        'a    bb\\nccc   d'
+        'a    bb\nccc   d'
     """
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return "\n".join(
@@ -154,11 +155,13 @@ class Reading(Frozen):
         columns: Of the units.
         space: Of the outcome.
         numbers: What is released.
+        rows: Weights of all questions, shape (questions, units).
     """
 
     columns: Columns
     space: Space
     numbers: Numbers
+    rows: Floats
 
     @cached_property
     def groups(self) -> Whole:
@@ -199,19 +202,45 @@ class Reading(Frozen):
         home[self.groups] = codes
         return np.asarray(np.bincount(home, moments), dtype=np.float64)
 
+    @cached_property
+    def known(self) -> tuple[Known, ...]:
+        """What the forms tell of variances of questions, where whole groups were assigned."""
+        lengths = (self.rows**2).sum(axis=1).tolist()
+        return tuple(Known(*each) for each in zip(self.numbers.forms, lengths, strict=True))
+
     def answers(self, released: Released, blocks: Sequence[Block], confidence: float) -> Answers:
         """Answers to questions that follow from what was released.
 
         Args:
             released: What was drawn.
-            blocks: The questions, entry by entry.
+            blocks: The questions, entry by entry: all that were asked, where groups were assigned.
             confidence: Of each interval, from 0.8 to 0.995.
 
         Raises:
             InputError: Another confidence.
         """
+        if self.numbers.forms:
+            return Answers(tuple(self._by_group(released, blocks, confidence)))
         found = [one for each in blocks for one in self._block(released, each, confidence)]
         return Answers(tuple(found))
+
+    def _by_group(
+        self, released: Released, blocks: Sequence[Block], confidence: float
+    ) -> Iterator[Answer]:
+        """Answers whose variances were released, one form a question."""
+        width = self.space.width
+        worth = self.numbers.worth(width) * np.array(released.numbers, dtype=float)
+        value = self.numbers.recover(self.rows) @ worth + self.middle * self.rows.sum(axis=1)
+        scale = self.noise_deviation(self.rows) / math.sqrt(2)
+        names = [name for each in blocks for name in each.names]
+        every = zip(names, value, scale, self.known, released.forms, strict=True)
+        for name, middle, own, known, told in every:
+            variance, loose = told * known.worth * width**2, known.scale * width**2
+            few = known.inflation(confidence)
+            half = interval_half(confidence, variance, float(own), loose, few)
+            error = math.sqrt(max(variance, 0.0) + 2 * float(own) ** 2)
+            ends = float(middle) - half, float(middle) + half
+            yield Answer(name, float(middle), error, ends, confidence)
 
     def _block(self, released: Released, block: Block, confidence: float) -> Iterator[Answer]:
         """Answers to the questions of one entry."""

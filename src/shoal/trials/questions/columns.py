@@ -13,9 +13,11 @@ from shoal import checks, documents
 from shoal.checks.floats import floats, read_floats
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.data import keys
-from shoal.data.assignment import Assignment, enrol
+from shoal.data.assigned_groups import checked_groups
+from shoal.data.assignment import Assignment, enrol, key_column
 from shoal.errors import DataError, DocumentError, InputError, is_failure, raise_alone
 from shoal.trials.effects import key_text
+from shoal.trials.group_inference import check_one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +67,12 @@ class Columns(Frozen):
     Attributes:
         assignment: Clusters, arms, sizes.
         covariates: In the order of their names.
+        assigned: Group of each unit where groups were assigned whole, codes from 0; else None.
     """
 
     assignment: Assignment
     covariates: tuple[Covariate, ...] = field(repr=False)
+    assigned: NDArray[np.int64] | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -84,6 +88,11 @@ class Columns(Frozen):
     def cluster(self) -> NDArray[np.int64]:
         """Cluster of each unit."""
         return self.assignment.group // len(self.assignment.arms)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The assigned group of each unit; each unit by itself where none were assigned."""
+        return np.arange(self.n) if self.assigned is None else self.assigned
 
     @property
     def arms(self) -> list[str]:
@@ -110,10 +119,13 @@ class Columns(Frozen):
 
     def to_document(self) -> documents.Document:
         """The columns as a JSON object."""
-        return {
+        found = {
             "assignment": self.assignment.to_document(),
             "covariates": [each.to_document() for each in self.covariates],
         }
+        if self.assigned is not None:
+            found["assigned"] = documents.pack_integers(self.assigned)
+        return found
 
     @classmethod
     def from_document(cls, document: documents.Document) -> Columns:
@@ -133,14 +145,29 @@ class Columns(Frozen):
                 )
                 for each in document["covariates"]
             ),
+            documents.unpack_integers(document["assigned"], "assigned")
+            if "assigned" in document
+            else None,
         )
-        if assignment.units is not None or not all(map(found.has, found.covariates)):
+        known = assignment.units is None and all(map(found.has, found.covariates))
+        if not known or not found.has_groups:
             raise DocumentError(
                 "columns that are not those of the units",
                 "a document written by shoal",
                 "fetch it again, or have it delivered from the ledger",
             )
         return found
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether assigned groups, if any, are such as may have been."""
+        if self.assigned is None:
+            return True
+        try:
+            checked = checked_groups(self.assignment, pa.array(self.assigned))
+        except (DataError, InputError):
+            return False
+        return bool(np.array_equal(checked.unit, self.assigned))
 
     def has(self, covariate: Covariate) -> bool:
         """Whether a covariate has a value for each unit, each value once, and all are used."""
@@ -159,22 +186,24 @@ def columns_of(
     cluster: Any,  # noqa: ANN401
     covariates: Mapping[str, Any] | None,
     control: Any,  # noqa: ANN401
+    assigned: Any = None,  # noqa: ANN401
 ) -> tuple[Columns, NDArray[np.int64]]:
     """Public columns in an order of their own, and the row of the source that each unit is.
 
     Raises:
-        DataError: Columns that are not usable, cells of clusters without an arm.
-        InputError: Names that are taken, an unknown control, or an arm of one unit.
+        DataError: Columns that are not usable, cells of clusters without an arm, groups of several
+            arms or clusters.
+        InputError: Names that are taken, an unknown control, or an arm of one unit or group.
     """
     try:
-        found = enrol(arm, cluster, control=control)
+        enrolled = enrol(arm, cluster, control=control)
     except DataError as error:
         if _SINGLE not in error.got:
             raise
         # Other mechanisms leave such clusters out; here columns and outcomes stay as they are.
         todo = "merge such clusters with others, or leave their units out of all columns"
         raise_alone(DataError(error.got, error.allowed, todo))
-    assignment, rows = found.assignment, found.rows
+    assignment, rows = enrolled.assignment, enrolled.rows
     _check_sizes(assignment)
     given = given_covariates(covariates)
     if len(given) > MOST_COVARIATES:
@@ -182,12 +211,43 @@ def columns_of(
             f"{len(given)} covariates", f"up to {MOST_COVARIATES}", "leave some of them out"
         )
     read = [_covariate(name, values, assignment.n) for name, values in given]
-    order = rows
-    if read:
-        codes = [each.codes[rows] for each in reversed(read)]
-        order = rows[np.lexsort((*codes, assignment.group))]
+    codes = [each.codes[rows] for each in reversed(read)]
+    groups = None if assigned is None else _groups(assignment, assigned, rows)
+    if groups is not None:
+        codes = [groups, *codes]
+    place = np.lexsort((*codes, assignment.group))
+    order = rows[place]
     own = tuple(Covariate(each.name, each.values, each.codes[order]) for each in read)
-    return Columns(assignment, own), np.asarray(order)
+    found = Columns(assignment, own, None if groups is None else groups[place])
+    return found, np.asarray(order)
+
+
+def groups_said(assigned: Any) -> Any:  # noqa: ANN401
+    """A column of assigned groups, or None where units were assigned one by one.
+
+    Raises:
+        InputError: Another text than `units`.
+    """
+    if not isinstance(assigned, str):
+        return assigned
+    check_one_by_one(assigned, None)
+    return None
+
+
+def _groups(
+    assignment: Assignment,
+    assigned: Any,  # noqa: ANN401
+    rows: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The assigned group of each unit, in the order of the assignment."""
+    column = key_column(assigned, "assigned")
+    if len(column) != assignment.n:
+        raise DataError(
+            f"groups of {len(column)} rows for {assignment.n} units",
+            "one assigned group for each unit",
+            "give columns of the same length",
+        )
+    return checked_groups(assignment, column.take(rows)).unit
 
 
 def given_covariates(covariates: object) -> list[tuple[str, Any]]:

@@ -30,7 +30,7 @@ def extremes(vectors: Floats, most: int = MOST) -> Whole:
 
     Example:
         >>> extremes(np.array([[1.0, 0.0, 1.0, 3.0]]), 2).tolist()
-        [0, 3]
+        [3]
     """
     if vectors.shape[1] <= most:
         return np.arange(vectors.shape[1])

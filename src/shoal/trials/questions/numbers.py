@@ -13,6 +13,7 @@ from shoal import documents
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import LARGEST_STEPS
+from shoal.theory.questions.integer_forms import IntegerForm, loss_with_forms
 from shoal.theory.questions.integer_moments import (
     loss_with_moments,
     moment_step,
@@ -33,7 +34,8 @@ BITS = 32
 _ROW = 1 << 40
 # Rounding to steps costs at most this part of the loss.
 _ROUNDING = 1000
-_NUMBERS, _MOMENTS = 0, 1
+_NUMBERS, _MOMENTS, _FORMS = 0, 1, 2
+_FORM = 1 << 20
 # A question that is off by less than this part of its length is answered.
 ANSWERED = 1e-9
 
@@ -45,14 +47,16 @@ class Numbers(Frozen):
     Attributes:
         rows: a, of at most 2^40 in size, shape (numbers, units).
         steps: Of each number, in weights times ticks, shape (numbers,).
-        moment_step: Of the second moments, in squared ticks.
+        moment_step: Of the second moments, in squared ticks; 0 where there are forms.
         by: Columns that make groups of second moments, besides arms.
+        forms: Variances of the questions where whole groups were assigned, in place of moments.
     """
 
     rows: Whole
     steps: Whole
     moment_step: int
     by: tuple[str, ...] = ()
+    forms: tuple[IntegerForm, ...] = ()
 
     @classmethod
     def of(cls, rows: Floats, width: float, epsilon: Fraction, by: tuple[str, ...] = ()) -> Numbers:
@@ -81,14 +85,18 @@ class Numbers(Frozen):
 
     @cached_property
     def loss(self) -> Fraction:
-        """The exact loss of one outcome, second moments included."""
+        """The exact loss of one outcome, second moments or forms included."""
+        if self.forms:
+            return loss_with_forms(self.rows, self.steps, self.forms, BITS)
         return loss_with_moments(self.rows, self.steps, self.moment_step, BITS)
 
     @property
     def fits(self) -> bool:
         """Whether every number fits 61 bits with its offset."""
-        squares = self.rows.shape[1] * (TICKS // 2) ** 2 // self.moment_step
-        return bool(max(*(2 * each for each in self._offsets), squares) < LARGEST_STEPS)
+        most = [2 * each for each in self._offsets] + [each.most_steps for each in self.forms]
+        if not self.forms:
+            most.append(self.rows.shape[1] * (TICKS // 2) ** 2 // self.moment_step)
+        return max(most) < LARGEST_STEPS
 
     @cached_property
     def _offsets(self) -> list[int]:
@@ -158,15 +166,17 @@ class Numbers(Frozen):
         plain = answers(self.rows, self.steps, ticks)
         raised = [each + off for each, off in zip(plain, self._offsets, strict=True)]
         drawn = noise.add_laplace(raised, BITS, _NUMBERS)
+        numbers = tuple(each - off for each, off in zip(drawn, self._offsets, strict=True))
+        if self.forms:
+            told = [each.value(ticks) for each in self.forms]
+            return Released(numbers, (), tuple(noise.add_laplace(told, BITS, _FORMS)))
         squares = second_moments(group, ticks, self.moment_step)
-        return Released(
-            tuple(each - off for each, off in zip(drawn, self._offsets, strict=True)),
-            tuple(noise.add_laplace(squares, BITS, _MOMENTS)),
-        )
+        return Released(numbers, tuple(noise.add_laplace(squares, BITS, _MOMENTS)))
 
     def to_document(self) -> documents.Document:
-        """All of it as a JSON object; weights are packed with 2^40 added."""
-        return {
+        """All of it as a JSON object; weights are packed with 2^40 added, factors with 2^20."""
+        more = {"forms": [_form_document(each) for each in self.forms]} if self.forms else {}
+        return more | {
             "rows": documents.pack_integers((self.rows + _ROW).ravel()),
             "steps": documents.pack_integers(self.steps),
             "moment_step": self.moment_step,
@@ -190,7 +200,8 @@ class Numbers(Frozen):
                 "fetch it again, or have it delivered from the ledger",
             )
         by, step = tuple(document["groups_by"]), document["moment_step"]
-        return cls(rows.reshape(len(steps), units) - _ROW, steps, step, by)
+        forms = tuple(_form_of(each, units) for each in document.get("forms", ()))
+        return cls(rows.reshape(len(steps), units) - _ROW, steps, step, by, forms)
 
 
 @dataclass(frozen=True)
@@ -200,10 +211,36 @@ class Released:
     Attributes:
         numbers: The linear ones.
         moments: Of the groups.
+        forms: Variances of the questions, where whole groups were assigned.
     """
 
     numbers: tuple[int, ...]
     moments: tuple[int, ...]
+    forms: tuple[int, ...] = ()
+
+
+def _form_document(form: IntegerForm) -> documents.Document:
+    return {
+        "factor": documents.pack_integers((form.factor + _FORM).ravel()),
+        "kind": documents.pack_integers(form.kind),
+        "limits": documents.pack_integers(form.limits),
+        "step": form.step,
+    }
+
+
+def _form_of(document: documents.Document, units: int) -> IntegerForm:
+    """The inverse; parts that do not fit each other are refused when they are used.
+
+    Raises:
+        DocumentError: A part is damaged.
+        ValueError: Numbers of another shape.
+    """
+    kind = documents.unpack_integers(document["kind"], "kind")
+    factor = documents.unpack_integers(document["factor"], "factor") - _FORM
+    if len(kind) != units:
+        raise ValueError
+    limits = documents.unpack_integers(document["limits"], "limits")
+    return IntegerForm(factor.reshape(-1, int(kind.max()) + 1), kind, limits, document["step"])
 
 
 def ticks_of(outcomes: Floats, space: Space) -> Whole:

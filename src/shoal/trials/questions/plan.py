@@ -48,6 +48,7 @@ class QuestionsPlan(QuestionsFacts):
         noise: Simulated | None = None,
         outcome_name: str = "",
         privacy_unit: str = "",
+        assigned: Any = None,  # noqa: ANN401
     ) -> PrivateAnswers:
         """Read the outcomes once, draw, record result and charge, deliver.
 
@@ -66,6 +67,8 @@ class QuestionsPlan(QuestionsFacts):
             outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
                 units are two questions.
             privacy_unit: What a unit is, in a word; each row by itself unless said.
+            assigned: The assigned group of each unit, shape (units,), if the plan has groups.
+                Public.
 
         Returns:
             Answers with intervals, regressions, and the manifest.
@@ -92,6 +95,7 @@ class QuestionsPlan(QuestionsFacts):
             noise=noise,
             outcome_name=outcome_name,
             privacy_unit=privacy_unit,
+            assigned=assigned,
         )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

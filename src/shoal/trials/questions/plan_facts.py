@@ -14,13 +14,15 @@ from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, text
 from shoal.privacy.displayed_loss import round_up
 from shoal.theory.questions.gaussian_strategy import least_covariance
+from shoal.theory.questions.integer_strategy import exact_loss
 from shoal.theory.questions.weights import scaled, spikiness
 from shoal.trials.questions.answers import Reading, interval_half
 from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
+from shoal.trials.questions.assigned import expected_variance, forms_agree
 from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.extremes import extremes
 from shoal.trials.questions.groups import candidates, usable
-from shoal.trials.questions.numbers import Numbers
+from shoal.trials.questions.numbers import BITS, Numbers
 from shoal.trials.questions.predicted import Predicted, Said, plan_text
 from shoal.trials.student import quantile
 
@@ -79,6 +81,16 @@ class QuestionsFacts(Frozen):
         return not by or (known and usable(self.reading.groups))
 
     @property
+    def known(self) -> bool:
+        """Whether variances follow: from forms of the questions, or from means of groups."""
+        numbers, relative = self.numbers, self.spread / self.space.width
+        if self.columns.assigned is not None:
+            alone = numbers.moment_step == 0 and not numbers.by
+            return alone and forms_agree(self.columns, self.blocks, numbers.forms, relative)
+        fits = (self.reading.fit(each).weights for each in self.asked)
+        return not numbers.forms and numbers.moment_step > 0 and all(map(numbers.answer, fits))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the questions."""
         return tuple(name for each in self.blocks for name in each.names)
@@ -91,7 +103,7 @@ class QuestionsFacts(Frozen):
     @cached_property
     def reading(self) -> Reading:
         """How answers follow from released numbers."""
-        return Reading(self.columns, self.space, self.numbers)
+        return Reading(self.columns, self.space, self.numbers, self.rows)
 
     @property
     def loss(self) -> Budget:
@@ -102,6 +114,14 @@ class QuestionsFacts(Frozen):
     def epsilon(self) -> float:
         """The privacy loss of one outcome, rounded upwards."""
         return round_up(self.numbers.loss)
+
+    @property
+    def variance_share(self) -> float:
+        """Part of the loss that tells how assigned groups differ, without a unit; 0 without any."""
+        if not self.numbers.forms:
+            return 0.0
+        linear = exact_loss(self.numbers.rows, self.numbers.steps, BITS)
+        return float(1 - linear / self.numbers.loss)
 
     @cached_property
     def lower_bound_ratio(self) -> float:
@@ -120,7 +140,22 @@ class QuestionsFacts(Frozen):
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
         """What the plan says of each question, for the stated spread."""
+        if self.numbers.forms:
+            return tuple(self._by_group())
         return tuple(one for each in self.blocks for one in self._predicted(each))
+
+    def _by_group(self) -> Iterator[Predicted]:
+        """Of all questions, where whole groups were assigned."""
+        rows, width = self.rows, self.space.width
+        variance = expected_variance(rows, self.columns.groups, self.spread)
+        noise = self.reading.noise_deviation(rows)
+        spiky = spikiness(rows) * math.sqrt(self.columns.n)
+        for at, (name, known) in enumerate(zip(self.names, self.reading.known, strict=True)):
+            error = math.sqrt(float(variance[at]))
+            told = float(noise[at]) / math.sqrt(2), known.scale * width**2
+            half = interval_half(CONFIDENCE, error**2, *told, known.inflation(CONFIDENCE))
+            without = quantile(known.degrees, CONFIDENCE) * error
+            yield Predicted(name, float(noise[at]), float(spiky[at]), half, error, without)
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
         """Of the questions of one entry."""
@@ -178,6 +213,9 @@ class QuestionsFacts(Frozen):
             self.numbers.by,
             self.spread,
             self.lower_bound_ratio,
+            0 if self.columns.assigned is None else int(self.columns.assigned.max()) + 1,
+            self.variance_share,
+            sum(len(each.limits) > 0 for each in self.numbers.forms),
         )
         return plan_text(self.predicted, self.numbers.loss, said)
 
@@ -227,7 +265,7 @@ class QuestionsFacts(Frozen):
             and found.numbers.fits
             and found.numbers.answer(found.rows)
             and found.grouped
-            and all(found.numbers.answer(found.reading.fit(each).weights) for each in found.asked)
+            and found.known
         )
         if not sound:
             raise DocumentError(

@@ -67,6 +67,9 @@ class Said:
         by: Columns that make groups, besides arms.
         spread: The stated standard deviation of outcomes.
         ratio: Of the noise to what none is below.
+        groups: Groups that were assigned whole; 0 where units were, one by one.
+        share: Part of the loss that tells how groups differ.
+        clipped: How many of the variances are of clipped sums.
     """
 
     units: int
@@ -75,6 +78,9 @@ class Said:
     by: Sequence[str]
     spread: float
     ratio: float
+    groups: int = 0
+    share: float = 0.0
+    clipped: int = 0
 
 
 def plan_text(predicted: Sequence[Predicted], loss: Fraction, said: Said) -> str:
@@ -98,6 +104,17 @@ def _many(number: int, what: str) -> str:
 
 def _meanings(said: Said) -> list[str]:
     groups = printable(" x ".join(["arm", *said.by]))
+    alike = f"outcomes differ alike within {groups}, and units were assigned one by one"
+    if said.groups:
+        alike = (
+            f"{said.groups} groups were assigned whole, and {100 * said.share:.3g}% of the loss "
+            "tells how they differ; predicted for a correlation of 0.3 within groups"
+        )
+    if said.clipped:
+        alike += (
+            f"; sums of groups are clipped to three deviations in {said.clipped} of the variances: "
+            "a spread that was stated too small makes intervals too short"
+        )
     return [
         (
             "noise: standard deviation of the Laplace noise; no Laplace noise of these questions "
@@ -107,10 +124,7 @@ def _meanings(said: Said) -> list[str]:
             "standard error: of sampling and noise, for outcomes of standard deviation "
             f"{said.spread:.4g} (spread); only predictions rest on it"
         ),
-        (
-            "95% interval: half its width, and how many times as wide as without noise; outcomes "
-            f"differ alike within {groups}, and units were assigned one by one"
-        ),
+        (f"95% interval: half its width, and how many times as wide as without noise; {alike}"),
         "spikiness: 1 if all units weigh alike; the noise is that of units/spikiness^2 that do",
         "arms, clusters and covariates are public and are published with the release",
     ]

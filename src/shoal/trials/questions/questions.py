@@ -22,7 +22,8 @@ from shoal.trials.questions.asked import (
     check_regressors,
     stacked,
 )
-from shoal.trials.questions.columns import columns_of
+from shoal.trials.questions.assigned_strategy import numbers_by_group
+from shoal.trials.questions.columns import columns_of, groups_said
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.questions.strategy import Expectations, numbers_of
 from shoal.trials.questions.warned import warnings_of
@@ -48,13 +49,17 @@ class Questions:
 
     Args:
         arm: The arm of each unit, shape (units,).
-        cluster: Within which units were assigned one by one, shape (units,); None for one cluster.
+        cluster: Within which units, or groups, were assigned, shape (units,); None for one cluster.
         covariates: Public columns by name, each of shape (units,): numbers, booleans or texts.
         control: The arm that others are compared with; the first when sorted unless given.
+        assigned: The group (class, village) of each unit, shape (units,), where groups were
+            assigned to arms whole: variances of answers are then those of groups, and have a part
+            of the loss. `units` says that units were assigned one by one, as None supposes.
 
     Raises:
-        InputError: Unusable names, an arm of one unit, or too many covariates.
-        DataError: Columns that are not usable, or clusters in which an arm has nobody.
+        InputError: Unusable names, an arm of one unit or group, or too many covariates.
+        DataError: Columns that are not usable, clusters in which an arm has nobody, or groups with
+            units of several arms or clusters.
 
     Guarantees: G-ASKED, G-QUESTIONS.
 
@@ -68,9 +73,10 @@ class Questions:
         ('effect', 'constant in arm + age', 'arm in arm + age', 'age in arm + age')
     """
 
-    __slots__ = ("asked", "columns")
+    __slots__ = ("asked", "columns", "one_by_one")
     asked: tuple[Asked, ...]
     columns: Columns
+    one_by_one: bool
 
     @quietly
     def __init__(
@@ -80,8 +86,12 @@ class Questions:
         covariates: Mapping[str, Any] | None = None,
         *,
         control: Any = None,  # noqa: ANN401
+        assigned: Any = None,  # noqa: ANN401
     ) -> None:
-        object.__setattr__(self, "columns", columns_of(arm, cluster, covariates, control)[0])
+        groups = groups_said(assigned)
+        columns = columns_of(arm, cluster, covariates, control, groups)[0]
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "one_by_one", assigned is not None and groups is None)
         object.__setattr__(self, "asked", ())
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -166,8 +176,9 @@ class Questions:
                 beyond are moved to them, others stay where they are.
             epsilon: The privacy loss of one outcome.
             spread: Expected standard deviation of outcomes within arms, in their unit: public, and
-                only predictions and precision weights follow it. A quarter of the range unless
-                given.
+                only predictions and precision weights follow it; if groups were assigned and it is
+                given, also limits of three deviations for sums of groups, where these make
+                intervals shorter. A quarter of the range unless given.
 
         Returns:
             The plan; nothing is spent.
@@ -182,15 +193,19 @@ class Questions:
         if not self.asked:
             raise InputError("no questions", "at least one", "ask with effect, means or regression")
         loss = charge_of(epsilon).epsilon
-        given = _USUAL * width if spread is None else spread
+        # Limits that follow from a guess nobody made might bind, and intervals be too short.
+        clip, given = spread is not None, _USUAL * width if spread is None else spread
         spread = checks.number(
             given, "spread", above=0, least=1e-6 * width, most=width, example=width / 4
         )
         blocks = blocks_of(self.columns, self.asked, Stated(width / spread, float(loss)))
         expected = Expectations(width, spread, loss)
-        numbers = numbers_of(self.columns, blocks, expected)
+        if self.columns.assigned is None:
+            numbers = numbers_of(self.columns, blocks, expected)
+        else:
+            numbers = numbers_by_group(self.columns, blocks, expected, clip=clip)
         found = QuestionsPlan(space, self.columns, self.asked, spread, loss, numbers)
-        for told in warnings_of(found):
+        for told in warnings_of(found, one_by_one=self.one_by_one):
             warnings.warn(told, ShoalWarning, stacklevel=3)
         return found
 
@@ -200,5 +215,6 @@ class Questions:
         stacked(blocks_of(self.columns, every, Stated(1 / _USUAL, 1.0)))
         found = object.__new__(Questions)
         object.__setattr__(found, "columns", self.columns)
+        object.__setattr__(found, "one_by_one", self.one_by_one)
         object.__setattr__(found, "asked", every)
         return found

@@ -14,7 +14,7 @@ from shoal.privacy.ledger.arguments import printed_text
 from shoal.privacy.privacy_unit import unit_of
 from shoal.release.carry_out import carry_out
 from shoal.release.question import Question
-from shoal.trials.questions.columns import columns_of, given_covariates
+from shoal.trials.questions.columns import columns_of, given_covariates, groups_said
 from shoal.trials.questions.numbers import Released
 from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
 from shoal.trials.questions.result import PrivateAnswers, from_results, to_results
@@ -44,6 +44,7 @@ def release_questions(
     cluster: Any,  # noqa: ANN401
     covariates: Mapping[str, Any] | None,
     *,
+    assigned: Any,  # noqa: ANN401
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
     again: bool,
@@ -60,13 +61,15 @@ def release_questions(
         unnamed="" if outcome_name else "outcome_name",
     )
     given = given_covariates(covariates)
-    public = {"arm": arm, "cluster": cluster} | {f"covariate {key}": each for key, each in given}
+    public = {"arm": arm, "cluster": cluster, "assigned": groups_said(assigned)} | {
+        f"covariate {key}": each for key, each in given
+    }
     check_arrays({"outcome": outcomes}, public)
     control = plan.columns.assignment.arms[0].as_py()
-    columns, rows = columns_of(arm, cluster, covariates, control)
+    columns, rows = columns_of(arm, cluster, covariates, control, public["assigned"])
     if columns.to_document() != plan.columns.to_document():
         raise DataError(
-            "arms, clusters or covariates other than the plan's",
+            "arms, clusters, covariates or assigned groups other than the plan's",
             f"the public columns of the plan's {plan.columns.n} units, in the rows of the outcomes",
             "give the columns that the questions were made of, or plan with these",
         )
@@ -140,7 +143,8 @@ class QuestionsDraw:
     def blank(self) -> Released:
         """Numbers of 0."""
         plan = self.plan
-        return Released((0,) * len(plan.numbers.steps), (0,) * plan.reading.many)
+        forms, many = len(plan.numbers.forms), plan.reading.many
+        return Released((0,) * len(plan.numbers.steps), (0,) * (0 if forms else many), (0,) * forms)
 
     def results(self, drawn: Released) -> documents.Document:
         """What was drawn, and the answers that follow from it."""

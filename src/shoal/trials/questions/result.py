@@ -111,6 +111,8 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         """
         wanted, plan = check_interval(confidence), self.plan
         names = check_regressors(plan.columns, columns)
+        if plan.numbers.forms:
+            return self._asked_regression(names, wanted)
         labels, design = design_of(plan.columns, names)
         rows = coefficients(labels, design)
         if not plan.numbers.answer(rows):
@@ -123,6 +125,21 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         named = tuple(f"{each} in {' + '.join(names)}" for each in labels)
         block = Block(Asked(REGRESSION, columns=names), named, rows)
         return plan.reading.answers(self.released, [block], wanted)
+
+    def _asked_regression(self, names: tuple[str, ...], confidence: float) -> Answers:
+        """A regression that was asked for: where groups were assigned, variances are its own."""
+        plan = self.plan
+        every = iter(plan.reading.answers(self.released, plan.blocks, confidence))
+        for block in plan.blocks:
+            own = tuple(next(every) for _ in block.names)
+            if block.asked.kind == REGRESSION and block.asked.columns == names:
+                return Answers(own)
+        raise InputError(
+            f"a regression on {checks.shown(' + '.join(names))} whose variance by assigned group "
+            "was not released",
+            "a regression of the plan",
+            "ask for it in the plan; for any regression later, take a table of units",
+        )
 
     def table(self) -> pa.Table:
         """The answers with 95% intervals, as a table.
@@ -166,7 +183,7 @@ def to_results(plan: QuestionsFacts, drawn: Released) -> documents.Document:
         "numbers": list(drawn.numbers),
         "moments": list(drawn.moments),
         "answers": [each.to_document() for each in found],
-    }
+    } | ({"forms": list(drawn.forms)} if plan.numbers.forms else {})
 
 
 def from_results(plan: QuestionsFacts, results: documents.Document) -> Released:
@@ -176,10 +193,13 @@ def from_results(plan: QuestionsFacts, results: documents.Document) -> Released:
         DocumentError: Other answers, or too few or too many numbers.
     """
     drawn = Released(
-        check_stated_numbers(results["numbers"]), check_stated_numbers(results["moments"])
+        check_stated_numbers(results["numbers"]),
+        check_stated_numbers(results["moments"]),
+        check_stated_numbers(results.get("forms", ())),
     )
-    fits = len(drawn.numbers) == len(plan.numbers.steps)
-    if not fits or len(drawn.moments) != plan.reading.many:
+    many = len(plan.numbers.steps), 0 if plan.numbers.forms else plan.reading.many
+    lengths = len(drawn.numbers), len(drawn.moments), len(drawn.forms)
+    if lengths != (*many, len(plan.numbers.forms)):
         raise damaged()
     check_stated(results["answers"], to_results(plan, drawn)["answers"])
     return drawn

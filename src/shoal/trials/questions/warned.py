@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import printable
+from shoal.trials.group_inference import FEWEST_DEGREES, FEWEST_GROUPS
 
 if TYPE_CHECKING:
     from shoal.trials.questions.columns import Columns, Covariate
@@ -19,9 +20,36 @@ _SPIKY, _WIDER = 4.0, 1.25
 _CHANCE = math.log(1e-6)
 
 
-def warnings_of(plan: QuestionsFacts) -> list[str]:
-    """Sentences: of the spikiest question, and of a covariate within which arms never vary."""
-    return [*_spiky(plan), *_whole_groups(plan.columns)]
+def warnings_of(plan: QuestionsFacts, *, one_by_one: bool = False) -> list[str]:
+    """Sentences: of the spikiest question, of few groups, and of columns in which arms never vary.
+
+    Args:
+        plan: What is carried out.
+        one_by_one: Whether it was said that units were assigned so.
+    """
+    whole = [] if one_by_one else _whole_groups(plan.columns)
+    return [*_spiky(plan), *_few_groups(plan), *whole]
+
+
+def _few_groups(plan: QuestionsFacts) -> list[str]:
+    columns = plan.columns
+    if columns.assigned is None:
+        return []
+    first = np.unique(columns.assigned, return_index=True)[1]
+    many = np.bincount(columns.arm[first])
+    degrees = [each.degrees for each in plan.reading.known]
+    least = int(many.argmin())
+    if many[least] >= FEWEST_GROUPS and min(degrees) >= FEWEST_DEGREES:
+        return []
+    name = plan.names[int(np.argmin(degrees))]
+    return [
+        (
+            f"{many[least]} assigned groups in arm {printable(columns.arms[least])}, and "
+            f"{min(degrees):.3g} degrees of freedom for the question {printable(name)!r}: with "
+            f"fewer than about {FEWEST_GROUPS} groups in an arm, or groups of very unlike sizes, "
+            "no standard error is reliable"
+        )
+    ]
 
 
 def _spiky(plan: QuestionsFacts) -> list[str]:
@@ -49,19 +77,26 @@ def _whole_groups(columns: Columns) -> list[str]:
         (
             f"all units of one value of the covariate {printable(found[0])!r} have the same arm: "
             "if arms were assigned by it and not unit by unit, the intervals are too short (such "
-            "ones have covered 31% to 63% instead of 95%); release a table of units then, and use "
-            "standard errors that are robust to clusters (docs/explanation/trials.md)"
+            "ones have covered 31% to 63% instead of 95%); give it as assigned= then, or say "
+            'assigned="units" (docs/explanation/trials.md)'
         )
     ]
 
 
 def _never_varies(columns: Columns, column: Covariate) -> bool:
-    """Whether each value has units of one arm only, and chance would hardly do that."""
+    """Whether each value has units of one arm only, and chance would hardly do that.
+
+    Where groups were assigned, they count, if none has units of two values: larger ones may have
+    been assigned than were said.
+    """
+    first = np.unique(columns.groups, return_index=True)[1]
+    if bool((column.codes[first][columns.groups] != column.codes).any()):
+        return False
     count = np.zeros((len(column.values), len(columns.arms)))
-    np.add.at(count, (column.codes, columns.arm), 1)
+    np.add.at(count, (column.codes[first], columns.arm[first]), 1)
     if bool((np.count_nonzero(count, axis=1) > 1).any()):
         return False
-    sizes = np.bincount(columns.arm)
+    sizes = np.bincount(columns.arm[first])
     if column.numeric and any(
         value == 0 and bool((own == sizes).any())
         for value, own in zip(column.values, count, strict=True)
@@ -69,7 +104,7 @@ def _never_varies(columns: Columns, column: Covariate) -> bool:
         # A dose, or an interaction with the arm: 0 in all of the other.
         return False
     # A value of m units has one arm with the probability sum_a p_a^m.
-    shares = sizes / columns.n
+    shares = sizes / len(first)
     held, many = np.unique(count.sum(axis=1), return_counts=True)
     alike = np.array([math.log(float((shares**each).sum()) or 5e-324) for each in held.tolist()])
     return bool(float(alike @ many) < _CHANCE)

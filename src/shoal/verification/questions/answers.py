@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.documents import Document
     from shoal.verification.questions.facts import Facts
+    from shoal.verification.questions.forms import Told
     from shoal.verification.questions.weights import Entry
 
     Floats = NDArray[np.float64]
@@ -48,10 +49,20 @@ def exact_loss(facts: Facts) -> Fraction | None:
     moved = quotient + (rest > 0)
     if float(moved.astype(np.float64).sum(axis=0).max()) > _LARGEST:
         raise ValueError
+    if facts.forms:
+        return Fraction(_most(moved.sum(axis=0), facts), 2**BITS)
     most = int(moved.sum(axis=0).max())
     if most * facts.moment_step < TICKS * TICKS:
         return None
     return Fraction(most + len(facts.steps), 2**BITS)
+
+
+def _most(moved: NDArray[np.int64], facts: Facts) -> int:
+    """The most that one unit moves all numbers and variances of assigned groups by, in steps."""
+    every = [moved, *(each.steps() for each in facts.forms)]
+    if sum(float(each.max()) for each in every) > _LARGEST:
+        raise ValueError
+    return max(map(sum, zip(*(each.tolist() for each in every), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +105,26 @@ def answers(facts: Facts, results: Document, entries: list[Entry]) -> list[Found
             added = float(own**2 @ noise)
             error = math.sqrt(max(told, 0.0) + added)
             found.append(Found(value, error, _half(told, added, doubt, degrees)))
+    return found
+
+
+def answers_by_group(
+    facts: Facts, results: Document, entries: list[Entry], every: list[Told]
+) -> list[Found]:
+    """Values and intervals of all questions, where whole groups were assigned."""
+    tick, rate = facts.width / TICKS, 2.0**-BITS
+    numbers = np.array([float(each) for each in results["numbers"]]) * tick
+    noise = tick**2 * 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+    rows = np.concatenate([each.rows for each in entries])
+    sums, found = recovered(facts, rows)[0], []
+    for row, own, told, drawn in zip(rows, sums, every, results["forms"], strict=True):
+        worth = told.worth * facts.width**2
+        value, added = (
+            float(own @ numbers) + facts.middle * math.fsum(row),
+            noise * float(own @ own),
+        )
+        half = _half(drawn * worth, added, worth * 2.0**BITS, told.degrees)
+        found.append(Found(value, math.sqrt(max(drawn * worth, 0.0) + added), half))
     return found
 
 
@@ -173,7 +204,7 @@ def _half(told: float, added: float, doubt: float, degrees: float) -> float:
     """Half an interval: the wider of those for one Laplace variable and for normal noise."""
     ratio = doubt / (added / 2)
     raise_by = float(np.interp(math.log(max(ratio, _KNOTS[0])), np.log(_KNOTS), _RAISED))
-    few = (student(degrees, CONFIDENCE) / student(math.inf, CONFIDENCE)) ** 2
+    few = max((student(degrees, CONFIDENCE) / student(math.inf, CONFIDENCE)) ** 2, 1.0)
     sampling = few * (max(told, 0.0) + raise_by * doubt)
     normal = student(math.inf, CONFIDENCE) * math.sqrt(sampling + added)
     return max(normal, normal_laplace(CONFIDENCE, sampling, added, 1.0))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.verification.questions.whole_forms import Form, check_groups
 from shoal.verification.strict import integers, rational, real, text, whole
 from shoal.verification.trials.facts import keys_of_column, levels_of
 
@@ -66,6 +67,8 @@ class Facts:
         steps: Of each number.
         moment_step: Of the second moments.
         by: Columns that make groups of second moments, besides arms.
+        assigned: Group of each unit where groups were assigned whole, or None.
+        forms: Variances of the questions where they were.
     """
 
     low: float
@@ -81,6 +84,8 @@ class Facts:
     steps: Whole
     moment_step: int
     by: list[str]
+    assigned: Whole | None
+    forms: list[Form]
 
     @classmethod
     def of(cls, plan: Document) -> Facts:
@@ -103,6 +108,9 @@ class Facts:
         rows, steps = _numbers(plan["numbers"], units)
         columns = {**given, "cluster": Covariate([str(each) for each in clusters], home)}
         arm = group - home * len(arms)
+        assigned, forms = _assigned(plan, arm, home)
+        own = list(given.values())
+        codes = [each.codes for each in own] + ([] if assigned is None else [assigned])
         return cls(
             low=float(levels[0]),
             width=float(levels[-1] - levels[0]),
@@ -110,13 +118,15 @@ class Facts:
             arm=arm,
             cluster=home,
             covariates=columns,
-            ordered=rising and _ordered(group, given) and assignment["units"] is None,
+            ordered=rising and _ordered(group, codes) and assignment["units"] is None,
             spread=real(plan["spread"]),
             asked=rational(plan["epsilon"]),
             rows=rows,
             steps=steps,
-            moment_step=whole(plan["numbers"]["moment_step"], 1, 2**61),
+            moment_step=whole(plan["numbers"]["moment_step"], 0 if forms else 1, 2**61),
             by=_names(plan["numbers"]["groups_by"], columns),
+            assigned=assigned,
+            forms=forms,
         )
 
     @property
@@ -169,9 +179,25 @@ def _covariates(documents: list[Document], units: int) -> dict[str, Covariate]:
     return found
 
 
-def _ordered(group: Whole, covariates: dict[str, Covariate]) -> bool:
+def _assigned(plan: Document, arm: Whole, cluster: Whole) -> tuple[Whole | None, list[Form]]:
+    """Assigned groups and the forms that they have; both or none."""
+    columns, numbers = plan["columns"], plan["numbers"]
+    if ("assigned" in columns) != ("forms" in numbers):
+        raise ValueError
+    if "assigned" not in columns:
+        return None, []
+    assigned = integers(columns["assigned"], "assigned", len(arm))
+    if not check_groups(assigned, arm, cluster):
+        raise ValueError
+    if numbers["moment_step"] != 0 or numbers["groups_by"]:
+        raise ValueError
+    groups = int(assigned.max()) + 1
+    return assigned, [Form.of(each, len(arm), groups) for each in numbers["forms"]]
+
+
+def _ordered(group: Whole, codes: list[Whole]) -> bool:
     """Whether no unit comes after one whose public columns are larger: order says nothing."""
-    keys = zip(group.tolist(), *(each.codes.tolist() for each in covariates.values()), strict=True)
+    keys = zip(group.tolist(), *(each.tolist() for each in codes), strict=True)
     return all(one <= other for one, other in itertools.pairwise(keys))
 
 

@@ -19,18 +19,23 @@ from shoal.verification.envelope import (
 )
 from shoal.verification.questions.answers import (
     answers,
+    answers_by_group,
     exact_loss,
     hold,
     inverse_of,
     recovered,
 )
 from shoal.verification.questions.facts import Facts
+from shoal.verification.questions.forms import told_of
 from shoal.verification.questions.weights import questions_of
+from shoal.verification.questions.whole_forms import KEYS
 from shoal.verification.strict import rational, text, unit, whole
 from shoal.verification.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
     from shoal import documents
+    from shoal.verification.questions.forms import Told
+    from shoal.verification.questions.weights import Entry
 
 KIND = "questions"
 
@@ -44,6 +49,8 @@ _PARTS = {
     "numbers": {"rows", "steps", "moment_step", "lattice_bits", "groups_by"},
     "claims": {"epsilon", "delta"},
 }
+# Where groups were assigned whole.
+_MORE = {"columns": {"assigned"}, "numbers": {"forms"}}
 _ASSIGNMENT = {"clusters", "arms", "sizes", "units"}
 _COVARIATE = {"name", "values", "codes"}
 _QUESTION = {"kind", "by", "weights", "columns"}
@@ -61,7 +68,7 @@ _UNVERIFIED = (
         "which sums of the questions are released, and by which public columns outcomes are taken "
         "to differ alike: others that cost as much are no less private"
     ),
-    "that arms, clusters and covariates hold nothing private: all of them are published",
+    "that arms, clusters, covariates and assigned groups hold nothing private: all are published",
 )
 
 
@@ -86,31 +93,41 @@ def _checks(manifest: documents.Document) -> list[Check]:
     loss = exact_loss(facts)
     stated = rational(manifest["guarantee"]["epsilon"])
     asked = {part: each for part, each in plan.items() if part not in _FOLLOWS}
-    free = loss is not None
+    free, groups = loss is not None, facts.assigned is not None
+    about = "none: variances are forms" if groups else f"steps of {facts.moment_step} squared ticks"
     checks = [
         Check("guarantee in words", *_guarantee(manifest)),
         genuine(manifest),
         request_key(manifest, asked, manifest["records"]["outcome"]),
         Check("units in public order", facts.ordered, f"{facts.units} units"),
-        Check("second moments for free", free, f"steps of {facts.moment_step} squared ticks"),
+        Check("second moments for free", free, about),
         Check("privacy loss", loss == stated, "none" if loss is None else f"{float(loss):.9g}"),
         Check("within what was asked for", *_within(facts, stated)),
     ]
     entries = questions_of(facts, plan["questions"], facts.by)
     follow = all(recovered(facts, each.rows)[1] for each in entries)
-    known = all(recovered(facts, inverse_of(each))[1] for each in entries)
+    told = told_of(facts, entries, plan["questions"]) if groups else []
     names = [name for each in entries for name in each.names]
     checks += [
         Check("numbers answer the questions", follow, f"{len(names)} questions"),
-        Check("numbers tell of variances", known, f"by arm{''.join(f', {e}' for e in facts.by)}"),
+        Check("numbers tell of variances", *_variances(facts, entries, told)),
     ]
     if not _numbers_fit(facts, results):
         checks.append(Check("released numbers", holds=False, found="too few or too many"))
         return checks
     claims = "answers", "standard errors", "intervals"
-    found = hold(names, answers(facts, results, entries), results["answers"])
+    one = answers_by_group(facts, results, entries, told) if groups else []
+    found = hold(names, one or answers(facts, results, entries), results["answers"])
     checks += [Check(claim, *each) for claim, each in zip(claims, found, strict=True)]
     return checks + no_other_parts(manifest, _parts(manifest))
+
+
+def _variances(facts: Facts, entries: list[Entry], told: list[Told]) -> tuple[bool, str]:
+    """Whether variances follow: from forms of assigned groups, or from predictions."""
+    if told:
+        return all(each.holds for each in told), f"{len(told)} forms by assigned group"
+    known = all(recovered(facts, inverse_of(each))[1] for each in entries)
+    return known, f"by arm{''.join(f', {each}' for each in facts.by)}"
 
 
 def _guarantee(manifest: documents.Document) -> tuple[bool, str]:
@@ -131,26 +148,29 @@ def _within(facts: Facts, stated: Fraction) -> tuple[bool, str]:
 
 def _numbers_fit(facts: Facts, results: documents.Document) -> bool:
     numbers, moments = results["numbers"], results["moments"]
-    for each in (*numbers, *moments):
+    forms = results.get("forms", ())
+    for each in (*numbers, *moments, *forms):
         whole(each, -_LARGEST, _LARGEST)
-    return (
-        len(numbers) == len(facts.steps)
-        and len(moments) == int(facts.groups(facts.by, arms=True).max()) + 1
-    )
+    many = 0 if facts.forms else int(facts.groups(facts.by, arms=True).max()) + 1
+    lengths = len(numbers), len(moments), len(forms)
+    return lengths == (len(facts.steps), many, len(facts.forms))
 
 
 def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[str]]]:
     plan, results = manifest["plan"], manifest["results"]
     if plan["schema"] != _SCHEMA or not _space(plan["space"]):
         raise ValueError
+    groups = "assigned" in plan["columns"]
+    more = _MORE if groups else {}
     return [
         (plan, _PLAN),
-        *((plan[name], keys) for name, keys in _PARTS.items()),
+        *((plan[name], keys | more.get(name, set())) for name, keys in _PARTS.items()),
+        *((each, KEYS) for each in plan["numbers"].get("forms", ())),
         (plan["columns"]["assignment"], _ASSIGNMENT),
         *((each, _COVARIATE) for each in plan["columns"]["covariates"]),
         *((each, _QUESTION) for each in plan["questions"]),
         (manifest["records"], {"outcome"}),
-        (results, _RESULTS),
+        (results, _RESULTS | ({"forms"} if groups else set())),
         *((each, _ANSWER) for each in results["answers"]),
     ]
 
