@@ -50,10 +50,9 @@ FAULTS = (
         "squares are drawn only where there is a guess",
         "G-REPLAY",
         "means/estimators/symmetric.py",
-        "if self.squares is None or self.centred is None:",
-        "if self.squares is None or self.centred is None or source.bits(1, 11)[0] % 2:",
+        "squares = self._squares(found, source)",
+        "squares = [None] if guess.failed.all() else self._squares(found, source)",
         _SQUARES,
-        "Symmetric._squares",
     ),
     Fault(
         "squares are counted from a place beside the guess",

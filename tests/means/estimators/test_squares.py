@@ -207,14 +207,18 @@ def test_neighbours_take_the_same_draws() -> None:
     """G-REPLAY: as many numbers of the same scales, whether or not the coarse step fails."""
     part = symmetric(Weights.equal(12), more=True)
     near, far = np.zeros(12), np.array([1e300, -1e300, *range(0, 1000, 100)])
-    asked = []
-    for values in (near, far):
-        source = Mirror(7)
-        found = drawn(part, values.astype(float), source)
-        assert (found.squares is None) == found.failed
-        asked.append(source.asked)
-    assert asked[0] == asked[1]
-    assert 10 in {draw for draw, _, _ in asked[0]}
+    ended = set()
+    for seed in range(12):
+        asked = []
+        for values in (near, far):
+            source = Mirror(seed)
+            found = drawn(part, values.astype(float), source)
+            assert (found.squares is None) == found.failed
+            ended.add(found.failed)
+            asked.append(source.asked)
+        assert asked[0] == asked[1]
+        assert 10 in {draw for draw, _, _ in asked[0]}
+    assert ended == {True, False}
 
 
 def test_variances_are_those_of_the_sample() -> None:
