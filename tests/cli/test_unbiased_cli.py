@@ -137,7 +137,7 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
     """The same without a file for the plan, and without users' column a row is a user."""
     out = shell.good(*CLIPPED, "--confidence", "0.8")
     assert "clipped_mean: " in out
-    assert "(80%)" in out
+    assert "(80%, normal)" in out
     by_row = [part for part in CLIPPED if part not in {"--user", "person"}]
     assert "protects the values of one row" in shell.bad(*by_row)
     rows = shell.good(*by_row, "--privacy-unit", "person", "--json")
@@ -292,3 +292,23 @@ def test_a_changed_plan_is_refused(shell: Shell) -> None:
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*BY_PLAN)
     assert shoal.Ledger.open("visits.ledger").entries() == []
+
+
+def test_intervals_are_normal_unless_certified_ones_are_asked_for(shell: Shell) -> None:
+    """Both verify, one is twice as wide, and the other methods have certified ones alone."""
+    widths = []
+    for by in (None, "normal", "certified"):
+        asked = [] if by is None else ["--interval-by", by]
+        name = ["--name", str(by), "--manifest", f"{by}.json"]
+        out = shell.good(*CLIPPED, *asked, *name)
+        assert f"(95%, {by or 'normal'})" in out
+        manifest = json.loads((shell.folder / f"{by}.json").read_bytes())
+        assert verify(manifest).holds
+        low, high = manifest["results"]["interval"]
+        widths.append(high - low)
+    assert widths[2] > 1.8 * widths[0]
+    assert widths[2] > 1.8 * widths[1]
+    wanted = ["--epsilon", "1", "--delta", "1e-6", "--size", "15", *INTERVAL, "--publish-values"]
+    sampled = ["--method", "clipped_plus_residual", "--interval-by", "normal"]
+    error = shell.bad("unbiased", "plan", "--users", "1000", *wanted, *sampled)
+    assert "far from normal" in error

@@ -129,6 +129,8 @@ SAID: dict[str, dict[str, str]] = {
         "plan.parameters": _OTHERS,
         "results.exact": _DRAWN,
         "results.coarse_failed": _DRAWN,
+        "results.normal.about": _DRAWN,
+        "results.normal.squares": _DRAWN,
         "versions": _VERSIONS,
     },
 }  # fmt: skip

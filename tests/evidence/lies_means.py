@@ -104,6 +104,15 @@ LIES: Lies = {
     "an interval that is a part of 10^8 wider": put(
         "results.interval", to=lambda x: [x[0] - (x[1] - x[0]) * 1e-8, x[1]]
     ),
+    "less noise on squares": put(f"{_PARAMETERS}.square_step", to=lambda x: x * 4 // 5),
+    "half of the noise on squares": put(f"{_PARAMETERS}.square_bits", to=plus(-1)),
+    "more noise on squares": put(f"{_PARAMETERS}.square_bits", to=plus(1)),
+    "a narrower forecast of the interval": put(f"{_CLAIMS}.half_width", to=times(0.9)),
+    "certified intervals asked for": drop(f"{_WANTED}.interval_by"),
+    "intervals of another name": put(f"{_WANTED}.interval_by", to="exact"),
+    "half a width that is a tenth less": put("results.normal.half_width", to=times(0.9)),
+    "squares about the estimate": put("results.normal.about", to="1/3"),
+    "no squares": put("results.normal", to=None),
     "another confidence of the interval": put("confidence", to=0.99),
     "a coarse step that ended otherwise": put(
         "results.coarse_failed", to=lambda x: not x if x is not None else False

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 WISHES: dict[str, dict[str, Any]] = {
     "clipped": {"method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1},
+    "certified": {
+        "method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1,
+        "interval_by": "certified",
+    },
     "sampled": {
         "method": "sampled_mean", "delta": "1/4", "interval": (0, 10), "publish_values": True,
     },

@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     Attributes:
         weights: `equal` unless given, or `counts`.
         cap: Largest weight with `counts`.
+        interval_by: `normal` or `certified`; by default normal where it can be had, see `plan`.
         source: Public description of the records, kept in plan and manifest.
         ledger: The data set's ledger, or its path; without one nobody keeps the books.
         name: What the release is of, such as a period; tells releases of the same plan apart.
@@ -43,6 +44,7 @@ class Options(TypedDict, total=False):
 
     weights: str
     cap: int | None
+    interval_by: str | None
     source: Mapping[str, Any] | None
     ledger: str | os.PathLike[str] | Ledger | None
     name: str
@@ -53,7 +55,7 @@ class Options(TypedDict, total=False):
     privacy_unit: str
 
 
-_PLANNED = {"weights", "cap", "source"}
+_PLANNED = {"weights", "cap", "interval_by", "source"}
 
 
 def clipped_mean(

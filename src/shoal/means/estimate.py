@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal.means import document as plan_document
 from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.normal import CERTIFIED, NORMAL
 from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.results import from_results
 from shoal.privacy.budget import Budget
@@ -27,7 +28,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     Attributes:
         confidence: Of `interval`.
 
-    Guarantees: G-COVERAGE, G-UNBIASED.
+    Guarantees: G-COVERAGE, G-NORMAL, G-UNBIASED.
 
     Example:
         >>> from shoal.unbiased import Moment, symmetric_mean
@@ -66,8 +67,21 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Covers the mean of the users' distribution with `confidence`, by Chebyshev's bound."""
+        """Covers the mean of the users' distribution with `confidence`.
+
+        By a normal approximation where `interval_by` is `normal`, else by Chebyshev's bound.
+        """
+        return self.estimator.stated_interval(self.released, self.confidence)
+
+    @property
+    def certified_interval(self) -> tuple[float, float]:
+        """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
         return self.estimator.interval_around(self.released.value, self.confidence)
+
+    @property
+    def interval_by(self) -> str:
+        """What `interval` rests on: `normal`, or `certified`, as where a coarse step failed."""
+        return CERTIFIED if self.released.squares is None else NORMAL
 
     @property
     def coarse_failed(self) -> bool | None:
@@ -108,7 +122,8 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
         losses = self.estimator.loss.show(up=True)
         return (
             f"{kind}{self.mechanism}: {self.value:.6g} in [{low:.6g}, {high:.6g}] "
-            f"({self.confidence:.0%}), standard error at most {self.standard_error:.3g}, "
+            f"({self.confidence:.0%}, {self.interval_by}), "
+            f"standard error at most {self.standard_error:.3g}, "
             f"bias at most {self.bias_bound:.3g}, {losses}{failed}"
         )
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from shoal.checks import check_confidence
 from shoal.checks.frozen import Frozen, own
 from shoal.errors import InputError
 from shoal.means import document as plan_document
 from shoal.means.estimators.base import Estimator
+from shoal.means.estimators.normal import check_level
 from shoal.means.request import Request
 from shoal.privacy.displayed_loss import round_up
+from shoal.release.manifest import CONFIDENCE
 from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
@@ -100,6 +103,56 @@ class UnbiasedFacts(Frozen):
     def noise_scale(self) -> float:
         """Scale of the Laplace noise, in the value's unit; 0 if there is none."""
         return self.estimator.noise_scale
+
+    @property
+    def interval_by(self) -> str:
+        """How intervals are made: `normal` or `certified`."""
+        return self.request.interval_by
+
+    def expected_half_width(self, confidence: float = CONFIDENCE) -> float:
+        """Half an interval of values that spread as widely as the moments allow.
+
+        Certified intervals have this width whatever the values; normal ones are narrower where
+        values spread less, for they follow the released squares.
+
+        Source: docs/theory/unbiased.md#a-normal-interval.
+
+        Args:
+            confidence: Of the interval, without a unit; of a normal one from 0.8 to 0.995.
+
+        Returns:
+            Half a width, in the value's unit.
+
+        Raises:
+            InputError: A confidence that is not usable.
+
+        Guarantees: G-COVERAGE, G-NORMAL.
+
+        Example:
+            >>> from shoal.unbiased import Moment, plan
+            >>> wanted = {"moment": Moment(8, 2), "epsilon": 1, "interval": (0, 9), "bias": 0.01}
+            >>> normal = plan("clipped_mean", 5000, **wanted)
+            >>> certified = plan("clipped_mean", 5000, **wanted, interval_by="certified")
+            >>> 2.1 < certified.expected_half_width() / normal.expected_half_width() < 2.4
+            True
+        """
+        return self.estimator.expected_half_interval(self.check_confidence(confidence))
+
+    def check_confidence(self, confidence: object) -> float:
+        """A confidence that the plan's intervals can have.
+
+        Args:
+            confidence: Of an interval, without a unit.
+
+        Returns:
+            The same, without a unit.
+
+        Raises:
+            InputError: None between 0 and 1, or for a normal interval outside 0.8 to 0.995.
+        """
+        if self.estimator.squares is None:
+            return check_confidence(confidence)
+        return check_level(confidence)
 
     @functools.cached_property
     def document(self) -> documents.Document:

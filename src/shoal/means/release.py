@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks import check_confidence
 from shoal.checks.numpy_errors import quietly
 from shoal.errors import DataError, InputError
 from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.normal import Squares
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.one_value_per_user import UserValues
 from shoal.means.request import PUBLISHING
@@ -55,7 +55,7 @@ def release_mean(
     privacy_unit: str,
 ) -> UnbiasedEstimate:
     """See `UnbiasedPlan.release`."""
-    confidence = check_confidence(confidence)
+    confidence = plan.check_confidence(confidence)
     printed_text(values_name)
     whose = unit_of(
         privacy_unit,
@@ -96,7 +96,9 @@ class MeanDraw:
 
     def blank(self) -> Drawn:
         """An estimate of 0."""
-        return Drawn(Fraction(0), False if self.plan.method == Symmetric.name else None)
+        failed = False if self.plan.method == Symmetric.name else None
+        squares = Squares(Fraction(0), Fraction(0)) if self.plan.estimator.squares else None
+        return Drawn(Fraction(0), failed, squares)
 
     def results(self, drawn: Drawn) -> documents.Document:
         """The estimate, exactly and as a number, with its interval."""

@@ -13,6 +13,7 @@ from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.means.estimators.calibrate import SearchRequest, best
 from shoal.means.estimators.clipped import Clipped, check_interval
+from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
 from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Chance, Sampled
 from shoal.means.estimators.symmetric import Symmetric
@@ -50,6 +51,7 @@ class Request(Frozen):
         cap: Largest weight with `counts`, else None.
         reuse: Of `symmetric_mean`: whether all users are in both steps; None for the best.
         farthest: Of `symmetric_mean`: its certificate holds for means up to this; else None.
+        interval_by: One of `INTERVALS`.
     """
 
     method: str
@@ -62,6 +64,7 @@ class Request(Frozen):
     cap: int | None = None
     reuse: bool | None = None
     farthest: float | None = None
+    interval_by: str = CERTIFIED
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,6 +94,7 @@ class Request(Frozen):
             check_interval(self.interval)
         if self.reuse is not None and type(self.reuse) is not bool:
             raise InputError("reuse that is no truth value", "True, False or None", "leave it out")
+        checks.choice(self.interval_by, INTERVALS, "interval_by")
 
     def weighed(self) -> Weights:
         """The users' weights.
@@ -113,6 +117,10 @@ class Request(Frozen):
             InputError: A part is missing, not usable, or not for this method.
         """
         self.check()
+        found = self._certified()
+        return found.with_squares() if self.interval_by == NORMAL else found
+
+    def _certified(self) -> Estimator:
         weights, budget = self.weighed(), self.budget
         if self.method == Symmetric.name:
             farthest = self.farthest_mean()

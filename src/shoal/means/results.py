@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.normal import Squares
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.privacy.budget import from_text, text
 from shoal.release.manifest import CONFIDENCE
@@ -16,13 +17,38 @@ if TYPE_CHECKING:
 
 
 def to_results(plan: UnbiasedFacts, drawn: Drawn) -> documents.Document:
-    """The estimate, exactly and as a number, with its interval."""
-    return {
+    """The estimate, exactly and as a number, with its interval, and what this rests on."""
+    found = {
         "exact": text(drawn.value),
         "value": float(drawn.value),
-        "interval": list(plan.estimator.interval_around(drawn.value, CONFIDENCE)),
+        "interval": list(plan.estimator.stated_interval(drawn, CONFIDENCE)),
         "coarse_failed": drawn.failed,
     }
+    if plan.estimator.squares is None:
+        return found
+    return {**found, "normal": _normal(plan, drawn)}
+
+
+def _normal(plan: UnbiasedFacts, drawn: Drawn) -> documents.Document | None:
+    """Squares exactly, and half the interval that follows; None where the coarse step failed."""
+    if drawn.squares is None:
+        return None
+    return {
+        "about": text(drawn.squares.about),
+        "squares": text(drawn.squares.total),
+        "half_width": plan.estimator.normal_half(drawn, CONFIDENCE),
+    }
+
+
+def _squares(plan: UnbiasedFacts, results: documents.Document) -> Squares | None:
+    """Of results; there are none where a coarse step failed, or none were asked for."""
+    normal = results.get("normal")
+    asked = plan.estimator.squares is not None
+    if ("normal" in results) != asked or (normal is not None) != (
+        asked and results["coarse_failed"] is not True
+    ):
+        raise damaged()
+    return normal and Squares(from_text(normal["about"]), from_text(normal["squares"]))
 
 
 def from_results(plan: UnbiasedFacts, results: documents.Document) -> Drawn:
@@ -39,6 +65,6 @@ def from_results(plan: UnbiasedFacts, results: documents.Document) -> Drawn:
     failed = results["coarse_failed"]
     if isinstance(failed, bool) != (plan.method == Symmetric.name):
         raise damaged()
-    drawn = Drawn(from_text(results["exact"]), failed)
+    drawn = Drawn(from_text(results["exact"]), failed, _squares(plan, results))
     check_stated([results], [to_results(plan, drawn)])
     return drawn

@@ -18,8 +18,66 @@ _SUMS = (
 _COARSE_DELTA = (
     "tests/means/estimators/test_unbiased.py::test_a_slip_below_the_coarse_steps_own_is_refused",
 )
+_SQUARES = ("tests/means/estimators/test_squares.py",)
+_NORMAL = ("tests/means/test_normal_intervals.py",)
 
 FAULTS = (
+    Fault(
+        "squares beside a sum have a fifth less noise",
+        "G-MOMENTS",
+        "means/estimators/squares.py",
+        "return [-(-each // squares.step) for each in total]",
+        "return [-(-5 * each // (4 * squares.step)) for each in total]",
+        _SQUARES,
+    ),
+    Fault(
+        "squares are free with a fifth less noise",
+        "G-MOMENTS",
+        "means/estimators/squares.py",
+        "return free and most <= 2**_CAPACITY",
+        "return 4 * price <= 5 * self.noise.per_unit * squares.step << squares.bits",
+        _SQUARES,
+    ),
+    Fault(
+        "weights of squares are those of the sum",
+        "G-MOMENTS",
+        "means/estimators/squares.py",
+        "heavy = self.weights.number**2",
+        "heavy = self.weights.number",
+        _SQUARES,
+    ),
+    Fault(
+        "squares are drawn only where there is a guess",
+        "G-REPLAY",
+        "means/estimators/symmetric.py",
+        "squares = self._squares(found, source)",
+        "squares = [None] if guess.failed.all() else self._squares(found, source)",
+        _SQUARES,
+    ),
+    Fault(
+        "squares are counted from a place beside the guess",
+        "G-SYMMETRIC",
+        "means/estimators/symmetric.py",
+        "return [*self.centred.release(found, self.squares, source)]",
+        "return [*self.centred.release(found + self.half // 3, self.squares, source)]",
+        _SQUARES,
+    ),
+    Fault(
+        "a variance is half of what its squares tell",
+        "G-NORMAL",
+        "means/estimators/normal.py",
+        "total = found.total / (weights.total * unit) ** 2",
+        "total = found.total / (weights.total * unit) ** 2 / 2",
+        _NORMAL,
+    ),
+    Fault(
+        "normal intervals leave out the noise of the mean",
+        "G-NORMAL",
+        "means/estimators/normal.py",
+        "np.array([self.variance]), 1.0, self.loose,",
+        "np.array([self.variance]), 0.0, self.loose,",
+        _NORMAL,
+    ),
     Fault(
         "bad guesses are half as many as their union bound",
         "G-ERROR",

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal import documents, unbiased
 from shoal.errors import DocumentError, InputError
+from shoal.means.estimators.base import around
 from shoal.privacy.budget import text
 from shoal.unbiased import Moment
 from shoal.verification.means.bounds import Bounds, beyond, laplace_variance
@@ -37,8 +38,11 @@ pytestmark = pytest.mark.oracle
 N = 2000
 COUNTS = np.arange(N) % 3 + 1
 MOMENTS = (Moment(2, 1), Moment(4, 1.4))
+_CLIPPED = {"method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1}
+_SYMMETRIC = {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6"}
 WISHES: dict[str, dict[str, Any]] = {
-    "clipped": {"method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1},
+    "clipped": {**_CLIPPED, "interval_by": "certified"},
+    "normal": _CLIPPED,
     "sampled": {
         "method": "sampled_mean",
         "delta": "1/4",
@@ -52,8 +56,10 @@ WISHES: dict[str, dict[str, Any]] = {
         "interval": (0, 10),
         "publish_values": True,
     },
-    "reused": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6", "reuse": True},
-    "split": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6", "reuse": False},
+    "reused": {**_SYMMETRIC, "reuse": True, "interval_by": "certified"},
+    "normal, reused": {**_SYMMETRIC, "reuse": True},
+    "split": {**_SYMMETRIC, "reuse": False, "interval_by": "certified"},
+    "normal, split": {**_SYMMETRIC, "reuse": False},
 }
 
 
@@ -95,7 +101,7 @@ def test_true_manifests_hold(kind: str, weights: Document) -> None:
 def test_true_plans_hold_at_all_sizes(kind: str, counts: int, moment: object) -> None:
     """G-VERIFY: few and many users, small and large values."""
     changes: Document = {"counts": counts, "moment": moment}
-    if kind == "clipped":
+    if kind in {"clipped", "normal"}:
         changes["bias"] = 1e-4
     if kind == "residual":
         changes["interval"] = (0, 1)
@@ -132,9 +138,9 @@ def test_the_planner_never_understates(
     changes: Document = {"moment": Moment(order, size), "counts": users}
     if kind != "sampled":
         changes["epsilon"] = epsilon
-    if kind in {"reused", "split"}:
+    if WISHES[kind]["method"] == "symmetric_mean":
         changes["delta"] = "1/1000"
-    if kind == "clipped":
+    if kind in {"clipped", "normal"}:
         changes["bias"] = size / 30
     try:
         document = planned(kind, **changes).to_document()
@@ -201,7 +207,7 @@ def narrower(factor: float) -> Change:
 
 def less(factor: float) -> Callable[[float], float]:
     """So many times the number."""
-    return lambda old: old * factor
+    return lambda old: type(old)(old * factor)
 
 
 def more(steps: int) -> Callable[[int], int]:
@@ -211,7 +217,62 @@ def more(steps: int) -> Callable[[int], int]:
 
 PARAMETERS, CLAIMS, WISH = ("plan", "parameters"), ("plan", "claims"), ("plan", "request")
 
+
+def halved(factor: float) -> Change:
+    """A narrower normal interval, with half of its width as it is then."""
+
+    def change(manifest: Document) -> None:
+        result = manifest["results"]
+        half = result["normal"]["half_width"] * factor
+        result["normal"]["half_width"] = half
+        exact = Fraction(result["exact"])
+        result["interval"] = list(around(exact, Fraction(half)))
+
+    return change
+
+
+NORMAL = ("results", "normal")
 LIES: dict[str, tuple[str, Change, str]] = {
+    "a narrower normal interval": ("normal", halved(0.999), "interval"),
+    "a narrower normal interval of a guess": ("normal, split", halved(0.999), "interval"),
+    "a normal interval an ulp narrower": (
+        "normal", part("results", "interval", to=lambda x: [math.nextafter(x[0], 9e9), x[1]]),
+        "interval",
+    ),
+    "half a width that is not the interval's": (
+        "normal, reused", part(*NORMAL, "half_width", to=less(0.999)), "interval"
+    ),
+    "fewer squares": (
+        "normal", part(*NORMAL, "squares", to=lambda x: text(Fraction(x) * Fraction(9, 10))),
+        "interval",
+    ),
+    "squares that are no steps": (
+        "normal, split", part(*NORMAL, "squares", to=lambda x: text(Fraction(x) / 2**40)), "result"
+    ),
+    "squares about another place": (
+        "normal", part(*NORMAL, "about", to=lambda x: text(Fraction(x) + 1)), "result"
+    ),
+    "squares about a place no guess has": (
+        "normal, reused", part(*NORMAL, "about", to=lambda x: text(Fraction(x) * 2)), "result"
+    ),
+    "no squares": ("normal", part(*NORMAL, to=None), "result"),
+    "no squares of a guess": ("normal, split", part(*NORMAL, to=None), "result"),
+    "squares of a failed step": (
+        "normal, split", part("results", "coarse_failed", to=True), "result"
+    ),
+    "less noise on squares": (
+        "normal", part(*PARAMETERS, "square_step", to=less(0.8)), "privacy loss"
+    ),
+    "half of the noise on squares": (
+        "normal, split", part(*PARAMETERS, "square_bits", to=more(-1)), "privacy loss"
+    ),
+    "a hair less noise on squares": (
+        "normal, reused", part(*PARAMETERS, "square_step", to=less(0.99)), "privacy loss"
+    ),
+    "squares without steps": ("normal", part(*PARAMETERS, "square_step", to=0), "parameters"),
+    "a narrower forecast": (
+        "normal", part(*CLAIMS, "half_width", to=less(0.999)), "errors"
+    ),
     "a smaller epsilon": ("clipped", both("epsilon", "9/10", 0.9), "privacy loss"),
     "no delta": ("residual", both("delta", "0", 0.0), "privacy loss"),
     "a smaller delta": ("split", both("delta", "1/2000000", 5e-7), "privacy loss"),
@@ -608,6 +669,8 @@ def test_intervals_far_from_0_are_no_narrower_than_their_errors(
     assert failed_claims(manifest) == []
     exact, (low, high) = found.released.value, found.interval
     half = Fraction(found.bias_bound) + Fraction(found.standard_error) * Fraction(447, 100)
+    if method == "symmetric_mean":
+        half = Fraction(manifest["results"]["normal"]["half_width"])
     assert Fraction(low) <= exact - half
     assert exact + half <= Fraction(high)
     assert manifest["results"]["interval"] == [low, high]
@@ -633,7 +696,10 @@ def test_intervals_near_0_contain_the_exact_one(true: dict[str, Document], kind:
     for side in (exact - low, high - exact):
         rest = side - Fraction(claims["bias_bound"])
         assert rest > 0
-        assert rest**2 * miss >= Fraction(claims["standard_error"]) ** 2
+        if "normal" in kind:
+            assert side >= Fraction(results["normal"]["half_width"])
+        else:
+            assert rest**2 * miss >= Fraction(claims["standard_error"]) ** 2
     changed = copy.deepcopy(true[kind])
     for factor in (1 - 1e-9, 1 + 1e-8):
         half = (high - low) / 2 * Fraction(factor)

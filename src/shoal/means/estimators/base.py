@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from shoal.checks.frozen import Frozen
+from shoal.errors import InputError
 from shoal.means.estimators.grid import saturated
+from shoal.means.estimators.normal import Spread
+from shoal.means.estimators.squares import NoisySquares, counts_as_two, few_users, unfit
 from shoal.privacy.displayed_loss import round_up
+from shoal.theory import clipping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from shoal.means.estimators.normal import Squares
+    from shoal.means.estimators.squares import Centred
     from shoal.means.estimators.weights import Weights
     from shoal.privacy.budget import Budget
     from shoal.privacy.noise import Randomness
@@ -35,10 +41,12 @@ class Drawn:
     Attributes:
         value: The estimate, exactly.
         failed: Whether the coarse step failed; None if there is none.
+        squares: What was released beside it; None if nothing was.
     """
 
     value: Fraction
     failed: bool | None = None
+    squares: Squares | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +67,54 @@ class Estimator(Frozen, ABC):
     Attributes:
         weights: Of the users, ascending.
         moments: Public bounds on central moments.
+        squares: Released beside the sum at no cost, for normal intervals; None for certified ones.
     """
 
     weights: Weights
     moments: Moments
+    squares: NoisySquares | None = field(default=None, kw_only=True)
 
     name: ClassVar[str]
+
+    @property
+    def centred(self) -> Centred | None:
+        """The sum beside which squares cost nothing; None for a method without one."""
+        return None
+
+    @property
+    def may_be_normal(self) -> bool:
+        """Whether normal intervals can be had: squares about a middle, of two users at least."""
+        return self.centred is not None and counts_as_two(self.centred.weights)
+
+    def with_squares(self) -> Self:
+        """The same, with squares beside the sum.
+
+        Raises:
+            InputError: The method has no sum about a middle, or too few users.
+        """
+        centred = self.centred
+        if centred is None:
+            raise InputError(
+                f"normal intervals of {self.name}: what it samples is far from normal",
+                "normal intervals of clipped_mean and symmetric_mean",
+                'ask for interval_by="certified"',
+            )
+        if not counts_as_two(centred.weights):
+            raise few_users()
+        return replace(self, squares=centred.fit())
+
+    def _check_squares(self) -> None:
+        """Refuse squares that would cost something, or that the method does not have."""
+        if self.squares is None:
+            return
+        centred = self.centred
+        if (
+            not isinstance(self.squares, NoisySquares)
+            or centred is None
+            or not counts_as_two(centred.weights)
+            or not centred.is_free(self.squares)
+        ):
+            raise unfit()
 
     @property
     @abstractmethod
@@ -123,8 +173,54 @@ class Estimator(Frozen, ABC):
             confidence: Of the interval.
         """
         half = Fraction(self.half_interval(confidence))
-        # 0.0 - x, not -x: an end at 0 has no sign.
-        return 0.0 - round_up(half - value), round_up(value + half)
+        return around(value, half)
+
+    def spread(self, drawn: Drawn) -> Spread | None:
+        """What a release tells of its sampling variance; None without squares.
+
+        Args:
+            drawn: What was drawn.
+        """
+        if self.squares is None or self.centred is None or drawn.squares is None:
+            return None
+        return Spread.told(self.centred, self.squares, drawn.value, drawn.squares)
+
+    def normal_half(self, drawn: Drawn, confidence: float) -> float | None:
+        """Half a normal interval with the bias bound; None without squares.
+
+        Args:
+            drawn: What was drawn.
+            confidence: Of the interval, from 0.8 to 0.995.
+        """
+        spread = self.spread(drawn)
+        if spread is None:
+            return None
+        return (self.bias_bound + spread.half(confidence)) * OUTWARD
+
+    def stated_interval(self, drawn: Drawn, confidence: float) -> tuple[float, float]:
+        """Normal where squares were released, else certified; its ends rounded outwards.
+
+        Args:
+            drawn: What was drawn.
+            confidence: Of the interval.
+        """
+        half = self.normal_half(drawn, confidence)
+        if half is None:
+            return self.interval_around(drawn.value, confidence)
+        return around(drawn.value, Fraction(half))
+
+    def expected_half_interval(self, confidence: float) -> float:
+        """Half an interval where values spread as widely as the moments allow; else narrower.
+
+        Args:
+            confidence: Of the interval.
+        """
+        if self.squares is None or self.centred is None:
+            return self.half_interval(confidence)
+        most = self.centred.weights.squares * Fraction(clipping.deviation(self.moments)) ** 2
+        variance = float(most / self.centred.scale**2)
+        spread = Spread.of(self.centred, self.squares, variance)
+        return (self.bias_bound + spread.half(confidence)) * OUTWARD
 
     def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
         """Draw the estimate.
@@ -147,3 +243,14 @@ class Estimator(Frozen, ABC):
     @abstractmethod
     def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
         """One result a row."""
+
+
+def around(value: Fraction, half: Fraction) -> tuple[float, float]:
+    """An interval of so many on either side, its ends rounded outwards.
+
+    Args:
+        value: Its middle, exactly.
+        half: Half its width.
+    """
+    # 0.0 - x, not -x: an end at 0 has no sign.
+    return 0.0 - round_up(half - value), round_up(value + half)

@@ -14,6 +14,8 @@ from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.grid import Grid
 from shoal.means.estimators.noisy_sum import NoisySum
+from shoal.means.estimators.normal import Squares
+from shoal.means.estimators.squares import Centred
 from shoal.privacy.budget import Budget
 from shoal.theory import clipping
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from shoal.means.estimators.squares import NoisySquares
     from shoal.means.estimators.weights import Weights
     from shoal.privacy.noise import Randomness
 
@@ -71,6 +74,7 @@ class Clipped(Estimator):
             raise InputError("a mean outside of where values are clipped", "inside", "plan anew")
         if self.noise != fitting(self.noise, self.weights, self.grid.ticks):
             raise InputError("noise that does not fit weights and ticks", "its own", "plan anew")
+        self._check_squares()
 
     @classmethod
     def plan(
@@ -109,9 +113,16 @@ class Clipped(Estimator):
 
     @cached_property
     def parameters(self) -> Mapping[str, int | str]:
-        """Grid and noise."""
-        found: Mapping[str, int | str] = own(clipping_parameters(self.grid, self.noise))
+        """Grid and noise, and those of squares if there are."""
+        inner = clipping_parameters(self.grid, self.noise)
+        found: Mapping[str, int | str] = own({**inner, **squares_parameters(self.squares)})
         return found
+
+    @cached_property
+    def centred(self) -> Centred | None:
+        """In halves of ticks: the middle of the grid may lie between two ticks."""
+        tick = Fraction(2) ** self.grid.exponent
+        return Centred(self.noise, self.weights, self.grid.ticks, 2, tick)
 
     @cached_property
     def noise_scale(self) -> float:
@@ -129,7 +140,16 @@ class Clipped(Estimator):
         return clipped_variance(self) * OUTWARD
 
     def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
-        return [Drawn(value) for value in clipped_means(self, values, source)]
+        found = clipped_ticks(self, values, source)
+        means = ticks_means(self, found, source)
+        if self.squares is None or self.centred is None:
+            return [Drawn(value) for value in means]
+        sums = self.centred.release(self.grid.halves(found), self.squares, source)
+        about = Fraction(self.grid.low + self.grid.high, 2) * Fraction(2) ** self.grid.exponent
+        return [
+            Drawn(value, squares=Squares(about, total))
+            for value, total in zip(means, sums, strict=True)
+        ]
 
 
 def noise_for(weights: Weights, ticks: int, epsilon: Fraction) -> NoisySum:
@@ -143,14 +163,26 @@ def fitting(noise: NoisySum, weights: Weights, ticks: int) -> NoisySum:
     return replace(noise, sensitivity=weights.largest * ticks, most=most)
 
 
-def clipped_means(part: Clipped, values: NDArray[np.float64], source: Randomness) -> list[Fraction]:
-    """Means of clipped values with noise, one a row, exactly."""
-    grid, weights = part.grid, part.weights
+def clipped_ticks(
+    part: Clipped, values: NDArray[np.float64], source: Randomness
+) -> NDArray[np.int64]:
+    """Clipped values as ticks from the middle of the grid, rounded at random."""
     words = source.bits(values.size, _ROUNDING).reshape(values.shape)
-    sums: list[int] = (grid.whole(values, words) @ weights.number).tolist()
+    return part.grid.whole(values, words)
+
+
+def ticks_means(part: Clipped, found: NDArray[np.int64], source: Randomness) -> list[Fraction]:
+    """Means of ticks with noise, one a row, exactly."""
+    grid, weights = part.grid, part.weights
+    sums: list[int] = (found @ weights.number).tolist()
     tick = Fraction(2) ** grid.exponent
     drawn = part.noise.add(sums, source, _NOISE)
     return [(noisy / weights.total + grid.middle) * tick for noisy in drawn]
+
+
+def clipped_means(part: Clipped, values: NDArray[np.float64], source: Randomness) -> list[Fraction]:
+    """Means of clipped values with noise, one a row, exactly."""
+    return ticks_means(part, clipped_ticks(part, values, source), source)
 
 
 def clipped_variance(part: Clipped) -> float:
@@ -170,6 +202,13 @@ def clipping_parameters(grid: Grid, noise: NoisySum) -> Mapping[str, int | str]:
         "per_unit": noise.per_unit,
         "lattice_bits": noise.bits,
     }
+
+
+def squares_parameters(squares: NoisySquares | None) -> Mapping[str, int | str]:
+    """What a document keeps of squares: nothing if there are none."""
+    if squares is None:
+        return {}
+    return {"square_step": squares.step, "square_bits": squares.bits}
 
 
 def in_unit(scale: float, grid: Grid, weights: Weights) -> float:

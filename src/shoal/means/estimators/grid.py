@@ -114,6 +114,18 @@ class Grid:
         ticks = whole.astype(np.int64) + np.where(away, np.sign(places), 0).astype(np.int64)
         return np.asarray(ticks - self.middle)
 
+    def halves(self, whole: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Ticks from `middle` as half ticks from halfway between the edges: -ticks to ticks.
+
+        Args:
+            whole: Ticks, any shape. Private.
+
+        Example:
+            >>> Grid(0, 0, 3).halves(np.array([-1, 2])).tolist()
+            [-3, 3]
+        """
+        return np.asarray(2 * whole + (2 * self.middle - self.low - self.high))
+
 
 def saturated(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values beyond +-2^500 as +-2^500.

@@ -111,6 +111,11 @@ class Residual(Clipped):
         return found
 
     @property
+    def centred(self) -> None:
+        """None: squares of the clipped part say nothing of the residuals that are sampled."""
+        return
+
+    @property
     def bias_bound(self) -> float:
         """None."""
         return 0.0

@@ -100,6 +100,7 @@ class Sampled(Estimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_interval(self.interval)
+        self._check_squares()
 
     @property
     def centre(self) -> float:

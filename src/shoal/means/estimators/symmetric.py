@@ -13,10 +13,13 @@ import numpy as np
 from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
+from shoal.means.estimators.clipped import squares_parameters
 from shoal.means.estimators.coarse import FARTHEST, FINE, Places
 from shoal.means.estimators.failure_probability import Setting
 from shoal.means.estimators.middle import MOST_TICKS, ticks
+from shoal.means.estimators.normal import Squares
 from shoal.means.estimators.sampled import sampled_means
+from shoal.means.estimators.squares import Centred
 from shoal.privacy.budget import Budget, text
 
 if TYPE_CHECKING:
@@ -101,11 +104,18 @@ class Symmetric(Estimator):
             raise InputError(
                 "parts of a symmetric mean that do not fit each other", "a plan's", "plan anew"
             )
+        self._check_squares()
 
     @cached_property
     def final(self) -> Weights:
         """The weights of the last step."""
         return self.weights if self.reuse else self.weights.after(self.coarse.users)
+
+    @cached_property
+    def centred(self) -> Centred | None:
+        """The last step's sum, about the guess."""
+        tick = Fraction(2) ** (self.coarse.exponent - self.shift)
+        return Centred(self.noise, self.final, self.half, 1, tick)
 
     @property
     def half_width(self) -> float:
@@ -145,6 +155,7 @@ class Symmetric(Estimator):
                 "per_unit": self.noise.per_unit,
                 "lattice_bits": self.noise.bits,
                 "sampling_words": str(self.chance.words),
+                **squares_parameters(self.squares),
             }
         )
         return found
@@ -206,16 +217,29 @@ class Symmetric(Estimator):
         found = ticks(Places.of(second, exponent), guess, self.shift, self.half)
         sums: list[int] = (found @ self.final.number).tolist()
         noisy = self.noise.add(sums, source, _FINAL)
+        # Drawn whether or not there is a guess: the number of draws is the same.
+        squares = self._squares(found, source)
         tick = Fraction(2) ** (exponent - self.shift)
         terms = second, np.zeros_like(second)
         fallback = sampled_means(self.final, self.chance, terms, source)
         failed: list[bool] = guess.failed.tolist()
         return [
-            Drawn(
-                fallback[run]
-                if fails
-                else guess.exactly(run, exponent) + noisy[run] / self.final.total * tick,
-                fails,
+            Drawn(fallback[run], failed=True)
+            if fails
+            else self._succeeded(
+                guess.exactly(run, exponent), noisy[run] / self.final.total * tick, squares[run]
             )
             for run, fails in enumerate(failed)
         ]
+
+    def _squares(self, found: NDArray[np.int64], source: Randomness) -> list[Fraction | None]:
+        """Sums of squares about the guess with noise, one a run, if they are released."""
+        if self.squares is None or self.centred is None:
+            return [None] * len(found)
+        return [*self.centred.release(found, self.squares, source)]
+
+    @staticmethod
+    def _succeeded(about: Fraction, moved: Fraction, total: Fraction | None) -> Drawn:
+        """The estimate about a guess, with squares if there are."""
+        squares = None if total is None else Squares(about, total)
+        return Drawn(about + moved, failed=False, squares=squares)

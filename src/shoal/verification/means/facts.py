@@ -39,6 +39,9 @@ PARAMETERS: dict[str, set[str]] = {
     RESIDUAL: {*_GRID, _CHANCE},
     SYMMETRIC: {*_STEPS, _CHANCE},
 }
+# What says how squares beside a sum are released, where intervals are normal ones.
+_SQUARES = {"square_step", "square_bits"}
+NORMAL, _INTERVAL_BY = "normal", "interval_by"
 _CLAIMS = ("bias_bound", "standard_error", "rmse_bound", "noise_scale")
 _WORDS = re.compile(r"[1-9][0-9]{0,19}")
 _MOST_WEIGHT, _FARTHEST = 2**30, 2.0**300
@@ -73,6 +76,7 @@ class Facts:
         bias: Budget of the clipped mean, else None.
         reuse: What was asked for of the symmetric mean, if anything.
         farthest: Largest absolute mean for the certificate of the symmetric mean.
+        normal: Whether squares are released beside the sum, for normal intervals.
         parameters: Whole numbers by name.
         coarse_delta: Delta that is charged for a coarse step; 0 without one.
         claims: Bounds in the value's unit, by name.
@@ -89,6 +93,7 @@ class Facts:
     bias: float | None
     reuse: bool | None
     farthest: float
+    normal: bool
     parameters: dict[str, int]
     coarse_delta: Fraction
     claims: dict[str, float]
@@ -99,7 +104,8 @@ class Facts:
         method, request = plan["method"], plan["request"]
         moments = _moments(request["moments"])
         counts = _counts(plan["counts"])
-        parameters, coarse_delta = _parameters(plan["parameters"], method)
+        normal = _normal(request, method)
+        parameters, coarse_delta = _parameters(plan["parameters"], method, normal=normal)
         return cls(
             method=method,
             rising=bool((np.diff(counts) >= 0).all()),
@@ -112,6 +118,7 @@ class Facts:
             bias=_bias(request["bias"], method),
             reuse=_reuse(request["reuse"], method),
             farthest=_farthest(request["farthest"], method, moments),
+            normal=normal,
             parameters=parameters,
             coarse_delta=coarse_delta,
             claims={name: real(plan["claims"][name]) for name in _CLAIMS},
@@ -206,8 +213,19 @@ def _farthest(farthest: object, method: str, moments: tuple[tuple[float, float],
     return real(farthest)
 
 
-def _parameters(found: documents.Document, method: str) -> tuple[dict[str, int], Fraction]:
-    if found.keys() != PARAMETERS[method]:
+def _normal(request: documents.Document, method: str) -> bool:
+    """Whether intervals are normal: certified ones are not mentioned."""
+    if _INTERVAL_BY not in request:
+        return False
+    if request[_INTERVAL_BY] != NORMAL or method not in (CLIPPED, SYMMETRIC):
+        raise ValueError
+    return True
+
+
+def _parameters(
+    found: documents.Document, method: str, *, normal: bool
+) -> tuple[dict[str, int], Fraction]:
+    if found.keys() != PARAMETERS[method] | (_SQUARES if normal else set()):
         raise ValueError
     coarse_delta = rational(found[_COARSE_DELTA]) if _COARSE_DELTA in found else Fraction(0)
     numbers = {name: whole(found[name]) for name in found.keys() - {_COARSE_DELTA, _CHANCE}}

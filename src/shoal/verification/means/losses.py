@@ -6,6 +6,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 from shoal.verification.means.facts import CLIPPED, RESIDUAL, SAMPLED, SYMMETRIC, Facts
+from shoal.verification.means.squares import Beside, fits
 
 # The sampler adds noise of scale 2^54 at most to whole numbers of at most 2^60.
 _CAPACITY, _MOST_BITS = 2**60, 54
@@ -20,7 +21,7 @@ _FAR = 10**4
 def parameters_hold(facts: Facts) -> tuple[bool, str]:
     """Whether the mechanism can run with these numbers, and does what its proof is about."""
     checks = {CLIPPED: _grid, SAMPLED: _sampling, RESIDUAL: _residual, SYMMETRIC: _symmetric}
-    holds = facts.rising and checks[facts.method](facts)
+    holds = facts.rising and checks[facts.method](facts) and fits(facts)
     return holds, f"{facts.method} of {len(facts.weight)} users"
 
 
@@ -38,7 +39,8 @@ def exact_loss(facts: Facts) -> tuple[Fraction, Fraction]:
     symmetric = facts.method == SYMMETRIC
     ticks = 2 * numbers["half"] if symmetric else numbers["high"] - numbers["low"]
     sensitivity = int(facts.final.max()) * ticks * numbers["per_unit"]
-    second = Fraction(sensitivity, 2 ** numbers["lattice_bits"]), facts.chance
+    last = Fraction(sensitivity, 2 ** numbers["lattice_bits"])
+    second = Beside.of(facts).loss() if facts.normal else last, facts.chance
     if not symmetric:
         return second
     first = _first(facts)

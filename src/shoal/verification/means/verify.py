@@ -29,6 +29,7 @@ from shoal.verification.means.facts import (
     signed,
 )
 from shoal.verification.means.losses import exact_loss, parameters_hold
+from shoal.verification.means.squares import Beside
 from shoal.verification.strict import rational, real, text, unit
 from shoal.verification.verdict import Check, Verdict, checked
 
@@ -48,6 +49,9 @@ _REQUEST = {
     *("moments", "epsilon", "delta", "interval", "bias", "weights", "cap", "reuse", "farthest"),
 }
 _CLAIMS = {"epsilon", "delta", "bias_bound", "standard_error", "rmse_bound", "noise_scale"}
+_BY, _NORMAL = "interval_by", "normal"
+_HALF = "half_width"
+_FOUND = {"about", "squares", _HALF}
 _RESULTS = {"exact", "value", "interval", "coarse_failed"}
 _NEIGHBOURS = "values: all values of one user change, the counts are public"
 _PURE = "pure differential privacy"
@@ -81,14 +85,19 @@ def verify(manifest: documents.Document) -> Verdict:
         DocumentError: Not a manifest of an unbiased mean, or a part is missing or damaged.
     """
     verdict = checked(_checks, manifest, _UNVERIFIED)
-    if manifest["plan"]["method"] != SYMMETRIC:
-        return verdict
-    return Verdict(verdict.checks, (*verdict.unverified, _SYMMETRY))
+    more = [_SYMMETRY] if manifest["plan"]["method"] == SYMMETRIC else []
+    if manifest["results"].get(_NORMAL) is not None:
+        more.append(_NEARLY_NORMAL)
+    return Verdict(verdict.checks, (*verdict.unverified, *more))
 
 
 _SYMMETRY = (
     "that values are as likely above their mean as below, at every distance: the bias is 0 and the"
     " interval holds only then"
+)
+_NEARLY_NORMAL = (
+    "that the mean of so many users is nearly normal: a normal interval rests on it, a certified"
+    " one on the moments alone"
 )
 _UNVERIFIED = (
     (
@@ -185,7 +194,7 @@ def _bias(facts: Facts, _: documents.Document) -> tuple[bool, str]:
     return math.isfinite(truth.bias) and holds, f"at most {truth.bias:.6g}"
 
 
-def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:
+def _errors(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     truth, claims = Bounds.of(facts), facts.claims
     stated, bias = claims["standard_error"], claims["bias_bound"]
     rmse = math.hypot(bias, stated)
@@ -198,8 +207,15 @@ def _errors(facts: Facts, _: documents.Document) -> tuple[bool, str]:
         and (facts.method == SYMMETRIC or stated * (1 - _CLOSE) <= math.sqrt(truth.variance))
         and math.isclose(claims["rmse_bound"], rmse, rel_tol=_CLOSE)
         and math.isclose(claims["noise_scale"], truth.noise_scale, rel_tol=_CLOSE)
+        and (not facts.normal or _expected(facts, manifest["plan"]["claims"]))
     )
     return holds, f"standard error at most {math.sqrt(truth.variance):.6g}"
+
+
+def _expected(facts: Facts, claims: documents.Document) -> bool:
+    """Whether half a normal interval is that of values that spread as the moments allow."""
+    truth = facts.claims["bias_bound"] + Beside.of(facts).expected(facts.deviation)
+    return math.isclose(real(claims[_HALF]), truth, rel_tol=_CLOSE)
 
 
 def _result(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
@@ -209,9 +225,28 @@ def _result(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     exact = signed(result["exact"])
     if not known or float(exact) != value:
         return False, f"{value:.6g}, not that of the exact number"
+    # Squares are there if they were asked for, unless the coarse step failed.
+    normal = result.get(_NORMAL)
+    if (normal is not None) != (facts.normal and failed is not True):
+        return False, f"{value:.6g}, with other numbers than were asked for"
     if facts.method in PUBLISHING or failed is True:
         return True, f"{value:.6g}, as a fraction"
-    return _on_lattice(facts, exact), f"{value:.6g}, a whole number of steps of noise"
+    whole = _on_lattice(facts, exact) and (normal is None or _squares(facts, exact, normal))
+    return whole, f"{value:.6g}, a whole number of steps of noise"
+
+
+def _squares(facts: Facts, exact: Fraction, normal: documents.Document) -> bool:
+    """Whether squares are counted from a place that a guess or grid may have, in whole steps."""
+    about, beside = signed(normal["about"]), Beside.of(facts)
+    if facts.method == SYMMETRIC:
+        place = about / Fraction(2) ** (facts.parameters["coarse_exponent"] - _GUESS)
+        known = place.denominator == 1 and place.numerator % 2 == 1
+    else:
+        middle = facts.parameters["low"] + facts.parameters["high"]
+        known = about == middle * tick_of(facts) / 2
+    step = tick_of(facts) / beside.total / facts.parameters["per_unit"]
+    whole = facts.method != SYMMETRIC or ((exact - about) / step).denominator == 1
+    return known and whole and beside.on_lattice(signed(normal["squares"]))
 
 
 def _on_lattice(facts: Facts, exact: Fraction) -> bool:
@@ -230,12 +265,34 @@ def _interval(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     exact, (low, high) = signed(result["exact"]), map(real, result["interval"])
     if real(manifest["confidence"]) != CONFIDENCE:
         return False, f"another confidence than {CONFIDENCE}"
+    if facts.normal and result[_NORMAL] is not None:
+        return _normal_interval(facts, result)
     # An interval that is an ulp narrower on either side must not do: it is rounded, not stretched.
     inner = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
     wide = all(_far_enough(facts, side) for side in _sides(exact, (low, high)))
     wider = any(_far_enough(facts, side / _WIDER) for side in _sides(exact, inner))
     half = claims["bias_bound"] + claims["standard_error"] / math.sqrt(_MISS)
     return wide and not wider, f"{float(exact):.6g} -+ {half:.6g} at {CONFIDENCE:.4g}"
+
+
+def _normal_interval(facts: Facts, result: documents.Document) -> tuple[bool, str]:
+    """Whether half a width follows from the squares, and both ends from it, rounded outwards."""
+    exact, normal = signed(result["exact"]), result[_NORMAL]
+    half = real(normal[_HALF])
+    moved, squares = exact - signed(normal["about"]), signed(normal["squares"])
+    truth = facts.claims["bias_bound"] + Beside.of(facts).half(moved, squares)
+    sides = _sides(exact, (real(result["interval"][0]), real(result["interval"][1])))
+    inner = _sides(
+        exact,
+        (
+            math.nextafter(result["interval"][0], math.inf),
+            math.nextafter(result["interval"][1], -math.inf),
+        ),
+    )
+    wide = all(side >= Fraction(half) for side in sides)
+    wider = any(side >= Fraction(half) for side in inner)
+    follows = math.isclose(half, truth, rel_tol=_CLOSE) and wide and not wider
+    return follows, f"{float(exact):.6g} -+ {truth:.6g} at {CONFIDENCE:.4g}, normal"
 
 
 def _sides(exact: Fraction, ends: tuple[float, float]) -> tuple[Fraction, Fraction]:
@@ -257,13 +314,14 @@ def _covers(stated: float, truth: float) -> bool:
 
 
 def _parts(manifest: documents.Document) -> list[tuple[documents.Document, set[str]]]:
-    plan = manifest["plan"]
+    plan, results = manifest["plan"], manifest["results"]
     if plan["schema"] != _PLAN_SCHEMA or not isinstance(plan["source"], dict | None):
         raise ValueError
     return [
         (plan, _PLAN),
-        (plan["request"], _REQUEST),
-        (plan["claims"], _CLAIMS),
+        (plan["request"], _REQUEST | ({_BY} if _BY in plan["request"] else set())),
+        (plan["claims"], _CLAIMS | ({_HALF} if _BY in plan["request"] else set())),
         (manifest["records"], _RECORDS),
-        (manifest["results"], _RESULTS),
+        (results, _RESULTS | ({_NORMAL} if _BY in plan["request"] else set())),
+        *([(results[_NORMAL], _FOUND)] if results.get(_NORMAL) is not None else []),
     ]

@@ -200,10 +200,22 @@ def _degrees(codes: NDArray[np.int64], leverage: Floats) -> Floats:
     return np.asarray(np.bincount(codes) - np.bincount(codes, leverage), dtype=np.float64)
 
 
+def raised_by(ratio: float) -> float:
+    """What a noisy variance is raised by at 95%, in parts of its noise.
+
+    Args:
+        ratio: Scale of its noise over the squared scale of the estimate's noise.
+
+    Example:
+        >>> raised_by(1.0), raised_by(1e9)
+        (0.43, 0.8)
+    """
+    return float(np.interp(math.log(max(ratio, _KNOTS[0])), np.log(_KNOTS), _RAISED))
+
+
 def _half(told: float, added: float, doubt: float, degrees: float) -> float:
     """Half an interval: the wider of those for one Laplace variable and for normal noise."""
-    ratio = doubt / (added / 2)
-    raise_by = float(np.interp(math.log(max(ratio, _KNOTS[0])), np.log(_KNOTS), _RAISED))
+    raise_by = raised_by(doubt / (added / 2))
     few = max((student(degrees, CONFIDENCE) / student(math.inf, CONFIDENCE)) ** 2, 1.0)
     sampling = few * (max(told, 0.0) + raise_by * doubt)
     normal = student(math.inf, CONFIDENCE) * math.sqrt(sampling + added)
