@@ -66,6 +66,31 @@ def test_narrow_levels_far_from_0_verify(
         assert verdict.holds, [check for check in verdict.checks if not check.holds]
 
 
+@pytest.mark.parametrize("epsilon", [10, 12])
+def test_clusters_with_the_same_effect_verify_beside_a_far_level(epsilon: int) -> None:
+    """G-VERIFY: a level of 10,000 that nobody answers leaves no error where there is none."""
+    ones = np.repeat([0, 1, 1, 2], 6), np.tile(np.arange(6), 4)
+    outcomes, arm = (ones[1] < ones[0]).astype(float), np.repeat([0, 1, 0, 1], 6)
+    mechanism, space = (
+        trials.UniformPrior(epsilon, levels="all"),
+        trials.Space((0, 1, 10, 100, 1e4)),
+    )
+    for _ in range(4):
+        made = mechanism.privatize(outcomes, arm, np.repeat([0, 1], 12), space=space)
+        verdict = shoal.verify(made.manifest)
+        assert verdict.holds, str(verdict)
+
+
+@pytest.mark.parametrize(("units", "gap"), [(30_000, 1e-12), (100_000, 3e-12)])
+def test_many_units_on_close_levels_verify_beside_a_far_one(units: int, gap: float) -> None:
+    """G-VERIFY: means of levels that are 1e-12 of the range apart keep their digits."""
+    at = np.arange(units)
+    mechanism, space = trials.UniformPrior(30, levels="all"), trials.Space((0, gap, 1))
+    made = mechanism.privatize(np.where(at % 3, 0, gap), at % 2, space=space)
+    verdict = shoal.verify(made.manifest)
+    assert verdict.holds, str(verdict)
+
+
 def test_a_verdict_is_true_only_if_every_claim_holds() -> None:
     """G-VERIFY: whoever asks for the verdict itself gets what `holds` says."""
     right, wrong = Check("a", holds=True, found="1"), Check("b", holds=False, found="2")
