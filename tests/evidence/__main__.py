@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.evidence.finding import ATTACKS, shown
 from tests.evidence.page import Circumstances, page
 from tests.evidence.part import load
-from tests.evidence.running import code, finished, run
+from tests.evidence.running import Ran, code, finished, run
 
 _FAULTS = 120
 ROOT = Path(__file__).parents[2]
@@ -31,11 +32,11 @@ def main(arguments: list[str]) -> int:
     earlier = []
     if options.earlier:
         others = [module for module in ATTACKS if module not in sizes]
-        folder = options.results / options.earlier
+        folders = [options.results / each for each in options.earlier]
         try:
-            earlier = [finished(module, _least(module, options.scale), folder) for module in others]
+            earlier = [_newest(module, options.scale, folders) for module in others]
         except FileNotFoundError as missing:
-            console.print(f"{missing}; give the whole name of a commit that was run")
+            console.print(f"{missing}; give whole names of commits that were run")
             return 2
     with Progress(
         TextColumn("{task.description}"),
@@ -80,6 +81,18 @@ def main(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
+def _newest(module: str, scale: float, folders: list[Path]) -> Ran:
+    """What the first of some commits has finished of an attack.
+
+    Raises:
+        FileNotFoundError: None of them has.
+    """
+    for folder in folders[:-1]:
+        with suppress(FileNotFoundError):
+            return finished(module, _least(module, scale), folder)
+    return finished(module, _least(module, scale), folders[-1])
+
+
 def _least(module: str, scale: float) -> int:
     """How many attempts an earlier commit must have made: its seeded faults may have been fewer."""
     full = _FAULTS if module == "faults" else load(module).FULL
@@ -92,7 +105,7 @@ def _command(options: argparse.Namespace) -> str:
         return "make evidence"
     chosen = ["--attack", *options.attack] if options.attack else []
     if options.earlier:
-        chosen += ["--earlier", options.earlier]
+        chosen += ["--earlier", *options.earlier]
     words = [*chosen, "--scale", f"{options.scale:g}", "--seed", str(options.seed)]
     return " ".join(["python -m tests.evidence", *words])
 
@@ -103,8 +116,8 @@ def _parser() -> argparse.ArgumentParser:
         "--attack", nargs="+", choices=ATTACKS, metavar="NAME", help=f"of {', '.join(ATTACKS)}"
     )
     parser.add_argument(
-        "--earlier", metavar="COMMIT",
-        help="take the other attacks from what was finished on this commit; the page says so",
+        "--earlier", metavar="COMMIT", nargs="+",
+        help="take the other attacks from what these commits finished; the page says so",
     )  # fmt: skip
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full sizes")
     parser.add_argument("--seed", type=int, default=1, help="of all but the system's randomness")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +65,62 @@ def test_narrow_levels_far_from_0_verify(
     for _ in range(6):
         verdict = shoal.verify(_clusters(tmp_path, mechanism, np.full(6 * units, low), space))
         assert verdict.holds, [check for check in verdict.checks if not check.holds]
+
+
+@pytest.mark.parametrize("sizes", [(1, 2), (2, 1), (1, 10), (1, 100), (3, 1), (5, 1, 1)])
+@pytest.mark.parametrize("epsilon", [1, 4])
+def test_an_arm_of_one_unit_spends_all_and_verifies(sizes: tuple[int, ...], epsilon: int) -> None:
+    """G-READABLE: its unit moves a difference and no variance, and epsilon is spent nonetheless."""
+    arm = np.repeat(np.arange(len(sizes)), sizes)
+    for share in (None, Fraction(1, 4)):
+        mechanism = trials.NoisyHorvitzThompson(epsilon, spread_share=share)
+        made = mechanism.privatize(np.arange(len(arm)) % 2, arm, space=trials.Space.binary())
+        verdict = shoal.verify(made.manifest)
+        assert verdict.holds, str(verdict)
+        assert 0.999 * epsilon <= made.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("sizes", [(3, 1, 1, 1), (12, 4, 4, 4), (4, 2, 2)])
+def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...]) -> None:
+    """G-VERIFY: where its effect is the others' mean there is no interval, nor rounding."""
+    cluster = np.repeat(np.arange(len(sizes)), 2 * np.array(sizes))
+    at = np.arange(len(cluster))
+    alike = 0
+    for _ in range(60):
+        made = trials.UniformPrior(1).privatize(
+            at // 2 % 2, at % 2, cluster, space=trials.Space.binary()
+        )
+        verdict = shoal.verify(made.manifest)
+        assert verdict.holds, str(verdict)
+        low, high = made.estimate().super_population.interval
+        assert not high - low < 1e-6
+        alike += np.isnan(low)
+    assert alike < 60
+
+
+@pytest.mark.parametrize("epsilon", [10, 12])
+def test_clusters_with_the_same_effect_verify_beside_a_far_level(epsilon: int) -> None:
+    """G-VERIFY: a level of 10,000 that nobody answers leaves no error where there is none."""
+    ones = np.repeat([0, 1, 1, 2], 6), np.tile(np.arange(6), 4)
+    outcomes, arm = (ones[1] < ones[0]).astype(float), np.repeat([0, 1, 0, 1], 6)
+    mechanism, space = (
+        trials.UniformPrior(epsilon, levels="all"),
+        trials.Space((0, 1, 10, 100, 1e4)),
+    )
+    for _ in range(4):
+        made = mechanism.privatize(outcomes, arm, np.repeat([0, 1], 12), space=space)
+        verdict = shoal.verify(made.manifest)
+        assert verdict.holds, str(verdict)
+
+
+@pytest.mark.parametrize(("units", "gap"), [(30_000, 1e-12), (100_000, 3e-12)])
+def test_many_units_on_close_levels_verify_beside_a_far_one(units: int, gap: float) -> None:
+    """G-VERIFY: means of levels that are 1e-12 of the range apart keep their digits."""
+    at = np.arange(units)
+    mechanism, space = trials.UniformPrior(30, levels="all"), trials.Space((0, gap, 1))
+    made = mechanism.privatize(np.where(at % 3, 0, gap), at % 2, space=space)
+    verdict = shoal.verify(made.manifest)
+    assert verdict.holds, str(verdict)
 
 
 def test_a_verdict_is_true_only_if_every_claim_holds() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,17 @@ class NoisyHorvitzThompson(Frozen):
             raise InputError(
                 f"a spread_share of {float(share):g}", "0 or more and below 1", "leave it out"
             )
-        return cls(found, tuple(map(float, levels)), weight, spread_weight, bits)
+        made = cls(found, tuple(map(float, levels)), weight, spread_weight, bits)
+        return made._spent(steps)
+
+    def _spent(self, steps: int) -> NoisyHorvitzThompson:
+        """With as much weight as the loss allows: a lone unit moves no variance, only means."""
+        allowed, low, high = Fraction(steps, 2**self.lattice_bits), self.weight, steps + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = replace(self, weight=middle).exact_epsilon <= allowed
+            low, high = (middle, high) if fits else (low, middle)
+        return replace(self, weight=low)
 
     @property
     def width(self) -> float:

@@ -11,8 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Below it a share of 1/2 is taken for a little less: the limit of the formula, without a branch.
-_CAPACITY = 1e-18
+# A share that is short of 1/2 by less is taken for it: rounding decides nothing.
+_HALF = 1e-9
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,19 @@ def between(
         >>> between(np.full(3, 1 / 3), np.array([1.0, 2.0, 3.0]), np.ones(3))
         Spread(variance=0.333..., degrees=2.0...)
     """
-    heaviest = weight.argmax()
-    others = float(weight.sum() - weight[heaviest])
-    raised = weight * max(1.0, float(weight[heaviest]) / others)
-    raised[heaviest] = weight[heaviest]
-    share = raised / raised.sum()
-    capacity = np.maximum(1 - 2 * share, _CAPACITY)
-    factor = raised**2 / capacity / (1 + float((share**2 / capacity).sum()))
+    heaviest = int(weight.argmax())
+    top = float(weight[heaviest])
+    others = float(np.delete(weight, heaviest).sum())
+    if top >= others * (1 - _HALF):
+        share = weight / others / 2
+        share[heaviest] = 1 / 2
+        # The limit of the formula: that of the others' mean against the heaviest.
+        factor = np.zeros_like(weight)
+        factor[heaviest] = 4 * max(top, others) ** 2
+    else:
+        share = weight / weight.sum()
+        capacity = 1 - 2 * share
+        factor = weight**2 / capacity / (1 + float((share**2 / capacity).sum()))
     variance = float(factor @ (value - share @ value) ** 2)
     least = min(_degrees(factor, share, scale), _degrees(factor, share, np.ones_like(scale)))
     return Spread(variance, max(1.0, least))

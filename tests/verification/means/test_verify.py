@@ -350,6 +350,9 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "a smaller delta asked for": (
         "split", part(*WISH, "delta", to="1/9000000"), "within what was asked for"
     ),
+    "a delta of more than 1 asked for": (
+        "split", part(*WISH, "delta", to="10001/10000"), "within what was asked for"
+    ),
     "counts in another order": (
         "clipped",
         lambda m: m["plan"].update(counts=documents.pack_integers(COUNTS)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -17,7 +18,10 @@ from shoal.trials.best_table.choice import best_table
 from shoal.trials.expected import Expected
 from shoal.trials.mechanisms.table import BestTable
 from shoal.verification import verify
+from shoal.verification.trials import effects
+from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.lower_bound import Dual
+from shoal.verification.trials.tables import Tables
 from tests.support.verdicts import rekey
 
 if TYPE_CHECKING:
@@ -55,6 +59,29 @@ def test_true_tables_hold(name: str) -> None:
     assert verdict.holds, str(verdict)
     claims = {check.claim for check in verdict.checks}
     assert {"privacy loss", "responses without bias", "lower bound"} <= claims
+
+
+@pytest.mark.parametrize("said", [0, 1])
+@pytest.mark.parametrize("far", [2.0**44, 2.0**70])
+def test_a_far_response_excuses_no_other_effect(said: int, far: float) -> None:
+    """G-VERIFY: rounding is that of what was said in an effect's two arms, not in a third."""
+    rng = np.random.default_rng(3)
+    manifest = BestTable(2).privatize(rng.integers(0, 5, 300), np.arange(300) % 3, space=SPACE)
+    plan, results = manifest.manifest["plan"], manifest.manifest["results"]
+    table = Tables.of(Facts.of(manifest.manifest), plan["mechanism"], results["released"])
+    counts = np.concatenate([table.counts, np.zeros((1, 3, 1), np.int64)], axis=2)
+    counts[0, 2, 0], counts[0, 2, -1] = counts[0, 2, 0] - said, said
+    wide = dataclasses.replace(table, says=[*table.says, Fraction(far)], counts=counts)
+    honest, other = effects.of_responses(table)[0], effects.of_responses(wide)[0]
+    assert other.value == honest.value
+    for known in other.known:
+        assert other.excused(known) <= 1e-3 * known.half
+    # Where all say the same there is no interval, and an effect is known to its last places.
+    counts[...] = 0
+    counts[0, :, 1] = 100
+    [alike, _] = effects.of_responses(dataclasses.replace(wide, counts=counts))
+    assert math.isnan(alike.known[0].half)
+    assert alike.excused(alike.known[0]) <= 1e-12
 
 
 def _moved(table: Manifest, by: int) -> None:

@@ -179,7 +179,7 @@ def _asked(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
         rational(claims["epsilon"]) <= facts.epsilon
         # One number with one noise: all that was asked for is spent on it.
         and (facts.method != CLIPPED or rational(claims["epsilon"]) >= facts.epsilon * _SPENT)
-        and rational(claims["delta"]) <= facts.delta
+        and rational(claims["delta"]) <= facts.delta < 1
         and (facts.method == SAMPLED) == (facts.epsilon == 0)
         and (facts.method == CLIPPED) == (facts.delta == 0)
         and (facts.bias is None or facts.claims["bias_bound"] <= facts.bias * (1 + _CLOSE))

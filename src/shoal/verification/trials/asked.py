@@ -74,7 +74,7 @@ def _spread(facts: Facts, told: Document, asked: Document) -> bool:
     share = asked["spread_share"]
     if share == "chosen":
         return used or told["spread_weight"] == 0
-    steps = told["weight"] + told["spread_weight"] + facts.sizes.shape[1] - _PAIR
+    steps = math.floor(rational(asked["epsilon"]) * 2 ** told["lattice_bits"])
     part = rational(share)
     return part < 1 and told["spread_weight"] == (math.floor(steps * part) if used else 0)
 

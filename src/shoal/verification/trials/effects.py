@@ -80,8 +80,14 @@ def of_responses(released: Responses | Tables) -> list[Found]:
     facts = released.facts
     mean, s2 = released.moments()
     # Debiased outcomes may lie far outside of the levels.
-    rounding = rounding_of(facts) * released.stretch
-    return [_direct(facts, mean, s2, arm, rounding) for arm in range(1, len(facts.arms))]
+    most, size = rounding_of(facts) * released.stretch, released.magnitude()
+    found = []
+    for arm in range(1, len(facts.arms)):
+        # What other arms say is no part of an effect, nor what nobody said.
+        own = float(size[:, [arm, 0]].max())
+        value, known = _direct(facts, mean, s2, arm)
+        found.append(Found(value, known, min(most, _DIGITS * own), own))
+    return found
 
 
 def rounding_of(facts: Facts) -> float:
@@ -99,8 +105,8 @@ def of_aggregates(released: Aggregate) -> list[Found]:
 
 
 def _direct(
-    facts: Facts, mean: NDArray[np.float64], s2: NDArray[np.float64], arm: int, rounding: float
-) -> Found:
+    facts: Facts, mean: NDArray[np.float64], s2: NDArray[np.float64], arm: int
+) -> tuple[float, tuple[Known, Known]]:
     pair, weight = [arm, 0], facts.weight
     sizes, difference = facts.sizes[:, pair], mean[:, arm] - mean[:, 0]
     value, scale = float(weight @ difference), (1 / sizes).sum(axis=1)
@@ -117,7 +123,7 @@ def _direct(
         here = there = _known(*summed(part, degrees), facts.confidence, nothing)
     if len(weight) > 1:
         there = _known(*between(weight, difference, scale), facts.confidence, nothing)
-    return Found(value, (here, there), rounding, float(np.abs(mean).max()))
+    return value, (here, there)
 
 
 def _thin(sizes: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.bool_]:

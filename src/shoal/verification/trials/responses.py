@@ -151,16 +151,33 @@ class Responses:
         Variances have the divisor d - 1 and are NaN for one unit.
 
         Within a group (y - lambda q1)/(1 - lambda) is a straight line: the mean goes through it and
-        the variance is that of the responses over (1 - lambda)^2.
+        the variance is that of the responses over (1 - lambda)^2. With a small lambda the prior's
+        mean q1 is a small part of it, however far the highest level lies.
 
         Returns:
             Clusters x arms each.
         """
-        # Distances from the lowest level keep their digits, wherever the levels are.
-        y, n = self.facts.levels[self.kept] - self.facts.levels[0], self.facts.sizes
-        keep = (ONE - self.replaced) / ONE
-        answer, guess = self.counts @ y / n, self.prior @ y / ONE
-        mean = guess + (answer - guess) / keep
+        y, n = self._above(), self.facts.sizes
+        keep, answer, moved = self._parts()
+        mean = (answer - moved) / keep
         squares = (self.counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
         spread = np.where(n > 1, squares / np.maximum(n - 1, 1) / keep**2, np.nan)
         return mean, spread
+
+    def magnitude(self) -> NDArray[np.float64]:
+        """What the means of groups are sums and differences of, at most: clusters x arms."""
+        keep, answer, moved = self._parts()
+        return np.asarray((answer + moved) / keep)
+
+    def _above(self) -> NDArray[np.float64]:
+        """Distances from the lowest level: they keep their digits, wherever the levels are."""
+        return np.asarray(self.facts.levels[self.kept] - self.facts.levels[0])
+
+    def _parts(self) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """1 - lambda, mean responses of groups, and lambda times the means of their priors."""
+        y, moved = self._above(), self.replaced / ONE
+        return (
+            (ONE - self.replaced) / ONE,
+            self.counts @ y / self.facts.sizes,
+            self.prior @ y / ONE * moved,
+        )

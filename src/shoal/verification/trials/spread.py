@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-# Half of all the weight is taken for a little less, where the formula has its limit.
-_CAPACITY = 1e-18
+# A weight that is less than all others together by this part of them is taken for as much.
+_HALF = 1e-9
 _POINTS = 4001
 # Of a quantile that is looked for: none of a probability below 1 - 1e-15 is further.
 _DOUBLINGS = 64
@@ -51,11 +51,15 @@ def between(weight: Floats, value: Floats, scale: Floats) -> tuple[float, float]
     """
     top = int(np.argmax(weight))
     rest = math.fsum(np.delete(weight, top))
-    used = weight * max(weight[top] / rest, 1.0)
-    used[top] = weight[top]
-    p = used / math.fsum(used)
-    capacity = np.maximum(1 - 2 * p, _CAPACITY)
-    b = used**2 / capacity / (1 + math.fsum(p**2 / capacity))
+    if weight[top] >= rest * (1 - _HALF):
+        # Half of all: the formula has its limit, where the others tell their mean alone.
+        p = weight / (2 * rest)
+        p[top] = 0.5
+        b = np.where(np.arange(len(weight)) == top, (2 * max(weight[top], rest)) ** 2, 0.0)
+    else:
+        p = weight / math.fsum(weight)
+        capacity = 1 - 2 * p
+        b = weight**2 / capacity / (1 + math.fsum(p**2 / capacity))
     variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
     return variance, max(1.0, min(_degrees(b, p, scale), _degrees(b, p, np.ones(len(p)))))
 

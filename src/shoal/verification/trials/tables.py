@@ -177,6 +177,11 @@ class Tables:
         spread = np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan)
         return mean, spread
 
+    def magnitude(self) -> NDArray[np.float64]:
+        """Mean sizes of what is said in each group: clusters x arms."""
+        says = np.array([abs(float(each)) for each in self.says])
+        return np.asarray((self.counts * says).sum(axis=2) / self.facts.sizes)
+
     def _mean(self, level: int, power: int) -> Fraction:
         """Sum of what is said to a power, times 2^62."""
         return sum(
