@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
         others = [module for module in ATTACKS if module not in sizes]
         folders = [options.results / each for each in options.earlier]
         try:
-            earlier = [_newest(module, options.scale, folders) for module in others]
+            earlier = [_first(module, options.scale, folders) for module in others]
         except FileNotFoundError as missing:
             console.print(f"{missing}; give whole names of commits that were run")
             return 2
@@ -81,8 +81,8 @@ def main(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _newest(module: str, scale: float, folders: list[Path]) -> Ran:
-    """What the first of some commits has finished of an attack.
+def _first(module: str, scale: float, folders: list[Path]) -> Ran:
+    """What the first of some commits that has finished an attack found.
 
     Raises:
         FileNotFoundError: None of them has.

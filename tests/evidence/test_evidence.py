@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.evidence import running
+from tests.evidence.__main__ import _first
 from tests.evidence.finding import ATTACKS, Outcome, together
 from tests.evidence.page import Circumstances, page
 from tests.evidence.part import load
@@ -122,6 +123,26 @@ def test_what_an_earlier_commit_finished_is_taken_whole(tmp_path: Path) -> None:
     (tmp_path / "kills-3-10-10003.json").unlink()
     with pytest.raises(FileNotFoundError):
         finished("kills", 30, tmp_path)
+
+
+def test_the_first_commit_that_finished_an_attack_is_taken(tmp_path: Path) -> None:
+    """In the order in which commits are given, however many there are."""
+    part = {"tried": 250, "failures": [], "notes": [], "counts": {}, "most": {}, "seconds": 2.0}
+    folders = [tmp_path / name for name in ("new", "old", "older")]
+
+    def write(folder: Path) -> None:
+        for at in range(4):
+            (folder / f"kills-{at}-250-1000{at}.json").write_text(json.dumps(part))
+
+    for folder in folders:
+        folder.mkdir()
+    for folder in folders[1:]:
+        write(folder)
+    assert _first("kills", 1.0, folders).code == "old"
+    write(folders[0])
+    assert _first("kills", 1.0, folders).code == "new"
+    with pytest.raises(FileNotFoundError):
+        _first("orders", 1.0, folders)
 
 
 def test_the_code_of_a_run_is_known() -> None:

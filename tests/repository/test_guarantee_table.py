@@ -19,6 +19,13 @@ def rows(page: str) -> dict[str, tuple[set[str], set[str]]]:
     return found
 
 
+def test_a_test_of_two_promises_is_listed_under_both() -> None:
+    """As intervals without a prior are: certified ones, and those of a private radius."""
+    listed = rows(table(PAGE.read_text(encoding="utf-8")))
+    for name in ("G-COVERAGE", "G-SHRINK"):
+        assert "`cells/test_posterior.py`" in listed[name][0]
+
+
 def test_what_the_table_of_guarantees_lists_is_there() -> None:
     """Every listed test names the guarantee, every listed attack is on it; none is without test.
 

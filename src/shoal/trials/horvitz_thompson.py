@@ -129,12 +129,13 @@ class NoisyHorvitzThompson(Frozen):
         return made._spent(steps)
 
     def _spent(self, steps: int) -> NoisyHorvitzThompson:
-        """With as much weight as the loss allows: a lone unit moves no variance, only means."""
-        allowed, low, high = Fraction(steps, 2**self.lattice_bits), self.weight, steps + 1
+        """With as much weight as the steps allow: a lone unit moves no variance, only means."""
+        low, high = self.weight, steps + 1
+        if self._most_moved(low + 1) > steps:
+            return self
         while high - low > 1:
             middle = (low + high) // 2
-            fits = replace(self, weight=middle).exact_epsilon <= allowed
-            low, high = (middle, high) if fits else (low, middle)
+            low, high = (middle, high) if self._most_moved(middle) <= steps else (low, middle)
         return replace(self, weight=low)
 
     @property
@@ -166,12 +167,16 @@ class NoisyHorvitzThompson(Frozen):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """The largest loss of an outcome: steps that it moves all numbers by, over 2^j."""
+        return Fraction(self._most_moved(self.weight), 2**self.lattice_bits)
+
+    def _most_moved(self, weight: int) -> int:
+        """The most steps that one outcome moves all numbers by, with any weight of the means."""
         factor, n = self._shares[1].astype(object), self.sizes.astype(object)
         direct = self.direct[:, None]
-        moved = np.where(direct, -(-self.weight * factor // n), self.weight)
-        shared_control = (-(-self.weight * factor[:, 1:] // n[:, :1])).sum(axis=1)
-        moved[:, 0] = np.where(self.direct, shared_control, self.weight)
-        return Fraction(int((moved + self.spread.reach).max()), 2**self.lattice_bits)
+        moved = np.where(direct, -(-weight * factor // n), weight)
+        shared_control = (-(-weight * factor[:, 1:] // n[:, :1])).sum(axis=1)
+        moved[:, 0] = np.where(self.direct, shared_control, weight)
+        return int((moved + self.spread.reach).max())
 
     @cached_property
     def noise_variance(self) -> NDArray[np.float64]:

@@ -536,8 +536,16 @@ FAULTS = (
         "a ledger may have a path without room for its journal",
         "G-FUZZ",
         "privacy/ledger/place.py",
-        "    longest = _LONGEST_PATH - max(map(len, LEDGER_PARTS))\n",
-        "    longest = 8 * _LONGEST_PATH\n",
+        "    if max(len(os.fsencode(path.absolute())), len(place_of(path))) > longest:",
+        "    if False:",
+        ("tests/privacy/ledger/test_ledger_place.py",),
+    ),
+    Fault(
+        "a ledger may be made in a folder without room for its draft",
+        "G-FUZZ",
+        "privacy/ledger/place.py",
+        "    if max(len(os.fsencode(draft.absolute())), len(place_of(draft))) > longest:",
+        "    if False:",
         ("tests/privacy/ledger/test_ledger_place.py",),
     ),
 )

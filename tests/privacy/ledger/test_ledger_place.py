@@ -674,9 +674,14 @@ def test_a_ledger_lies_where_there_is_room_to_make_it(tmp_path: Path, name: str)
     """G-FUZZ: it is made under a name of 27 bytes, however short its own is."""
     Ledger.create(_folder(tmp_path, 504 - 28) / name, epsilon=1).verify()
     folder = _folder(tmp_path, 504 - 27)
-    with pytest.raises(LedgerError, match="more with a name of 27 bytes"):
+    with pytest.raises(LedgerError, match="room for a name of 27 bytes"):
         Ledger.create(folder / name, epsilon=1)
     assert not list(folder.iterdir())
+    # One that was made elsewhere needs no such name any more.
+    made = Ledger.create(tmp_path / "made", epsilon=1)
+    moved = Ledger(made.path.rename(folder / name), made._founding)
+    moved.record("first", unit="u", epsilon="0.1", document=b"1")
+    moved.verify()
 
 
 class _NoPath:

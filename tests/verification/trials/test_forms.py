@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shoal.privacy.noise import Simulated
-from shoal.trials import horvitz_thompson, normal_laplace
+from shoal.trials import horvitz_thompson, normal_laplace, spread
 from shoal.verification.trials import privacy as verify_privacy
 from shoal.verification.trials import spread as verify_spread
 from shoal.verification.trials.facts import Facts
@@ -146,6 +146,26 @@ def test_normal_plus_laplace_by_two_ways(
     assert found == pytest.approx(normal_laplace.quantile(confidence, *parts), rel=1e-6)
     alone = verify_spread.normal_laplace(confidence, 0.0, 2.0, 1.0)
     assert alone == pytest.approx(-math.log(1 - confidence), rel=1e-12)
+
+
+@pytest.mark.parametrize("off", [-1e-10, -1e-12, -1e-16, 0.0, 1e-16, 1e-12, 1e-9, 0.5])
+@pytest.mark.parametrize("others", [(1.0,), (1.0, 1.0, 1.0), (0.3, 0.7), (0.1,) * 10])
+def test_half_of_the_weight_is_the_limit(others: tuple[float, ...], off: float) -> None:
+    """G-VERIFY: w^2 (D - mean of the others)^2 in both programs, and 0 where these are equal."""
+    weight = np.array([sum(others) * (1 + off), *others])
+    value, ones = np.cos(np.arange(len(weight))), np.ones(len(weight))
+    mean = value[1:] @ weight[1:] / sum(others)
+    alike = np.append(mean, value[1:])
+    variances = (
+        (
+            spread.between(weight, each, ones).variance,
+            verify_spread.between(weight, each, ones)[0],
+        )
+        for each in (value, alike)
+    )
+    expected = weight[0] ** 2 * (value[0] - mean) ** 2
+    assert next(variances) == pytest.approx((expected, expected), rel=1e-7)
+    assert max(next(variances)) <= 1e-30 * weight[0] ** 2
 
 
 @given(

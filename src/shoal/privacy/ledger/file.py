@@ -22,10 +22,10 @@ from shoal.privacy.ledger.hash_chain import (
 from shoal.privacy.ledger.head import PAGE_SIZE, touch_founding
 from shoal.privacy.ledger.journal import check_journal, check_nothing_left, is_alone
 from shoal.privacy.ledger.place import (
-    DRAFTS,
     RESTORE,
     check_new,
     damaged,
+    draft_of,
     foreign,
     look,
     look_again,
@@ -96,9 +96,9 @@ def create_file(path: Path, founding: Founding) -> None:
         LedgerError: The path exists, is called like a part of a ledger or such parts lie beside
             it, or the place cannot be written.
     """
-    draft = path.parent / secrets.token_hex(8).join(DRAFTS)
     try:
         check_new(path)
+        draft = draft_of(path)
         # Opened here and not by SQLite, so that it must be new and has the user's usual mode.
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         try:

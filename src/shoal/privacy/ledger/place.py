@@ -8,6 +8,7 @@ ledger has one name, and knows the one under which it was last written.
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +23,7 @@ RESTORE = (
 )
 _LONGEST = 255  # bytes of a name on usual file systems
 _LONGEST_PATH = 512  # bytes of a path that SQLite opens on Unix: MAX_PATHNAME in its os_unix.c
-DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
-_DRAFT = 16 + sum(map(len, DRAFTS))  # bytes of such a name
+_DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
 
 
 def check_name(path: Path) -> None:
@@ -45,17 +45,13 @@ def check_name(path: Path) -> None:
         )
     longest = _LONGEST_PATH - max(map(len, LEDGER_PARTS))
     # SQLite counts the path as it is handed over, and as it is with links followed.
-    for given in (os.fsencode(path.absolute()), place_of(path)):
-        folder, last = os.path.split(given)
-        # It is made under a name of that length.
-        if len(folder) + 1 + max(len(last), _DRAFT) > longest:
-            raise LedgerError(
-                f"a ledger whose path has more than {longest} bytes, folders included, or has more "
-                f"with a name of {_DRAFT} bytes",
-                "a path that leaves room for '-journal': a database opens no path of more than "
-                f"{_LONGEST_PATH} bytes",
-                "choose a folder nearer to the root, or a shorter name",
-            )
+    if max(len(os.fsencode(path.absolute())), len(place_of(path))) > longest:
+        raise LedgerError(
+            f"a ledger whose path has more than {longest} bytes, folders included",
+            "a path that leaves room for '-journal': a database opens no path of more than "
+            f"{_LONGEST_PATH} bytes",
+            "choose a folder nearer to the root, or a shorter name",
+        )
     for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
         if is_part(name):
             raise LedgerError(
@@ -64,6 +60,25 @@ def check_name(path: Path) -> None:
                 "the database that it seems to belong to",
                 "choose another name; a ledger that is called so is renamed first",
             )
+
+
+def draft_of(path: Path) -> Path:
+    """Under which name a ledger is made, beside its own: a new one in every call.
+
+    Raises:
+        LedgerError: That name is longer than the ledger's, and there is no room for it.
+    """
+    draft = path.parent / secrets.token_hex(8).join(_DRAFTS)
+    longest = _LONGEST_PATH - max(map(len, LEDGER_PARTS))
+    if max(len(os.fsencode(draft.absolute())), len(place_of(draft))) > longest:
+        room = longest - len(draft.name) - 1
+        raise LedgerError(
+            f"a new ledger in a folder whose path has more than {room} bytes",
+            f"a folder with room for a name of {len(draft.name)} bytes, under which a ledger is "
+            "made",
+            "choose a folder nearer to the root",
+        )
+    return draft
 
 
 class FileOf(NamedTuple):
@@ -192,7 +207,7 @@ def unreachable(path: Path, error: OSError | ValueError, what: str) -> LedgerErr
 
 def _drop_drafts(path: Path, found: os.stat_result) -> None:
     """Take away the name under which a ledger was made: its maker does, or was killed before."""
-    start, end = DRAFTS
+    start, end = _DRAFTS
     for draft in Path(os.path.realpath(path)).parent.glob(f"{start}*{end}"):
         with suppress(OSError):
             if os.path.samestat(draft.lstat(), found):

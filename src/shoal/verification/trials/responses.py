@@ -175,9 +175,6 @@ class Responses:
 
     def _parts(self) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         """1 - lambda, mean responses of groups, and lambda times the means of their priors."""
-        y, moved = self._above(), self.replaced / ONE
-        return (
-            (ONE - self.replaced) / ONE,
-            self.counts @ y / self.facts.sizes,
-            self.prior @ y / ONE * moved,
-        )
+        y, replaced = self._above(), self.replaced / ONE
+        answer, guess = self.counts @ y / self.facts.sizes, self.prior @ y / ONE
+        return (ONE - self.replaced) / ONE, answer, replaced * guess
