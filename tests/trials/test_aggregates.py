@@ -122,6 +122,13 @@ def test_no_label_moves_more_than_the_loss(sizes: list[list[int]], levels: tuple
         assert found >= claimed - 2 * plan.sizes.shape[1]
 
 
+@pytest.mark.parametrize("row", [[1, 1, 2], [1, 3, 3], [2, 1, 1], [1, 2]])
+def test_an_arm_of_one_unit_costs_what_was_asked(row: list[int]) -> None:
+    """G-TRIAL-AGGREGATES: roundings of a shared control count where weight goes to a lone unit."""
+    plan = NoisyHorvitzThompson.plan(np.array([row]), (0.0, 1.0), Fraction(1), Fraction(1, 4))
+    assert 1 - Fraction(4, 2**plan.lattice_bits) <= plan.exact_epsilon <= 1
+
+
 def test_the_printed_sensitivities_are_too_small() -> None:
     """Errata 14 and 15: with K' = 5 two labels lose 11/6, and in a histogram 2, times epsilon."""
     levels, sizes = tuple(float(y) for y in range(-5, 7)), np.array([[4, 6]])

@@ -386,7 +386,7 @@ FAULTS = (
         "trials/horvitz_thompson.py",
         "if self._most_moved(middle) <= steps else",
         "if middle <= steps else",
-        ("tests/verification/test_honest.py",),
+        _AGGREGATES,
     ),
     Fault(
         "half of the units is a little less than half",
