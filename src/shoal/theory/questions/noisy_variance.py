@@ -181,9 +181,11 @@ def tail(distance: Floats, variance: Floats, scale: float) -> Floats:
     # Below this part of the scale a normal variable is lost in rounding.
     deviation = np.maximum(deviation, scale * 2.0**-40)
     z, k = distance / deviation, deviation / scale
-    density = np.exp(-z * z / 2) / 2
-    far = np.exp(np.minimum(k * (k / 2 - z), 0)) * ndtr(z - k)
-    near = density * erfcx(np.maximum(k - z, 0) / math.sqrt(2))
-    upper = np.where(z > k, far, near)
-    lower = density * erfcx((z + k) / math.sqrt(2))
-    return np.asarray(2 * ndtr(-z) + upper - lower)
+    # Far out a probability is 0, whatever the caller has NumPy do about it.
+    with np.errstate(under="ignore"):
+        density = np.exp(-z * z / 2) / 2
+        far = np.exp(np.minimum(k * (k / 2 - z), 0)) * ndtr(z - k)
+        near = density * erfcx(np.maximum(k - z, 0) / math.sqrt(2))
+        upper = np.where(z > k, far, near)
+        lower = density * erfcx((z + k) / math.sqrt(2))
+        return np.asarray(2 * ndtr(-z) + upper - lower)
