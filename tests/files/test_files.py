@@ -177,6 +177,7 @@ def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int
         ("notes.md", b"# What shoal wrote\n"),
         ("zeros", bytes(4096)),
         ("other.json", b'{"schema":"another/1"}'),
+        ("near.json", b'{"schema":"shoal.anything"}'),
         ("rows.json", b'[\n {"statistic": "mean", "value": 3}\n]'),
         ("photo.png", b"\x89PNG\r\n" + bytes(99) + b"shoal.output"),
         ("words.csv", b"pupil,comment\n1,shoal.output\n"),

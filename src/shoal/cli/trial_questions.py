@@ -80,6 +80,14 @@ def ask(
         float | None,
         typer.Option(help="Expected standard deviation of outcomes; a quarter of the range."),
     ] = None,
+    clip: Annotated[
+        bool,
+        typer.Option(
+            "--clip",
+            help="Clip sums of assigned groups to three deviations that follow from --spread: "
+            "shorter intervals where the range is wide, too short where few groups are far out.",
+        ),
+    ] = False,
     output: Annotated[Path | None, typer.Option(help="Save the plan here (JSON).")] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw widths with noise and without here.")
@@ -124,7 +132,7 @@ def ask(
             asked = asked.means()
         for columns in formulas:
             asked = asked.regression(columns)
-        made = asked.plan(outcomes, epsilon, spread=spread)
+        made = asked.plan(outcomes, epsilon, spread=spread, clip=clip)
     if output is not None:
         made.save(output, overwrite=force)
     if picture is not None:

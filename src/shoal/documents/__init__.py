@@ -21,7 +21,7 @@ from shoal.errors import DocumentError, InputError
 # What a ledger's file starts with.
 _DATABASE = b"SQLite format 3\0"
 # What documents are, as the first part of their schema says.
-_KINDS = {
+KINDS = {
     "shoal.manifest": "the manifest of a release",
     "shoal.occupancy": "an occupancy",
     "shoal.plan": "a plan",
@@ -33,6 +33,7 @@ _KINDS = {
 _LONGEST = 300
 
 __all__ = [
+    "KINDS",
     "Document",
     "canonical_bytes",
     "check_schema",
@@ -80,9 +81,9 @@ def _instead(document: object, schemas: tuple[str, ...]) -> str:
     """What else of shoal's a document is, for a message; nothing where it is not known."""
     said = document.get("schema") if isinstance(document, dict) else None
     kind = said.partition("/")[0] if isinstance(said, str) else ""
-    if kind not in _KINDS or kind in {each.partition("/")[0] for each in schemas}:
+    if kind not in KINDS or kind in {each.partition("/")[0] for each in schemas}:
         return ""
-    return f": it is {_KINDS[kind]}"
+    return f": it is {KINDS[kind]}"
 
 
 def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:

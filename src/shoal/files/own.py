@@ -14,6 +14,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from shoal.documents import KINDS
 from shoal.documents.opened import opened
 from shoal.documents.strict_json import MOST_BYTES
 
@@ -141,7 +142,7 @@ def _is_json(text: bytes) -> bool:
     if isinstance(found, list):
         shapes = {tuple(row) if isinstance(row, dict) else () for row in found}
         return len(shapes) == 1 and _is_table(shapes.pop())
-    return str(found.get("schema", "")).startswith("shoal.")
+    return str(found.get("schema", "")).partition("/")[0] in KINDS
 
 
 def _is_table(names: tuple[str, ...]) -> bool:

@@ -48,7 +48,7 @@ class Budget:
             delta: The same.
 
         Raises:
-            InputError: Not a number, not finite, below zero, or of more than 4000 digits.
+            InputError: Not a number, not finite, below zero, or of more than 400 digits.
         """
         return cls(amount(epsilon, "epsilon"), amount(delta, "delta"))
 

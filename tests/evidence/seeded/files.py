@@ -178,7 +178,7 @@ FAULTS = (
         "a document of any schema is an earlier output",
         "G-OUTPUTS",
         "files/own.py",
-        'str(found.get("schema", "")).startswith("shoal.")',
+        'str(found.get("schema", "")).partition("/")[0] in KINDS',
         "bool(found)",
         _FILES,
     ),

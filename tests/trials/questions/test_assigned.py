@@ -67,11 +67,12 @@ def _asked(name: str) -> Questions:
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:sums of groups are clipped")
 @pytest.mark.parametrize("spread", [None, 0.8])
 @pytest.mark.parametrize("name", ASKED)
 def test_without_noise_variances_are_cr2(name: str, spread: float | None) -> None:
     """G-ASKED-GROUPS: of every question, by matrices of all units and eigenvalues; also degrees."""
-    plan = _asked(name).plan(SPACE, 1, spread=spread)
+    plan = _asked(name).plan(SPACE, 1, spread=spread, clip=spread is not None)
     columns, rows = columns_of(ARM, HOME, PUBLIC, None, GROUP)
     outcome = SCORE[rows]
     drawn = plan.numbers.draw(outcome, plan.reading.groups, SPACE, _Steps(0))
@@ -147,7 +148,7 @@ def test_no_outcome_loses_more_than_stated(epsilon: Fraction, spread: float | No
     """G-ASKED-GROUPS: number and variance together, for all outcomes on three levels; attained."""
     levels, group = (-1.0, 0.0, 1.0), np.array([0, 0, 1, 2, 3, 3])
     asked = Questions(group % 2, assigned=group).effect()
-    plan = asked.plan(Space(levels), epsilon, spread=spread)
+    plan = asked.plan(Space(levels), epsilon, spread=spread, clip=spread is not None)
     assert bool(len(plan.numbers.forms[0].limits)) == (spread is not None)
     source, drawn = _Steps(0), []
     for each in itertools.product(levels, repeat=6):
@@ -194,9 +195,10 @@ def _covered(epsilon: float, spread: float | None, runs: int) -> tuple[int, int]
     outcome = np.clip(5 + 2 * (np.sqrt(0.3) * common + np.sqrt(0.7) * own), 0, 10)
     parts = np.split(outcome, np.cumsum(10 * _EACH)[:-1])
     whole = [each.reshape(10, size) for each, size in zip(parts, _EACH.tolist(), strict=True)]
+    clip = spread is not None
     plans = [
-        Questions(arm, assigned=assigned).effect().plan(SPACE, epsilon, spread=spread)
-        for assigned in (_GROUP, "units")
+        Questions(arm, assigned=_GROUP).effect().plan(SPACE, epsilon, spread=spread, clip=clip),
+        Questions(arm, assigned="units").effect().plan(SPACE, epsilon, spread=spread),
     ]
     rows = [columns_of(arm, None, None, None, given)[1] for given in (_GROUP, None)]
     covered = [0, 0]
@@ -211,6 +213,7 @@ def _covered(epsilon: float, spread: float | None, runs: int) -> tuple[int, int]
 
 
 @pytest.mark.statistics
+@pytest.mark.filterwarnings("ignore:sums of groups are clipped")
 @pytest.mark.parametrize(("epsilon", "spread"), [(8, None), (8, 2.0), (1, None)])
 def test_intervals_cover_where_groups_were_assigned(epsilon: float, spread: float | None) -> None:
     """G-ASKED-GROUPS: 94% to 98% of assignments of unequal groups that correlate by 0.3."""
@@ -219,6 +222,27 @@ def test_intervals_cover_where_groups_were_assigned(epsilon: float, spread: floa
     least, most = stats.binom.ppf(ALARM, runs, 0.94), stats.binom.isf(ALARM, runs, 0.98)
     assert least <= whole <= most
     assert single < least
+
+
+@pytest.mark.statistics
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+@pytest.mark.parametrize(("part", "epsilon"), [(0.1, 4), (0.05, 20)])
+def test_limits_that_bind_make_intervals_too_short(part: float, epsilon: int) -> None:
+    """G-ASKED-GROUPS: whole villages of one outcome that few have; without limits 95% cover."""
+    group = np.repeat(np.arange(60), 20)
+    space, spread = Space.bins(0, 100), 8 * (part * (1 - part)) ** 0.5
+    asked = Questions(group % 2, assigned=group).effect()
+    rng, covered, runs = np.random.default_rng(4), [0, 0], 400
+    plans = [asked.plan(space, epsilon, spread=spread, clip=clip) for clip in (True, False)]
+    order = columns_of(group % 2, None, None, None, group)[1]
+    for run in range(runs):
+        outcome = np.where(rng.random(60) < part, 54.0, 46.0)[group]
+        for at, plan in enumerate(plans):
+            drawn = plan.numbers.draw(outcome[order], plan.reading.groups, space, Simulated(run))
+            (found,) = plan.reading.answers(drawn, plan.blocks, 0.95)
+            covered[at] += found.interval[0] <= 0 <= found.interval[1]
+    assert covered[0] < stats.binom.ppf(ALARM, runs, 0.95)
+    assert covered[1] >= stats.binom.ppf(ALARM, runs, 0.95)
 
 
 @pytest.mark.unit
@@ -232,7 +256,10 @@ def test_a_release_and_its_manifest(tmp_path: Path) -> None:
     assert "32 groups were assigned whole" in str(plan)
     assert "one by one" not in str(plan)
     assert "clipped" not in str(plan)
-    assert "clipped to three deviations" in str(asked.plan(SPACE, 2, spread=0.5))
+    assert "clipped" not in str(asked.plan(SPACE, 2, spread=0.5))
+    with pytest.warns(ShoalWarning, match="clipped to three deviations in"):
+        clipped = asked.plan(SPACE, 2, spread=0.5, clip=True)
+    assert "clipped to three deviations" in str(clipped)
     assert 0.05 <= plan.variance_share <= 0.75
     plan.save(tmp_path / "plan.json")
     loaded = QuestionsPlan.load(tmp_path / "plan.json")
@@ -314,10 +341,11 @@ def test_few_groups_and_larger_ones_warn() -> None:
 
 
 @pytest.mark.unit
+@pytest.mark.filterwarnings("ignore:sums of groups are clipped")
 @pytest.mark.parametrize("part", ["step", "factor", "kind", "limits", "assigned", "forms"])
 def test_damaged_plans_are_refused(part: str, tmp_path: Path) -> None:
     """G-REPLAY: other steps, factors, units, limits or groups than those of the questions."""
-    document = _asked("effect").plan(SPACE, 1, spread=0.5).to_document()
+    document = _asked("effect").plan(SPACE, 1, spread=0.5, clip=True).to_document()
     numbers, columns = dict(document["numbers"]), dict(document["columns"])
     form = dict(numbers["forms"][0])
     pack = shoal.documents.pack_integers

@@ -170,6 +170,13 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
         lambda: Questions(ARM, covariates={"a": pd.date_range("2020", periods=N)}),
         "type timestamp",
     ),
+    "near 0": (lambda: Questions(ARM, covariates={"a": AGE * 1e-80}), "near 0"),
+    "nearer 0": (lambda: Questions(ARM, covariates={"a": (AGE > 12) * 5e-324}), "near 0"),
+    "limits of no groups": (
+        lambda: asked().effect().plan(Space.binary(), 1, spread=0.4, clip=True),
+        "clip=True without assigned groups",
+    ),
+    "limits, or not": (lambda: asked().effect().plan(Space.binary(), 1, clip=2), "clip"),  # type: ignore[arg-type]
     "no mapping": (lambda: Questions(ARM, covariates=[AGE]), "covariates"),  # type: ignore[arg-type]
 }
 
@@ -189,13 +196,27 @@ def test_spiky_questions_warn_with_the_figure() -> None:
     arm[lone] = 1
     arm[lone[0]] = 0
     spiky = Questions(arm, SCHOOL).effect()
-    with pytest.warns(ShoalWarning, match=r"rests on few units: its noise is that of \d+ units"):
+    spikes = pytest.warns(ShoalWarning, match=r"rests on few units: its noise is that of \d+ units")
+    with spikes, pytest.warns(ShoalWarning, match="mostly on 1.5% of them"):
         plan = spiky.plan(Space.binary(), 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         precise = Questions(arm, SCHOOL).effect(weights="precision").plan(Space.binary(), 1)
     assert precise.predicted[0].noise < plan.predicted[0].noise / 2
     assert precise.names == ("effect, precision weights",)
+
+
+def test_questions_whose_variance_rests_on_few_units_warn() -> None:
+    """G-ASKED: where 18 units weigh six times as much as a thousand that stand for their spread."""
+    cluster = np.repeat([0, 1], [200, 2000])
+    arm = np.r_[np.repeat([1, 0], [18, 182]), np.arange(2000) % 2]
+    uneven = Questions(arm, cluster).effect()
+    with pytest.warns(ShoalWarning, match=r"taken to differ alike, mostly on 13% of them"):
+        uneven.plan(Space.bins(0, 10), 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Questions(arm, cluster).effect(weights="precision").plan(Space.bins(0, 10), 20)
+        Questions(arm[200:], None).effect().plan(Space.bins(0, 10), 20)
 
 
 def test_a_column_within_which_arms_never_vary_warns() -> None:
@@ -267,7 +288,8 @@ def test_parts_are_disjoint_or_none() -> None:
 def test_many_questions_have_a_plan() -> None:
     """G-ASKED: the effect in each of 40 clusters costs no more than in one, and its variance."""
     arm, cluster = np.arange(40 * 12) % 2, np.arange(40 * 12) // 12
-    with pytest.warns(ShoalWarning, match="and 39 more"):
+    both = (pytest.warns(ShoalWarning, match=f"and 39 more rest on few {of}") for of in ("u", "o"))
+    with next(both), next(both):
         plan = Questions(arm, cluster).effect("cluster").plan(Space.binary(), 1)
     noise = np.array([each.noise for each in plan.predicted])
     assert len(noise) == 40

@@ -61,7 +61,7 @@ def made(name: str, epsilon: float = 1, spread: float | None = None) -> Document
     with warnings.catch_warnings():
         # Some have few groups in an arm, or questions of few units.
         warnings.simplefilter("ignore", ShoalWarning)
-        plan = asked.plan(Space.bins(0, 10), epsilon, spread=spread)
+        plan = asked.plan(Space.bins(0, 10), epsilon, spread=spread, clip=spread is not None)
     done = plan.release(SCORE, *columns, assigned=GROUP, outcome_name="score")
     found: Document = json.loads(done.document)
     return found

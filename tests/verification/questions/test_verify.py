@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal.documents import pack_integers, unpack_integers
+from shoal.errors import DocumentError
 from shoal.privacy.budget import text
 from shoal.privacy.displayed_loss import round_up
 from shoal.trials import Questions, Space
@@ -71,6 +72,16 @@ TRUE = {name: made(name) for name in NAMES}
 def test_true_manifests_hold(name: str, epsilon: float) -> None:
     """G-VERIFY: weights, loss, values, errors and intervals, by formulas of their own."""
     assert failed_claims(made(name, epsilon)) == []
+
+
+@pytest.mark.parametrize("low", [0.0, -3e8, 9e8])
+def test_true_manifests_hold_far_from_0(low: float) -> None:
+    """G-READABLE: weights that add up to 0 move no answer, however far from 0 the range lies."""
+    for epsilon in (1, 40, 1000):
+        asked = Questions(ARM, HOME, PUBLIC).effect().means().regression(["arm", "age", "sex"])
+        plan = asked.plan(Space.bins(low, low + 1), epsilon)
+        done = plan.release(low + SCORE / 10, ARM, HOME, PUBLIC, outcome_name="score")
+        assert failed_claims(json.loads(done.document)) == []
 
 
 def test_groups_of_variances_are_rebuilt() -> None:
@@ -134,10 +145,29 @@ LIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "another value": (_first("value", lambda x: x + 0.01), "answers"),
     "a smaller error": (_first("standard_error", lambda x: 0.99 * x), "standard errors"),
     "a narrower interval": (_first("interval", lambda x: [x[0] + 0.01, x[1]]), "intervals"),
+    "a spread of nothing": (
+        lambda m: m["plan"].update(spread=1e-300),
+        "within what was asked for",
+    ),
     "another spread": (lambda m: m["plan"].update(spread=11.0), "within what was asked for"),
     "a smaller range": (lambda m: m["plan"]["space"].update(levels=[0.0, 5.0]), "answers"),
     "simulated": (lambda m: m.update(simulation=True), "noise of the operating system"),
 }
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "age + sex", "arm", "x" * 101])
+def test_columns_have_names_that_no_formula_hides_in(name: str) -> None:
+    """G-VERIFY: names that the planner refuses."""
+    manifest = copy.deepcopy(TRUE["regression"])
+    (first, *others) = manifest["plan"]["columns"]["covariates"]
+    manifest["plan"]["columns"]["covariates"] = sorted(
+        [first | {"name": name}, *others], key=lambda each: str(each["name"])
+    )
+    for each in manifest["plan"]["questions"]:
+        each["columns"] = [name if own == first["name"] else own for own in each["columns"]]
+    rekey(manifest)
+    with pytest.raises(DocumentError, match="damaged"):
+        shoal.verify(manifest)
 
 
 def _pushed(rows: Any) -> Any:  # noqa: ANN401

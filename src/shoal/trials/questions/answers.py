@@ -230,7 +230,10 @@ class Reading(Frozen):
         """Answers whose variances were released, one form a question."""
         width = self.space.width
         worth = self.numbers.worth(width) * np.array(released.numbers, dtype=float)
-        value = self.numbers.recover(self.rows) @ worth + self.middle * self.rows.sum(axis=1)
+        # Weights add up to 1 for means and constants, and to 0 for all other questions.
+        value = self.numbers.recover(self.rows) @ worth + self.middle * np.rint(
+            self.rows.sum(axis=1)
+        )
         scale = self.noise_deviation(self.rows) / math.sqrt(2)
         names = [name for each in blocks for name in each.names]
         every = zip(names, value, scale, self.known, released.forms, strict=True)
@@ -246,7 +249,7 @@ class Reading(Frozen):
         """Answers to the questions of one entry."""
         rows, width = block.rows, self.space.width
         worth = self.numbers.worth(width) * np.array(released.numbers, dtype=float)
-        value = self.numbers.recover(rows) @ worth + self.middle * rows.sum(axis=1)
+        value = self.numbers.recover(rows) @ worth + self.middle * np.rint(rows.sum(axis=1))
         scale = self.noise_deviation(rows) / math.sqrt(2)
         fit = self.fit(block.asked)
         sums, noise = fit.sums(rows), self.numbers.noise(fit.weights, width)

@@ -28,7 +28,7 @@ ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
 _RESERVED = (ARM, CLUSTER, CONSTANT)
 MOST_COVARIATES, MOST_UNITS, _LONGEST = 64, 1 << 20, 100
 # Sums of squares of regressors must be numbers.
-_LARGEST = 1e50
+_SMALLEST, _LARGEST = 1e-50, 1e50
 _FEWEST = 2
 _SINGLE = "where an arm has nobody"
 
@@ -310,6 +310,12 @@ def _covariate(name: str, values: Any, units: int) -> Covariate:  # noqa: ANN401
                 f"a covariate {name!r} with missing, infinite or huge numbers",
                 f"a number of up to {_LARGEST:g} for each unit",
                 "covariates are public: fill what is missing with a public value",
+            )
+        if 0 < np.abs(numbers).max(initial=0.0) < _SMALLEST:
+            raise DataError(
+                f"a covariate {name!r} of numbers near 0, all below {_SMALLEST:g}",
+                "numbers whose squares are numbers",
+                "give it in a smaller unit",
             )
         # Zero has one sign: the same column is the same question.
         levels, place = np.unique(numbers + 0.0, return_inverse=True)

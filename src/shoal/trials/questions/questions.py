@@ -163,7 +163,9 @@ class Questions:
         return self._with(Asked(REGRESSION, columns=check_regressors(self.columns, columns)))
 
     @quietly
-    def plan(self, space: Space, epsilon: Amount, *, spread: float | None = None) -> QuestionsPlan:
+    def plan(
+        self, space: Space, epsilon: Amount, *, spread: float | None = None, clip: bool = False
+    ) -> QuestionsPlan:
         """Share the noise among the questions, before any outcome is read.
 
         Warns of questions that rest on few units, whose intervals noise widens much, and where a
@@ -176,9 +178,11 @@ class Questions:
                 beyond are moved to them, others stay where they are.
             epsilon: The privacy loss of one outcome.
             spread: Expected standard deviation of outcomes within arms, in their unit: public, and
-                only predictions and precision weights follow it; if groups were assigned and it is
-                given, also limits of three deviations for sums of groups, where these make
-                intervals shorter. A quarter of the range unless given.
+                only predictions and precision weights follow it. A quarter of the range unless
+                given.
+            clip: Whether sums of assigned groups are clipped to three deviations that follow from
+                the spread, where that makes intervals shorter: far shorter if the range is wide,
+                and too short if whole groups share outcomes that few groups have.
 
         Returns:
             The plan; nothing is spent.
@@ -193,8 +197,13 @@ class Questions:
         if not self.asked:
             raise InputError("no questions", "at least one", "ask with effect, means or regression")
         loss = charge_of(epsilon).epsilon
-        # Limits that follow from a guess nobody made might bind, and intervals be too short.
-        clip, given = spread is not None, _USUAL * width if spread is None else spread
+        if checks.truth(clip, "clip") and (spread is None or self.columns.assigned is None):
+            raise InputError(
+                "clip=True without assigned groups and a spread",
+                "both: what is clipped are sums of groups, to three deviations",
+                "leave it out, or give spread= and assigned=",
+            )
+        given = _USUAL * width if spread is None else spread
         spread = checks.number(
             given, "spread", above=0, least=1e-6 * width, most=width, example=width / 4
         )

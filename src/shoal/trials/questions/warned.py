@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 
 # Spikier, and with intervals this much wider than without noise, a question warns.
 _SPIKY, _WIDER = 4.0, 1.25
+# So many times as uneven as equal weights, in a group with this part of the variance or more.
+_UNEVEN, _CARRIES = 5.0, 0.2
 # Arms that units got one by one are constant within the values of a column this rarely.
 _CHANCE = math.log(1e-6)
 
 
 def warnings_of(plan: QuestionsFacts, *, one_by_one: bool = False) -> list[str]:
-    """Sentences: of the spikiest question, of few groups, and of columns in which arms never vary.
+    """Sentences: of spiky and uneven questions, of groups, and of columns in which arms never vary.
 
     Args:
         plan: What is carried out.
         one_by_one: Whether it was said that units were assigned so.
     """
     whole = [] if one_by_one else _whole_groups(plan.columns)
-    return [*_spiky(plan), *_few_groups(plan), *whole]
+    return [*_spiky(plan), *_uneven(plan), *_few_groups(plan), *_clipped(plan), *whole]
 
 
 def _few_groups(plan: QuestionsFacts) -> list[str]:
@@ -48,6 +50,48 @@ def _few_groups(plan: QuestionsFacts) -> list[str]:
             f"{min(degrees):.3g} degrees of freedom for the question {printable(name)!r}: with "
             f"fewer than about {FEWEST_GROUPS} groups in an arm, or groups of very unlike sizes, "
             "no standard error is reliable"
+        )
+    ]
+
+
+def _uneven(plan: QuestionsFacts) -> list[str]:
+    """Of questions whose variance rests on few of the units that are taken to differ alike."""
+    if plan.columns.assigned is not None:
+        return []
+    found: list[tuple[float, str]] = []
+    for block in plan.blocks:
+        codes = plan.reading.fit(block.asked).codes
+        units = np.bincount(codes)
+        for name, row in zip(block.names, block.rows, strict=True):
+            squares, fourths = (np.bincount(codes, row**power) for power in (2, 4))
+            carries = squares >= _CARRIES * squares.sum()
+            alike = (squares[carries] ** 2 / fourths[carries] / units[carries]).min(initial=1.0)
+            found.append((float(alike), name))
+    uneven = sum(alike * _UNEVEN < 1 for alike, _ in found)
+    if not uneven:
+        return []
+    least, name = min(found)
+    others = " rests" if uneven == 1 else f" and {uneven - 1} more rest"
+    return [
+        (
+            f"the question {printable(name)!r}{others} on few of the units whose outcomes are "
+            f"taken to differ alike, mostly on {100 * least:.2g}% of them: if outcomes of these "
+            "few differ more than those of the others, intervals are too short; merge small "
+            'clusters, cap covariates, or ask for the effect with weights="precision"'
+        )
+    ]
+
+
+def _clipped(plan: QuestionsFacts) -> list[str]:
+    many = sum(len(each.limits) > 0 for each in plan.numbers.forms)
+    if not many:
+        return []
+    return [
+        (
+            f"sums of groups are clipped to three deviations in {many} of the variances: where "
+            "whole groups share outcomes that few groups have, or the spread is larger than was "
+            "said, intervals are too short (such ones have covered 60% to 84% instead of 95%); "
+            "without clip they are not"
         )
     ]
 

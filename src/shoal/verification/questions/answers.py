@@ -101,7 +101,7 @@ def answers(facts: Facts, results: Document, entries: list[Entry]) -> list[Found
         sums, _ = recovered(facts, entry.rows)
         for row, own in zip(entry.rows, sums, strict=True):
             told, doubt, degrees = spread.variance(row)
-            value = float(own @ numbers) + facts.middle * math.fsum(row)
+            value = float(own @ numbers) + facts.middle * _whole_sum(row)
             added = float(own**2 @ noise)
             error = math.sqrt(max(told, 0.0) + added)
             found.append(Found(value, error, _half(told, added, doubt, degrees)))
@@ -119,13 +119,16 @@ def answers_by_group(
     sums, found = recovered(facts, rows)[0], []
     for row, own, told, drawn in zip(rows, sums, every, results["forms"], strict=True):
         worth = told.worth * facts.width**2
-        value, added = (
-            float(own @ numbers) + facts.middle * math.fsum(row),
-            noise * float(own @ own),
-        )
+        value = float(own @ numbers) + facts.middle * _whole_sum(row)
+        added = noise * float(own @ own)
         half = _half(drawn * worth, added, worth * 2.0**BITS, told.degrees)
         found.append(Found(value, math.sqrt(max(drawn * worth, 0.0) + added), half))
     return found
+
+
+def _whole_sum(row: Floats) -> int:
+    """The sum of a question's weights: 1 of means and constants, 0 of all other questions."""
+    return round(math.fsum(row))
 
 
 def inverse_of(entry: Entry) -> Floats:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BITS = 32
 _MOST_ROW, _MOST_UNITS, _MOST_NUMBERS = 2**40, 2**20, 512
-_FEWEST, _MOST_ARMS = 2, 64
+_FEWEST, _MOST_ARMS, _LONGEST_NAME = 2, 64, 100
 _RESERVED = {"arm", "cluster", "constant"}
 
 
@@ -159,9 +159,14 @@ def _less(one: object, other: object) -> bool:
     return bool(one < other)  # type: ignore[operator]
 
 
+def _is_name(name: str) -> bool:
+    """Whether a covariate can be called so, and no formula is read as a name."""
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and " + " not in name
+
+
 def _covariates(documents: list[Document], units: int) -> dict[str, Covariate]:
     names = [text(each["name"]) for each in documents]
-    if sorted(set(names)) != names or _RESERVED & set(names):
+    if sorted(set(names)) != names or _RESERVED & set(names) or not all(map(_is_name, names)):
         raise ValueError
     found = {}
     for each in documents:

@@ -59,6 +59,8 @@ _ANSWER = {"question", "value", "standard_error", "interval"}
 _FOLLOWS = ("numbers", "claims")
 # Of epsilon, spent at least; what may be asked for.
 _SPENT = Fraction(999, 1000)
+# The least spread, in parts of the range.
+_THIN = 1e-6 * (1 - 1e-9)
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 _LARGEST = 2**63
 
@@ -125,7 +127,10 @@ def _checks(manifest: documents.Document) -> list[Check]:
 def _variances(facts: Facts, entries: list[Entry], told: list[Told]) -> tuple[bool, str]:
     """Whether variances follow: from forms of assigned groups, or from predictions."""
     if told:
-        return all(each.holds for each in told), f"{len(told)} forms by assigned group"
+        clipped = sum(len(each.limits) > 0 for each in facts.forms)
+        warned = f", {clipped} of clipped sums: intervals are too short where these are larger"
+        said = f"{len(told)} forms by assigned group{warned if clipped else ''}"
+        return all(each.holds for each in told), said
     known = all(recovered(facts, inverse_of(each))[1] for each in entries)
     return known, f"by arm{''.join(f', {each}' for each in facts.by)}"
 
@@ -141,7 +146,7 @@ def _guarantee(manifest: documents.Document) -> tuple[bool, str]:
 
 
 def _within(facts: Facts, stated: Fraction) -> tuple[bool, str]:
-    possible = _LEAST <= facts.asked <= _MOST and 0 < facts.spread <= facts.width
+    possible = _LEAST <= facts.asked <= _MOST and _THIN <= facts.spread / facts.width <= 1
     holds = possible and facts.asked * _SPENT <= stated <= facts.asked
     return holds, f"epsilon {float(facts.asked):.6g}"
 
