@@ -13,6 +13,7 @@ import pytest
 
 import shoal
 from shoal import files
+from shoal.files.own import is_own
 from tests.cli.conftest import PLAN, Shell
 from tests.support import flights
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.audit
 # Every verb that writes, with the files that it reads and the options that say where to.
 TRIAL = ["--outcome", "speed", "--treatment", "place", "--space", "bins:0:700", "--epsilon", "1",
          "--privacy-unit", "aircraft"]  # fmt: skip
+ASKED = ["--space", "bins:0:700"]
 MEAN = ["--epsilon", "1", "--order", "2", "--size", "90", "--interval", "0", "700"]
 BY_METHOD = ["--method", "clipped_mean", "--bias", "9", *MEAN]
 VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
@@ -52,6 +54,24 @@ VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
         ["trial", "release", "DATA", *TRIAL, "--ledger", "--ledger"],
         {"DATA": "flights.parquet", "--ledger": "books.json"},
         {"--output": "json", "--manifest": "json"},
+    ),
+    "trial ask": (
+        ["trial", "ask", "DATA", "--treatment", "place", *ASKED, "--epsilon", "1", "--effect"],
+        {"DATA": "flights.parquet"},
+        {"--output": "json", "--picture": "png"},
+    ),
+    "trial answer": (
+        [
+            *("trial", "answer", "DATA", "--treatment", "place", "--outcome", "speed"),
+            *("--plan", "--plan", "--ledger", "--ledger", "--privacy-unit", "aircraft"),
+        ],
+        {"DATA": "flights.parquet", "--plan": "asked.json", "--ledger": "books.json"},
+        {"--output": "csv", "--manifest": "json"},
+    ),
+    "trial regress": (
+        ["trial", "regress", "MANIFEST"],
+        {"MANIFEST": "answers.json"},
+        {"--picture": "png"},
     ),
     "trial estimate": (
         ["trial", "estimate", "MANIFEST"],
@@ -87,6 +107,10 @@ def files_of_all_verbs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shoal.trials.UniformPrior(1).privatize(
         table.column("speed"), table.column("place"), space=shoal.trials.Space.bins(0, 700)
     ).write_manifest(folder / "trial.json")
+    place = table.column("place")
+    asked = shoal.trials.Questions(place).effect().plan(shoal.trials.Space.bins(0, 700), 1)
+    asked.save(folder / "asked.json")
+    asked.release(table.column("speed"), place).write_manifest(folder / "answers.json")
     shoal.unbiased.plan(
         "clipped_mean",
         list(Counter(table.column("aircraft").to_pylist()).values()),
@@ -259,6 +283,7 @@ def test_what_is_there_is_replaced_by_force_alone(
     target.write_bytes(b"")
     place.good(*line, "--force")
     assert target.read_bytes()
+    assert is_own(target)
 
 
 @pytest.mark.parametrize("name", ["books.json-journal", "books.json-wal", "other.ledger-shm"])

@@ -20,7 +20,7 @@ from shoal.cells.plan_views import PlanViews
 from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
-from shoal.cells.warnings import doubts
+from shoal.cells.warnings import doubts, few_own_much
 from shoal.checks.frozen import thaw
 from shoal.checks.numpy_errors import quietly
 from shoal.checks.places import whole_path
@@ -101,7 +101,8 @@ class Release(release.Release[PlanViews, Numbers]):
         return html.of_table(repr(self), self.table(), self._warned())
 
     def _warned(self) -> list[str]:
-        return [f"warning: {sentence}" for sentence in doubts(self.numbers)]
+        found = [*doubts(self.numbers), *few_own_much(self.plan)]
+        return [f"warning: {sentence}" for sentence in found]
 
     def _plan_of(self, document: documents.Document) -> PlanViews:
         """A plan, from its document; what is made of it replaces no records either."""

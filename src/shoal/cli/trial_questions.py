@@ -40,7 +40,8 @@ Regression = Annotated[
     typer.Option(
         "--ols",
         help="Least squares regression on columns, such as 'arm + age + C(school)': C() takes "
-        "numbers as names. Every regression on some of its columns is free later; repeat.",
+        "numbers as names. Every regression on some of its columns is free later, but with "
+        "--assigned; repeat.",
     ),
 ]
 Assigned = Annotated[
@@ -194,6 +195,11 @@ def answer(
     with delivering(done.entry, ledger, *files, force=force):
         # Said whether there are any or not: that is private.
         moved = "outcomes outside the range are moved to its ends"
+        if made.columns.assigned is None:
+            moved += (
+                "; intervals are for units that were assigned one by one: where whole classes or "
+                "villages were, they are far too short (--assigned)"
+            )
         show_release(done, ledger, lambda: f"{moved}\n{done.estimate(confidence)}", as_json=as_json)
 
 

@@ -27,7 +27,8 @@ _WHOLE_CLUSTERS = (
     "if whole clusters were assigned to arms, they are no clusters but assigned groups: release a "
     "table of units (best_table or uniform_prior) with names of units and without these clusters, "
     "then give the groups to the estimate: trial.estimate(assigned=clusters, unit=names), or shoal "
-    "trial estimate --groups FILE --unit NAME --assigned CLUSTER"
+    "trial estimate --groups FILE --unit NAME --assigned CLUSTER; or ask questions that are known "
+    "beforehand with Questions(assigned=clusters), shoal trial ask --assigned CLUSTER"
 )
 
 

@@ -38,6 +38,7 @@ _TRIALS = {
     ("cluster", "arm", "unit", "response", "debiased"),
     ("cluster", "arm", "units", "control_units", "difference", "noise_standard_error"),
     ("cluster", "arm", "units", "outcome", "share"),
+    ("question", "value", "standard_error", "low", "high"),
 }
 _PNG, _PDF, _PARQUET = b"\x89PNG\r\n", b"%PDF-", b"PAR1"
 _SVG = (b"<?xml", b"<svg")

@@ -124,7 +124,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
             f"{kind}{self.mechanism}: {self.value:.6g} in [{low:.6g}, {high:.6g}] "
             f"({self.confidence:.0%}, {self.interval_by}), "
             f"standard error at most {self.standard_error:.3g}, "
-            f"bias at most {self.bias_bound:.3g}, {losses}{failed}"
+            f"bias at most {self.bias_bound:.3g}{self.estimator.supposes}, {losses}{failed}"
         )
 
     def __str__(self) -> str:

@@ -159,7 +159,8 @@ class UnbiasedPlan(UnbiasedFacts):
         losses = f"epsilon {show(self.exact_epsilon)}, delta {show(self.exact_delta)}"
         return (
             f"{self.method} of {self.n} users: {losses}\n"
-            f"bias at most {self.bias_bound:.4g}, root mean squared error at most "
+            f"bias at most {self.bias_bound:.4g}{self.estimator.supposes}, root mean squared error "
+            "at most "
             f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
             f"for central moments (order, size) {bounds}; heaviest user "
             f"{float(weights.share):.3g} of the weight, as good as "

@@ -137,6 +137,11 @@ class Estimator(Frozen, ABC):
         """Most that the estimate's expectation is off, in the value's unit."""
 
     @property
+    def supposes(self) -> str:
+        """What the bias rests on besides the stated bounds, in words; nothing in most cases."""
+        return ""
+
+    @property
     @abstractmethod
     def variance_bound(self) -> float:
         """Most variance of the estimate, in the value's unit squared."""

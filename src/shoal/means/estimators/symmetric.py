@@ -166,6 +166,11 @@ class Symmetric(Estimator):
         return self.noise.scale * self._unit
 
     @property
+    def supposes(self) -> str:
+        """A distribution that is symmetric."""
+        return " if the distribution is symmetric"
+
+    @property
     def bias_bound(self) -> float:
         """None, for symmetric distributions."""
         return 0.0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]
 
-LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.8, 0.995
+LEAST_CONFIDENCE, MOST_CONFIDENCE, _USUAL = 0.8, 0.995, 0.95
 COLUMNS = ("question", "value", "standard error", "interval")
 
 
@@ -46,7 +46,8 @@ class Answer:
     Attributes:
         question: Its name.
         value: Unbiased for the weighed sum of outcomes.
-        standard_error: Of sampling and noise together, from what was released; in the value's unit.
+        standard_error: Half the 95% interval over 1.96: of sampling and noise together, with what
+            is allowed for a variance that is known with noise; in the value's unit.
         interval: Lowest and highest value, in the same unit.
         confidence: Of the interval, on its own: many intervals do not all cover at once.
     """
@@ -239,11 +240,11 @@ class Reading(Frozen):
         every = zip(names, value, scale, self.known, released.forms, strict=True)
         for name, middle, own, known, told in every:
             variance, loose = told * known.worth * width**2, known.scale * width**2
-            few = known.inflation(confidence)
-            half = interval_half(confidence, variance, float(own), loose, few)
-            error = math.sqrt(max(variance, 0.0) + 2 * float(own) ** 2)
-            ends = float(middle) - half, float(middle) + half
-            yield Answer(name, float(middle), error, ends, confidence)
+            half, usual = (
+                interval_half(each, variance, float(own), loose, known.inflation(each))
+                for each in (confidence, _USUAL)
+            )
+            yield _answer(name, float(middle), half, usual, confidence)
 
     def _block(self, released: Released, block: Block, confidence: float) -> Iterator[Answer]:
         """Answers to the questions of one entry."""
@@ -258,14 +259,19 @@ class Reading(Frozen):
         moved = np.sqrt(self.coarser(fit.codes, np.full(self.many, self.moved**2)))
         variance = sums.variances(self.coarser(fit.codes, squares), coefficients, noise)
         loose = sums.doubt(moved, coefficients, noise)
-        few = fit.inflation(sums, confidence)
+        few = {each: fit.inflation(sums, each) for each in (confidence, _USUAL)}
         for at, name in enumerate(block.names):
-            half = interval_half(
-                confidence, float(variance[at]), float(scale[at]), float(loose[at]), float(few[at])
+            known = float(variance[at]), float(scale[at]), float(loose[at])
+            half, usual = (
+                interval_half(each, *known, float(few[each][at])) for each in (confidence, _USUAL)
             )
-            error = math.sqrt(max(float(variance[at]), 0.0) + 2 * float(scale[at]) ** 2)
-            middle = float(value[at])
-            yield Answer(name, middle, error, (middle - half, middle + half), confidence)
+            yield _answer(name, float(value[at]), half, usual, confidence)
+
+
+def _answer(name: str, value: float, half: float, usual: float, confidence: float) -> Answer:
+    """With half its interval, and half the one of 95%."""
+    error = usual / quantile(math.inf, _USUAL)
+    return Answer(name, value, error, (value - half, value + half), confidence)
 
 
 def interval_half(

@@ -108,7 +108,8 @@ def _meanings(said: Said) -> list[str]:
     if said.groups:
         alike = (
             f"{said.groups} groups were assigned whole, and {100 * said.share:.3g}% of the loss "
-            "tells how they differ; predicted for a correlation of 0.3 within groups"
+            "tells how they differ, question by question: with fewer questions intervals are "
+            "shorter; predicted for a correlation of 0.3 within groups"
         )
     if said.clipped:
         alike += (
@@ -122,7 +123,8 @@ def _meanings(said: Said) -> list[str]:
         ),
         (
             "standard error: of sampling and noise, for outcomes of standard deviation "
-            f"{said.spread:.4g} (spread); only predictions rest on it"
+            f"{said.spread:.4g} (spread); only predictions rest on it, and intervals also allow "
+            "for a variance that is known with noise"
         ),
         (f"95% interval: half its width, and how many times as wide as without noise; {alike}"),
         "spikiness: 1 if all units weigh alike; the noise is that of units/spikiness^2 that do",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shoal.privacy.ledger.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
     from shoal.privacy.privacy_unit import Whose
+    from shoal.trials.questions.columns import Columns
 
 PRIVACY = "pure label differential privacy"
 NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
@@ -67,12 +68,7 @@ def release_questions(
     check_arrays({"outcome": outcomes}, public)
     control = plan.columns.assignment.arms[0].as_py()
     columns, rows = columns_of(arm, cluster, covariates, control, public["assigned"])
-    if columns.to_document() != plan.columns.to_document():
-        raise DataError(
-            "arms, clusters, covariates or assigned groups other than the plan's",
-            f"the public columns of the plan's {plan.columns.n} units, in the rows of the outcomes",
-            "give the columns that the questions were made of, or plan with these",
-        )
+    _check_columns(columns, plan.columns)
     numbers = plan.space.numbers(outcomes)
     if len(numbers) != plan.columns.n:
         raise DataError(
@@ -91,6 +87,24 @@ def release_questions(
     way = QuestionsDraw(plan, numbers[rows])
     done = carry_out(question, way, ledger=ledger, again=again, noise=noise)
     return PrivateAnswers.delivered(done, plan)
+
+
+def _check_columns(columns: Columns, planned: Columns) -> None:
+    """Refuse public columns that are not those of the plan."""
+    if (columns.assigned is None) != (planned.assigned is None):
+        missing = columns.assigned is None
+        raise DataError(
+            f"{'no assigned groups' if missing else 'assigned groups'} for a plan that has "
+            f"{'some' if missing else 'none'}",
+            "units that were assigned as the plan says",
+            "give assigned= (--assigned) as in the plan, or plan anew",
+        )
+    if columns.to_document() != planned.to_document():
+        raise DataError(
+            "arms, clusters, covariates or assigned groups other than the plan's",
+            f"the public columns of the plan's {planned.n} units, in the rows of the outcomes",
+            "give the columns that the questions were made of, or plan with these",
+        )
 
 
 def question_of(plan: QuestionsFacts, outcome_name: str, whose: Whose, name: str = "") -> Question:

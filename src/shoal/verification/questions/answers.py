@@ -102,9 +102,8 @@ def answers(facts: Facts, results: Document, entries: list[Entry]) -> list[Found
         for row, own in zip(entry.rows, sums, strict=True):
             told, doubt, degrees = spread.variance(row)
             value = float(own @ numbers) + facts.middle * _whole_sum(row)
-            added = float(own**2 @ noise)
-            error = math.sqrt(max(told, 0.0) + added)
-            found.append(Found(value, error, _half(told, added, doubt, degrees)))
+            half = _half(told, float(own**2 @ noise), doubt, degrees)
+            found.append(Found(value, half / student(math.inf, CONFIDENCE), half))
     return found
 
 
@@ -122,7 +121,7 @@ def answers_by_group(
         value = float(own @ numbers) + facts.middle * _whole_sum(row)
         added = noise * float(own @ own)
         half = _half(drawn * worth, added, worth * 2.0**BITS, told.degrees)
-        found.append(Found(value, math.sqrt(max(drawn * worth, 0.0) + added), half))
+        found.append(Found(value, half / student(math.inf, CONFIDENCE), half))
     return found
 
 
