@@ -91,7 +91,7 @@ def _judge(case: Case, base: Seen, other: Seen) -> tuple[list[str], float]:
     if case.slots is not None:
         apart = case.slots.apart(one, another)
         one, another = (case.slots.without(tape) for tape in (one, another))
-    epsilon, rho = lost(one, another)
+    epsilon, rho = lost(one, another, gaussian=case.rho > 0 and case.epsilon == 0)
     epsilon += apart
     part = max(_part(epsilon, case.epsilon), _part(rho, case.rho))
     if part > 1 + _ROUNDING:

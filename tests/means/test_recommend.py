@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -199,3 +200,11 @@ def test_unusable_wishes_are_refused(changes: dict[str, Any]) -> None:
     """G-FUZZ: an InputError each."""
     with pytest.raises(InputError):
         advice(**changes)
+
+
+def test_small_integers_are_numbers_like_others() -> None:
+    """G-FUZZ: of any width; no product overflows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = advice(releases=np.int8(100), publish_values=True)
+    assert str(found) == str(advice(releases=100, publish_values=True))

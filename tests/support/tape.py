@@ -88,11 +88,13 @@ class Tape:
         return list(self.given[-1])
 
 
-def lost(one: Tape, other: Tape) -> tuple[float, float]:
+def lost(one: Tape, other: Tape, *, gaussian: bool = False) -> tuple[float, float]:
     """What the calls of two recordings cost who tells them apart: epsilon, and rho if Gaussian.
 
     A selection whose scores differ by at most d costs 2 d / scale, Laplace noise the l1 distance of
-    numbers over its scale, Gaussian noise half the square of the l2 distance over its scale.
+    numbers over its scale, Gaussian noise half the square of the l2 distance over its scale. Where
+    all is Gaussian otherwise, selections of a loss of e together have a rho of e^2/2
+    (docs/theory/user-clipped.md#gaussian-noise).
 
     Raises:
         AssertionError: Something else than numbers and scores differs.
@@ -115,7 +117,7 @@ def lost(one: Tape, other: Tape) -> tuple[float, float]:
             rho += sum(x * x for x in apart) / (2 * 4**a.scale)
         else:
             assert a == b
-    return epsilon, rho
+    return (0.0, rho + epsilon**2 / 2) if gaussian else (epsilon, rho)
 
 
 def waits(code: CodeType) -> bool:

@@ -200,7 +200,8 @@ def recommend(
     """
     counts, moments = counts_of(n), clipping.moments_of(moment)
     budget = Budget.of(epsilon, delta)
-    _check(budget, bias, releases, publish_values)
+    _check(budget, bias, publish_values)
+    releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     ends = None if interval is None else check_interval(interval)
     heaviest = Request(CLIPPED, counts, moments, budget, weights=weights, cap=cap).weighed().share
     request: dict[str, Any] = {"counts": counts, "moment": moments, "weights": weights, "cap": cap}
@@ -341,13 +342,12 @@ def _row(option: Option) -> tuple[str, ...]:
     return option.method, *shown
 
 
-def _check(budget: Budget, bias: object, releases: object, allowed: object) -> None:
+def _check(budget: Budget, bias: object, allowed: object) -> None:
     if budget.delta >= 1:
         raise InputError("delta is 1 or more", "from 0 to below 1", "give for example delta=1e-6")
     if budget.epsilon == 0 and budget.delta == 0:
         raise InputError("no budget at all", "epsilon or delta above 0", "give epsilon=1")
     if budget.epsilon:
         check_epsilon(budget.epsilon)
-    checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     checks.optional(bias, checks.number, "bias", least=0, below=2.0**300, example=0.1)
     checks.truth(allowed, "publish_values")

@@ -172,6 +172,11 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "near 0": (lambda: Questions(ARM, covariates={"a": AGE * 1e-80}), "near 0"),
     "nearer 0": (lambda: Questions(ARM, covariates={"a": (AGE > 12) * 5e-324}), "near 0"),
+    "far from 0": (
+        lambda: Questions(ARM, covariates={"a": AGE + 1e9}).regression(["a"]),
+        "far from 0",
+    ),
+    "too large a loss": (lambda: asked().effect().plan(Space.binary(), 700_000), "moderate"),
     "limits of no groups": (
         lambda: asked().effect().plan(Space.binary(), 1, spread=0.4, clip=True),
         "clip=True without assigned groups",

@@ -15,7 +15,7 @@ from shoal.documents import pack_integers, unpack_integers
 from shoal.errors import DocumentError, ShoalWarning
 from shoal.privacy.budget import text
 from shoal.privacy.displayed_loss import round_up
-from shoal.trials import Questions, Space
+from shoal.trials import Questions, QuestionsPlan, Space
 from tests.support.verdicts import failed_claims, rekey
 
 if TYPE_CHECKING:
@@ -134,6 +134,32 @@ def test_lies_are_found(name: str, lie: str) -> None:
     change(document)
     found = _failed(document)
     assert set(expected) <= set(found), found
+
+
+@pytest.mark.parametrize("groups", [(2, 20, 10), (2, 50, 20), (5, 60, 40)])
+def test_true_manifests_of_few_groups_hold(groups: tuple[int, int, int]) -> None:
+    """G-READABLE: with about one degree of freedom a quantile follows every digit of it."""
+    treated, control, size = groups
+    group = np.repeat(np.arange(treated + control), size)
+    arm = (group < treated).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        plan = Questions(arm, assigned=group).effect().means().plan(Space.bins(0, 1), 1)
+    done = plan.release(group % 7 / 7, arm, assigned=group, outcome_name="y")
+    assert failed_claims(json.loads(done.document)) == []
+
+
+@pytest.mark.parametrize("mean", [1e3, 1e6])
+def test_true_manifests_of_regressors_far_from_0_hold(mean: float) -> None:
+    """G-READABLE: what is planned can be released, loaded and verified."""
+    rng = np.random.default_rng(3)
+    far, group = rng.normal(mean, 1, 300), np.arange(300) // 10
+    for arm, assigned in ((np.arange(300) % 2, None), (group % 2, group)):
+        asked = Questions(arm, None, {"x": far}, assigned=assigned).regression(["arm", "x"])
+        plan = QuestionsPlan.from_document(asked.plan(Space.bins(0, 1), 1).to_document())
+        columns = arm, None, {"x": far}
+        done = plan.release(rng.random(300), *columns, assigned=assigned, outcome_name="y")
+        assert failed_claims(json.loads(done.document)) == []
 
 
 def test_limits_below_those_of_the_spread_are_found() -> None:

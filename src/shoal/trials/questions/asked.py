@@ -29,6 +29,8 @@ UNITS, PRECISION = "units", "precision"
 MOST_QUESTIONS = 256
 # Of weights in all, as whole numbers of a plan.
 MOST_WEIGHTS = 1 << 26
+# Of the largest singular value of regressors of length 1 over the least.
+_FARTHEST = 1e7
 
 
 @dataclass(frozen=True)
@@ -207,13 +209,35 @@ def coefficients(labels: Sequence[str], design: Floats) -> Floats:
             "leave columns out",
         )
     try:
-        return weights.regression(design)
+        found = weights.regression(design)
     except InputError:
         dependent = _dependent(labels, design)
+    else:
+        _check_numbers(labels, design)
+        return found
     raise InputError(
         f"a regression in which {dependent} depends on the other columns",
         "columns of which none is a sum of multiples of others and a constant",
         "leave that column out",
+    )
+
+
+def _check_numbers(labels: Sequence[str], design: Floats) -> None:
+    """Refuse columns whose coefficients floating-point numbers hardly tell.
+
+    Raises:
+        InputError: A column that is far from 0 beside how it differs, or nearly depends on others.
+    """
+    alike = design / np.linalg.norm(design, axis=0)
+    _, sizes, axes = np.linalg.svd(alike, full_matrices=False)
+    if sizes[0] <= _FARTHEST * sizes[-1]:
+        return
+    worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
+    raise InputError(
+        f"a regression in which {checks.shown(worst)} is far from 0 beside how it differs, or "
+        "nearly depends on other columns",
+        "columns whose coefficients floating-point numbers tell",
+        "subtract a public number from it, such as a round mean, or leave it out",
     )
 
 

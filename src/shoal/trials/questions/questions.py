@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from shoal.trials.questions.columns import Columns
 
 # Outcomes of a stated standard deviation: a part of the range unless said.
+# Of epsilon, that a plan spends at the least.
+_SPENT = Fraction(999, 1000)
 _USUAL = 0.25
 
 
@@ -214,6 +217,7 @@ class Questions:
         else:
             numbers = numbers_by_group(self.columns, blocks, expected, clip=clip)
         found = QuestionsPlan(space, self.columns, self.asked, spread, loss, numbers)
+        _check_plan(found)
         for told in warnings_of(found, one_by_one=self.one_by_one):
             warnings.warn(told, ShoalWarning, stacklevel=3)
         return found
@@ -227,3 +231,25 @@ class Questions:
         object.__setattr__(found, "one_by_one", self.one_by_one)
         object.__setattr__(found, "asked", every)
         return found
+
+
+def _check_plan(found: QuestionsPlan) -> None:
+    """Refuse what nobody could read or verify, before anything is spent.
+
+    Raises:
+        InputError: A loss that leaves much of epsilon, or numbers that rounding kept from being
+            those of the questions.
+    """
+    if found.numbers.loss < _SPENT * found.asked_epsilon:
+        raise InputError(
+            f"epsilon {float(found.asked_epsilon):.3g} for {found.columns.n} units",
+            "a loss that whole numbers can come near to",
+            "ask for a more moderate epsilon",
+        )
+    if not (found.numbers.answer(found.rows) and found.known):
+        raise InputError(
+            "a regression on columns that are far from 0 beside how they differ, or nearly depend "
+            "on others",
+            "columns whose coefficients floating-point numbers tell",
+            "subtract a public number, such as a round mean, or leave a column out",
+        )

@@ -109,6 +109,9 @@ def _told(facts: Facts, assigned: Whole, form: Form, row: Floats, factor: Floats
         own += _CORRELATION * (together**2).sum(axis=1)
         least = _DEVIATIONS * facts.spread / facts.width * np.sqrt(own)
         large = bool((form.limits * unit >= least * (1 - _CLOSE)).all())
-    roots = np.linalg.eigvalsh(factor @ factor.T)
-    degrees = float(roots.sum() ** 2 / (roots**2).sum())
-    return Told(near and unbiased and large, form.step * unit**2, degrees)
+    # Of the whole numbers, which are these to half a part: with few groups degrees are sensitive.
+    weighed = form.factor * np.sqrt(np.bincount(form.kind))
+    roots = np.linalg.svd(weighed, compute_uv=False) ** 2
+    worth = form.step * math.fsum(row**2) / math.fsum(roots)
+    degrees = math.fsum(roots) ** 2 / math.fsum(roots**2)
+    return Told(near and unbiased and large, worth, degrees)
