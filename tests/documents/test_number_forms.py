@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.audit
 
-KINDS = ("cells", "trial", "mean", "questions", "shoal.plan/3", "shoal.unbiased-plan/1")
+KINDS = (
+    *("cells", "trial", "mean", "questions"),
+    *("shoal.plan/3", "shoal.unbiased-plan/1", "shoal.questions-plan/1"),
+)
 
 
 @pytest.fixture(scope="module")

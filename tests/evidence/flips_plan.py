@@ -1,9 +1,10 @@
-"""Single bits of plan files flipped, of every method of cells and of unbiased means.
+"""Single bits of plan files flipped: of cells by every method, of unbiased means, of questions.
 
 Loading must refuse the file with an error of shoal. What is loaded nevertheless must be harmless,
 by the field that was hit: a plan of other records, which refuses the true ones and charges nothing;
 or a plan with the same loss whose claims all hold, for another question, with other dual variables,
-or with numbers that differ in their last digits.
+or with numbers that differ in their last digits. Of means and questions a release is drawn and
+verified.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import shoal
 from shoal import unbiased
 from shoal.documents.packed import unpack_integers
 from shoal.errors import ShoalError
+from shoal.privacy.budget import Budget
+from shoal.trials import QuestionsPlan
 from tests.evidence import specimens
 from tests.evidence.finding import Outcome
 from tests.support import methods
@@ -33,7 +36,12 @@ FULL, REDUCED, PARTS = 10_000, 300, 4
 
 
 # Of which records a plan is.
-_RECORDS = ("source", "occupancy", "counts")
+_RECORDS = ("source", "occupancy", "counts", "columns")
+_LOADERS: dict[str, Any] = {
+    "cells": shoal.Plan,
+    "unbiased mean": unbiased.UnbiasedPlan,
+    "questions": QuestionsPlan,
+}
 
 
 def run(size: int, *, seed: int, folder: Path, progress: Progress) -> Outcome:
@@ -58,9 +66,9 @@ def _judge(name: str, whole: bytes, flipped: bytes, folder: Path) -> str:
     """`refused`, `harmless: field`, or what is wrong."""
     path = folder / "plan.json"
     path.write_bytes(flipped)
-    loader = shoal.Plan if name.startswith("cells") else unbiased.UnbiasedPlan
+    load = _LOADERS[name.partition(",")[0]].load
     try:
-        plan = loader.load(path)
+        plan: Any = load(path)
     except ShoalError:
         return "refused"
     except Exception as error:  # noqa: BLE001
@@ -69,15 +77,23 @@ def _judge(name: str, whole: bytes, flipped: bytes, folder: Path) -> str:
     paths = specimens.changed_paths(before, after)
     if paths and all(_packed_anew(before, after, each) for each in paths):
         return "harmless: other bits of the same numbers, packed"
-    if any(each.startswith(_RECORDS) for each in paths):
-        return _carried_out(plan, folder, ", ".join(paths))
-    path.write_bytes(whole)
-    true = loader.load(path)
     fields = ", ".join(paths)
-    same_loss = (plan.exact_epsilon, plan.exact_delta) == (true.exact_epsilon, true.exact_delta)
-    if not same_loss or not all(_harmless(each) for each in paths):
+    path.write_bytes(whole)
+    true: Any = load(path)
+    if any(each.startswith(_RECORDS) for each in paths):
+        found = _carried_out(plan, folder)
+        return f"{found}: {fields}" if found else f"carried out on true records with other {fields}"
+    if _loss(plan) != _loss(true):
         return f"loaded with another {fields}"
-    return f"harmless: {fields}"
+    if isinstance(plan, shoal.Plan):
+        return f"{'harmless' if all(map(_harmless, paths)) else 'loaded with another'}: {fields}"
+    return f"{_carried_out(plan, folder) or 'harmless, and every claim holds'}: {fields}"
+
+
+def _loss(plan: Any) -> Budget:  # noqa: ANN401
+    if isinstance(plan, QuestionsPlan):
+        return plan.loss
+    return Budget(plan.exact_epsilon, plan.exact_delta)
 
 
 def _packed_anew(before: Any, after: Any, path: str) -> bool:  # noqa: ANN401
@@ -91,7 +107,7 @@ def _packed_anew(before: Any, after: Any, path: str) -> bool:  # noqa: ANN401
 
 
 def _harmless(path: str) -> bool:
-    """Whether a field changes neither loss nor noise, and every claim still holds.
+    """Whether a field of cells changes neither loss nor noise, and every claim still holds.
 
     What was asked for is another question then, which the same plan answers; any dual variables
     prove the gap that they prove; what follows by floating-point arithmetic may differ in its last
@@ -103,19 +119,30 @@ def _harmless(path: str) -> bool:
     return asked or chosen or path.endswith(specimens.ROUNDING)
 
 
-def _carried_out(plan: shoal.Plan | unbiased.UnbiasedPlan, folder: Path, fields: str) -> str:
-    """A release of the true records with a plan of other ones must be refused for nothing."""
+def _carried_out(plan: Any, folder: Path) -> str:  # noqa: ANN401
+    """Nothing if the true records are released and verify; or that they are refused for nothing."""
     book = shoal.Ledger.create(folder / "own.ledger", epsilon=100, delta="0.5")
     try:
-        if isinstance(plan, shoal.Plan):
-            table = methods.tied(3, specimens._USERS, specimens._CELLS)
-            plan.release(methods.records(table), ledger=book)
-        else:
-            values, who = specimens.values()
-            plan.release(values, who, ledger=book, values_name="height", privacy_unit="person")
+        done = _release(plan, book)
+        verdict = shoal.verify(done.manifest, ledger=book)
     except ShoalError:
         charged = book.spent.epsilon
-        return "a refusal was charged" if charged else f"harmless, no records fit: {fields}"
+        return "a refusal was charged" if charged else "harmless, no records fit"
+    else:
+        return "" if verdict.holds else "charged for claims that do not hold"
     finally:
         book.path.unlink()
-    return f"carried out on the true records with another {fields}"
+
+
+def _release(plan: Any, book: shoal.Ledger) -> Any:  # noqa: ANN401
+    if isinstance(plan, shoal.Plan):
+        table = methods.tied(3, specimens._USERS, specimens._CELLS)
+        return plan.release(methods.records(table), ledger=book)
+    if isinstance(plan, unbiased.UnbiasedPlan):
+        values, who = specimens.values()
+        return plan.release(values, who, ledger=book, values_name="height", privacy_unit="person")
+    own = specimens.asked()
+    return plan.release(
+        own.outcome, own.arm, own.cluster, own.covariates,
+        ledger=book, outcome_name="score", privacy_unit="person",
+    )  # fmt: skip

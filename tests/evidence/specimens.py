@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -36,6 +37,7 @@ def plans() -> dict[str, bytes]:
     }
     for name, wanted in replay_means.WISHES.items():
         found[f"unbiased mean, {name}"] = _mean_plan(wanted).to_document()
+    found |= {name: plan.to_document() for name, plan in _question_plans()[0].items()}
     return {name: documents.canonical_bytes(each) for name, each in found.items()}
 
 
@@ -79,6 +81,7 @@ def _trials(folder: Path) -> dict[str, bytes]:
     return found
 
 
+@cache
 def _question_plans() -> tuple[dict[str, QuestionsPlan], replay_questions.Columns]:
     """Plans by their names, and the columns that they are of."""
     columns = replay_questions.Columns.drawn(
@@ -113,6 +116,11 @@ def _means() -> dict[str, bytes]:
         estimate = made.release(*values(), name="may", values_name="height")
         found[f"unbiased mean, {name}"] = estimate.document
     return found
+
+
+def asked() -> replay_questions.Columns:
+    """The experiment that the questions are of."""
+    return _question_plans()[1]
 
 
 def values() -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from shoal import unbiased
-from shoal.errors import InputError
+from shoal.errors import DocumentError, InputError
 
 pytestmark = pytest.mark.unit
 
@@ -34,3 +35,16 @@ def test_recommendations_ask_for_as_little(epsilon: Any) -> None:  # noqa: ANN40
         unbiased.recommend(
             2000, epsilon=epsilon, delta="1e-6", moment=unbiased.Moment(4, 1.5), interval=(0, 10)
         )
+
+
+@pytest.mark.parametrize("asked", ["5", "2", "1/2"])
+@pytest.mark.parametrize("interval_by", ["normal", "certified"])
+def test_a_plan_that_could_not_be_verified_is_not_loaded(asked: str, interval_by: str) -> None:
+    """G-TAMPER: a clipped mean spends what was asked for, or its second opinion says no."""
+    wanted = {"moment": unbiased.Moment(2, 1), "epsilon": 1, **METHODS["clipped_mean"]}
+    plan = unbiased.plan("clipped_mean", 2000, interval_by=interval_by, **wanted)
+    document: dict[str, Any] = json.loads(json.dumps(plan.to_document()))
+    assert unbiased.UnbiasedPlan.from_document(document).to_document() == document
+    document["request"]["epsilon"] = asked
+    with pytest.raises(DocumentError, match="changed by hand"):
+        unbiased.UnbiasedPlan.from_document(document)

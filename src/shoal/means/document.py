@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 SCHEMA = "shoal.unbiased-plan/1"
 KIND = "mean"
 _PARTS = {"schema", "method", "counts", "request", "parameters", "source", "claims"}
-_CLOSE = 1e-9
+_CLOSE, _SPENT = 1e-9, Fraction(999, 1000)
 
 
 def to_document(
@@ -112,6 +113,11 @@ def _parts(document: documents.Document) -> dict[str, Any] | None:
         and (source is None or isinstance(source, dict))
         and dict(estimator.parameters) == document["parameters"]
         and estimator.loss.within(request.budget)
+        # As its second opinion asks: one number with one noise spends what was asked for.
+        and (
+            not isinstance(estimator, Clipped)
+            or estimator.loss.epsilon >= request.budget.epsilon * _SPENT
+        )
         and (estimator.squares is not None) == (request.interval_by == NORMAL)
         and (request.bias is None or estimator.bias_bound <= request.bias * (1 + _CLOSE))
         and _agree(claims(estimator), document["claims"])

@@ -348,3 +348,15 @@ def test_changed_plans_are_refused(tmp_path: Path) -> None:
         path.write_bytes(documents.canonical_bytes(document))
         with pytest.raises(DocumentError):
             QuestionsPlan.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epsilon": "5"}, {"epsilon": "1/2"}, {"spread": 1.25}, {"spread": 1e-7}, {"epsilon": "0"}],
+)
+def test_a_plan_that_could_not_be_verified_is_not_loaded(change: dict[str, Any]) -> None:
+    """G-TAMPER: nothing is charged for a loss that leaves much of epsilon, or a strange spread."""
+    document = asked().effect().plan(Space.binary(), 1).to_document()
+    assert QuestionsPlan.from_document(document).to_document() == document
+    with pytest.raises(DocumentError, match="not those of its questions"):
+        QuestionsPlan.from_document(document | change)

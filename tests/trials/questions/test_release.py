@@ -72,6 +72,8 @@ def test_what_was_not_asked_is_not_answered() -> None:
         release.regression(["height"])
     with pytest.raises(InputError, match="a question 'effect'"):
         _ = release.estimate()["effect"]
+    with pytest.raises(InputError, match="a question a ndarray"):
+        _ = release.estimate()[np.array(["constant", "effect"])]  # type: ignore[index]
     with pytest.raises(InputError, match="confidence"):
         release.estimate(0.5)
 

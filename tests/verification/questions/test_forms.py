@@ -162,6 +162,13 @@ def test_true_manifests_of_regressors_far_from_0_hold(mean: float) -> None:
         assert failed_claims(json.loads(done.document)) == []
 
 
+def test_coarse_forms_tell_nothing() -> None:
+    """G-VERIFY: of whole numbers of four bits, right to half of one, variances are not taken."""
+    document = copy.deepcopy(TRUE["plain"])
+    _packed(_form(document), "factor", lambda x: (x - 2**20) // 2**16 + 2**20)
+    assert "numbers tell of variances" in _failed(document)
+
+
 def test_limits_below_those_of_the_spread_are_found() -> None:
     """G-VERIFY: a limit that binds makes intervals too short; what it saves is no excuse."""
     document = copy.deepcopy(TRUE["clipped"])

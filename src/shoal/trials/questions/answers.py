@@ -95,7 +95,7 @@ class Answers:
         if isinstance(question, int) and not isinstance(question, bool):
             return self.every[question]
         for each in self.every:
-            if each.question == question:
+            if isinstance(question, str) and each.question == question:
                 return each
         raise InputError(
             f"a question {checks.shown(question)}",

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError, printable
-from shoal.theory.questions.integer_forms import integer_form
+from shoal.theory.questions.integer_forms import bits_for, integer_form
 from shoal.theory.questions.variance_forms import cr2
 from shoal.trials.questions.asked import EFFECT, MEANS, MOST_WEIGHTS, design_of
 from shoal.trials.questions.numbers import BITS
@@ -146,6 +146,8 @@ def forms_agree(
     every = (one for each in blocks for one in factors_of(columns, each))
     for factor, form in zip(every, forms, strict=True):
         if form.factor.shape[0] != len(factor) or len(form.kind) != columns.n:
+            return False
+        if int(np.abs(form.factor).max()) != 1 << bits_for(*factor.shape):
             return False
         unit = float(np.abs(factor).max()) / int(np.abs(form.factor).max())
         if float(np.abs(factor / unit - form.factor[:, form.kind]).max()) > _ROUNDED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from shoal.privacy.displayed_loss import round_up
 from shoal.theory.questions.gaussian_strategy import least_covariance
 from shoal.theory.questions.integer_strategy import exact_loss
 from shoal.theory.questions.weights import scaled, spikiness
+from shoal.trials.charge import LEAST_EPSILON, MOST_EPSILON
 from shoal.trials.questions.answers import Reading, interval_half
 from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
 from shoal.trials.questions.assigned import expected_variance, forms_agree
@@ -28,7 +30,6 @@ from shoal.trials.student import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 SCHEMA = "shoal.questions-plan/1"
 KIND = "questions"
 CONFIDENCE = 0.95
+# In parts of the range; and of epsilon, that a plan spends at the least.
+LEAST_SPREAD, _SPENT = 1e-6, Fraction(999, 1000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,19 @@ class QuestionsFacts(Frozen):
     def stated(self) -> Stated:
         """Public numbers that precision weights follow from."""
         return Stated(self.space.width / self.spread, float(self.asked_epsilon))
+
+    @property
+    def possible(self) -> bool:
+        """Whether epsilon and spread are such as may be asked for."""
+        thin = LEAST_SPREAD * self.space.width
+        return LEAST_EPSILON <= self.asked_epsilon <= MOST_EPSILON and (
+            thin <= self.spread <= self.space.width
+        )
+
+    @property
+    def spends(self) -> bool:
+        """Whether the loss is at most what was asked for, and leaves little of it."""
+        return _SPENT * self.asked_epsilon <= self.numbers.loss <= self.asked_epsilon
 
     @property
     def grouped(self) -> bool:
@@ -261,7 +277,8 @@ class QuestionsFacts(Frozen):
         claims = {"epsilon": text(found.loss.epsilon), "delta": text(found.loss.delta)}
         sound = (
             claims == document["claims"]
-            and found.numbers.loss <= found.asked_epsilon
+            and found.possible
+            and found.spends
             and found.numbers.fits
             and found.numbers.answer(found.rows)
             and found.grouped

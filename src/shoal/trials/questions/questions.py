@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shoal import checks
@@ -26,6 +25,7 @@ from shoal.trials.questions.asked import (
 from shoal.trials.questions.assigned_strategy import numbers_by_group
 from shoal.trials.questions.columns import columns_of, groups_said
 from shoal.trials.questions.plan import QuestionsPlan
+from shoal.trials.questions.plan_facts import LEAST_SPREAD
 from shoal.trials.questions.strategy import Expectations, numbers_of
 from shoal.trials.questions.warned import warnings_of
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from shoal.trials.questions.columns import Columns
 
 # Outcomes of a stated standard deviation: a part of the range unless said.
-# Of epsilon, that a plan spends at the least.
-_SPENT = Fraction(999, 1000)
 _USUAL = 0.25
 
 
@@ -208,7 +206,7 @@ class Questions:
             )
         given = _USUAL * width if spread is None else spread
         spread = checks.number(
-            given, "spread", above=0, least=1e-6 * width, most=width, example=width / 4
+            given, "spread", above=0, least=LEAST_SPREAD * width, most=width, example=width / 4
         )
         blocks = blocks_of(self.columns, self.asked, Stated(width / spread, float(loss)))
         expected = Expectations(width, spread, loss)
@@ -240,7 +238,7 @@ def _check_plan(found: QuestionsPlan) -> None:
         InputError: A loss that leaves much of epsilon, or numbers that rounding kept from being
             those of the questions.
     """
-    if found.numbers.loss < _SPENT * found.asked_epsilon:
+    if not found.spends:
         raise InputError(
             f"epsilon {float(found.asked_epsilon):.3g} for {found.columns.n} units",
             "a loss that whole numbers can come near to",

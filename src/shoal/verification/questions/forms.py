@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.verification.questions.whole_forms import finest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -99,7 +101,8 @@ def told_of(facts: Facts, entries: list[Entry], asked: list[Document]) -> list[T
 
 def _told(facts: Facts, assigned: Whole, form: Form, row: Floats, factor: Floats) -> Told:
     unit = float(np.abs(factor).max()) / int(np.abs(form.factor).max())
-    near = float(np.abs(factor / unit - form.factor[:, form.kind]).max()) <= _ROUNDED
+    fine = int(np.abs(form.factor).max()) == 1 << finest(*factor.shape)
+    near = fine and float(np.abs(factor / unit - form.factor[:, form.kind]).max()) <= _ROUNDED
     unbiased = abs(float((factor**2).sum()) / math.fsum(row**2) - 1) <= _CLOSE
     large = True
     if len(form.limits):

@@ -26,6 +26,17 @@ _SUM_BITS, _FLOAT_BITS = 62, 53
 _AT_ONCE, _FEWEST = 2**22, 2
 
 
+def finest(groups: int, units: int) -> int:
+    """The size of a form's largest whole number in bits: as fine as exact sums allow.
+
+    Example:
+        >>> finest(200, 5000), finest(2000, 100_000)
+        (20, 17)
+    """
+    rows, columns = (groups - 1).bit_length(), (units - 1).bit_length()
+    return min(20, (_SUM_BITS - rows - columns) // 2, (_FLOAT_BITS - rows) // 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Form:
     """A variance in whole numbers.
