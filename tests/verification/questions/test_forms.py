@@ -165,7 +165,7 @@ def test_true_manifests_of_regressors_far_from_0_hold(mean: float) -> None:
 def test_coarse_forms_tell_nothing() -> None:
     """G-VERIFY: of whole numbers of four bits, right to half of one, variances are not taken."""
     document = copy.deepcopy(TRUE["plain"])
-    _packed(_form(document), "factor", lambda x: (x - 2**20) // 2**16 + 2**20)
+    _packed(_form(document), "factor", lambda x: np.rint((x - 2**20) / 2**16).astype(int) + 2**20)
     assert "numbers tell of variances" in _failed(document)
 
 
