@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from shoal.theory.questions.weights import effect, regression
 from shoal.trials import Questions, QuestionsPlan, Space
 from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import extremes, released_sums
+from shoal.trials.questions.questions import _check_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -360,3 +362,12 @@ def test_a_plan_that_could_not_be_verified_is_not_loaded(change: dict[str, Any])
     assert QuestionsPlan.from_document(document).to_document() == document
     with pytest.raises(DocumentError, match="not those of its questions"):
         QuestionsPlan.from_document(document | change)
+
+
+def test_numbers_of_other_questions_are_no_plan() -> None:
+    """G-READABLE: what rounding made of numbers is looked at before anything can be spent."""
+    one = asked().effect().plan(Space.binary(), 1)
+    other = asked().regression(["arm", "age"]).plan(Space.binary(), 1)
+    _check_plan(other)
+    with pytest.raises(InputError, match="columns that are far from 0"):
+        _check_plan(replace(other, numbers=one.numbers))

@@ -240,11 +240,11 @@ class Reading(Frozen):
         every = zip(names, value, scale, self.known, released.forms, strict=True)
         for name, middle, own, known, told in every:
             variance, loose = told * known.worth * width**2, known.scale * width**2
-            half, usual = (
+            halves = [
                 interval_half(each, variance, float(own), loose, known.inflation(each))
-                for each in (confidence, _USUAL)
-            )
-            yield _answer(name, float(middle), half, usual, confidence)
+                for each in dict.fromkeys((confidence, _USUAL))
+            ]
+            yield _answer(name, float(middle), halves[0], halves[-1], confidence)
 
     def _block(self, released: Released, block: Block, confidence: float) -> Iterator[Answer]:
         """Answers to the questions of one entry."""
@@ -259,13 +259,11 @@ class Reading(Frozen):
         moved = np.sqrt(self.coarser(fit.codes, np.full(self.many, self.moved**2)))
         variance = sums.variances(self.coarser(fit.codes, squares), coefficients, noise)
         loose = sums.doubt(moved, coefficients, noise)
-        few = {each: fit.inflation(sums, each) for each in (confidence, _USUAL)}
+        few = {each: fit.inflation(sums, each) for each in dict.fromkeys((confidence, _USUAL))}
         for at, name in enumerate(block.names):
             known = float(variance[at]), float(scale[at]), float(loose[at])
-            half, usual = (
-                interval_half(each, *known, float(few[each][at])) for each in (confidence, _USUAL)
-            )
-            yield _answer(name, float(value[at]), half, usual, confidence)
+            halves = [interval_half(each, *known, float(own[at])) for each, own in few.items()]
+            yield _answer(name, float(value[at]), halves[0], halves[-1], confidence)
 
 
 def _answer(name: str, value: float, half: float, usual: float, confidence: float) -> Answer:

@@ -107,6 +107,12 @@ class QuestionsFacts(Frozen):
         return not numbers.forms and numbers.moment_step > 0 and all(map(numbers.answer, fits))
 
     @property
+    def follows(self) -> bool:
+        """Whether the numbers fit their bits, answer the questions, and tell of their variances."""
+        numbers = self.numbers
+        return numbers.fits and numbers.answer(self.rows) and self.grouped and self.known
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the questions."""
         return tuple(name for each in self.blocks for name in each.names)
@@ -275,15 +281,7 @@ class QuestionsFacts(Frozen):
             Numbers.from_document(document["numbers"], columns.n),
         )
         claims = {"epsilon": text(found.loss.epsilon), "delta": text(found.loss.delta)}
-        sound = (
-            claims == document["claims"]
-            and found.possible
-            and found.spends
-            and found.numbers.fits
-            and found.numbers.answer(found.rows)
-            and found.grouped
-            and found.known
-        )
+        sound = claims == document["claims"] and found.possible and found.spends and found.follows
         if not sound:
             raise DocumentError(
                 "a plan of questions whose numbers are not those of its questions",

@@ -146,7 +146,8 @@ class Questions:
     def regression(self, columns: Sequence[str]) -> Questions:
         """Ask for all coefficients of a least squares regression with a constant.
 
-        Every regression on some of these columns is free afterwards (`PrivateAnswers.regression`).
+        Every regression on some of these columns is free afterwards (`PrivateAnswers.regression`),
+        where units were assigned one by one; with groups each has a variance of its own.
 
         Source: docs/theory/questions.md#rows-of-weights.
 
@@ -244,7 +245,7 @@ def _check_plan(found: QuestionsPlan) -> None:
             "a loss that whole numbers can come near to",
             "ask for a more moderate epsilon",
         )
-    if not (found.numbers.answer(found.rows) and found.known):
+    if not found.follows:
         raise InputError(
             "a regression on columns that are far from 0 beside how they differ, or nearly depend "
             "on others",
