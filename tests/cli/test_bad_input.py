@@ -76,6 +76,8 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["release", "flights.parquet", "flights.ledger", "--ledger", "flights.ledger"], "plan"),
         ([*RELEASE, "--output", "table.xlsx"], "table.xlsx"),
         ([*RELEASE, "--confidence", "1"], "confidence is 1.0"),
+        ([*RELEASE, "--confidence", "1e-17"], "confidence is 1e-17"),
+        ([*RELEASE, "--confidence", "5e-324"], "confidence is 5e-324"),
         (["verify", "gone.json"], "gone.json"),
         (["verify", "flights.parquet"], "is not JSON"),
         (["verify", "plan.json"], "not of the schema"),

@@ -36,6 +36,7 @@ ATTACKS: tuple[str, ...] = (
     "capacity",
     "flips_ledger",
     "flips_plan",
+    "edits_plan",
     "flips_manifest",
     "lies",
     "leaves",

@@ -37,7 +37,7 @@ FULL, REDUCED, PARTS = 10_000, 300, 4
 
 # Of which records a plan is.
 _RECORDS = ("source", "occupancy", "counts", "columns")
-_LOADERS: dict[str, Any] = {
+LOADERS: dict[str, Any] = {
     "cells": shoal.Plan,
     "unbiased mean": unbiased.UnbiasedPlan,
     "questions": QuestionsPlan,
@@ -66,7 +66,7 @@ def _judge(name: str, whole: bytes, flipped: bytes, folder: Path) -> str:
     """`refused`, `harmless: field`, or what is wrong."""
     path = folder / "plan.json"
     path.write_bytes(flipped)
-    load = _LOADERS[name.partition(",")[0]].load
+    load = LOADERS[name.partition(",")[0]].load
     try:
         plan: Any = load(path)
     except ShoalError:
@@ -81,16 +81,17 @@ def _judge(name: str, whole: bytes, flipped: bytes, folder: Path) -> str:
     path.write_bytes(whole)
     true: Any = load(path)
     if any(each.startswith(_RECORDS) for each in paths):
-        found = _carried_out(plan, folder)
+        found = carried_out(plan, folder)
         return f"{found}: {fields}" if found else f"carried out on true records with other {fields}"
-    if _loss(plan) != _loss(true):
+    if loss(plan) != loss(true):
         return f"loaded with another {fields}"
     if isinstance(plan, shoal.Plan):
         return f"{'harmless' if all(map(_harmless, paths)) else 'loaded with another'}: {fields}"
-    return f"{_carried_out(plan, folder) or 'harmless, and every claim holds'}: {fields}"
+    return f"{carried_out(plan, folder) or 'harmless, and every claim holds'}: {fields}"
 
 
-def _loss(plan: Any) -> Budget:  # noqa: ANN401
+def loss(plan: Any) -> Budget:  # noqa: ANN401
+    """What a plan of any kind costs."""
     if isinstance(plan, QuestionsPlan):
         return plan.loss
     return Budget(plan.exact_epsilon, plan.exact_delta)
@@ -119,7 +120,7 @@ def _harmless(path: str) -> bool:
     return asked or chosen or path.endswith(specimens.ROUNDING)
 
 
-def _carried_out(plan: Any, folder: Path) -> str:  # noqa: ANN401
+def carried_out(plan: Any, folder: Path) -> str:  # noqa: ANN401
     """Nothing if the true records are released and verify; or that they are refused for nothing."""
     book = shoal.Ledger.create(folder / "own.ledger", epsilon=100, delta="0.5")
     try:

@@ -118,7 +118,12 @@ def _of_kind(old: object) -> Mapping[str, object]:
     if isinstance(old, dict):
         return _of_packed(old) if is_packed(old) else _of_object(old)
     if isinstance(old, list):
-        return {"empty": [], "a member twice": [*old, *old[-1:]], "the other way round": old[::-1]}
+        return {
+            "empty": [],
+            "a member twice": [*old, *old[-1:]],
+            "a text more": [*old, _OTHER_TEXT],
+            "the other way round": old[::-1],
+        }
     return {"zero": 0, "one": 1.0, "a text": _OTHER_TEXT, "a list": [], "an object": {}}
 
 

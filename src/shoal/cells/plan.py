@@ -17,6 +17,7 @@ from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
 from shoal.cells.statistics.catalogue import statistics as statistics_of
+from shoal.checks.numpy_errors import quietly
 from shoal.checks.places import whole_path
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
@@ -193,6 +194,7 @@ class Plan(PlanViews):
         outputs.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
 
     @classmethod
+    @quietly
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a plan written by `save`; its claims are computed anew and compared.
 

@@ -28,7 +28,7 @@ Name = TypeVar("Name", bound=str)
 _CLIP = 40
 _MOST_ITEMS = 100_000
 # Nearer to 1, a quantile of noise is beyond floating-point numbers.
-_MOST_CONFIDENCE = 1 - 1e-12
+_LEAST_CONFIDENCE, _MOST_CONFIDENCE = 1e-12, 1 - 1e-12
 _MOST_FACTS = 100_000
 _FACTS, _LARGEST_FACT = (str, int, bool, type(None)), 2**63
 _SHOWN = (str, bytes, bool, int, float, complex, Fraction, Decimal, type(None))
@@ -375,7 +375,7 @@ def numbers(value: object) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 
 
 def check_confidence(confidence: object) -> float:
-    """A probability strictly between 0 and 1.
+    """A probability between 1e-12 and 1 - 1e-12, so that it and what is left are both told from 1.
 
     Raises:
         InputError: It is not.
@@ -384,10 +384,10 @@ def check_confidence(confidence: object) -> float:
         >>> check_confidence(0.95)
         0.95
     """
-    if is_number(confidence) and confidence == 1:
-        # "At most 1 - 1e-12" would be printed as at most 1.
-        number(confidence, "confidence", above=0, below=1, example=0.95)
-    return number(confidence, "confidence", above=0, most=_MOST_CONFIDENCE, example=0.95)
+    # Ends within 1e-12 of 0 and 1 would be printed as 0 and 1.
+    number(confidence, "confidence", above=0, below=1, example=0.95)
+    least, most = _LEAST_CONFIDENCE, _MOST_CONFIDENCE
+    return number(confidence, "confidence", least=least, most=most, example=0.95)
 
 
 def _writable(value: str) -> bool:

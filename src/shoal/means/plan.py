@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal import checks, documents, files
+from shoal.checks.numpy_errors import quietly
 from shoal.means import document as plan_document
 from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
 from shoal.means.plan_facts import UnbiasedFacts
@@ -107,6 +108,7 @@ class UnbiasedPlan(UnbiasedFacts):
         )
 
     @classmethod
+    @quietly
     def from_document(cls, document: documents.Document) -> Self:
         """The inverse of `to_document`; claims are computed anew and compared.
 

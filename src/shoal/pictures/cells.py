@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import printable
+from shoal.pictures.names import drawn
 from shoal.privacy.displayed_loss import show
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _by_name(axis: Axes, rows: pa.Table, labels: tuple[str, ...], told: str) -> 
             label=label,
             markerfacecolor=face,
         )
-    axis.set_yticks(place, [printable(each)[:_LONGEST] for each in labels], fontsize=8)
+    axis.set_yticks(place, [drawn(each, _LONGEST) for each in labels], fontsize=8)
     axis.set_ylim(len(labels) - 0.5, -0.5)
     axis.grid(visible=True, axis="x", color="#e5e5e5", linewidth=0.6)
     axis.set_xlabel(told)

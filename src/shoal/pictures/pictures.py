@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import warnings
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,10 +21,11 @@ from shoal.cells.simulation.compare import Comparison
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.data.occupancy import Occupancy
-from shoal.errors import InputError, MissingPartError, printable
+from shoal.errors import InputError, MissingPartError, ShoalWarning
 from shoal.files import outputs
 from shoal.files.own import MARK
 from shoal.pictures import cells, frontier, questions, trials
+from shoal.pictures.names import drawn
 from shoal.privacy.displayed_loss import show
 from shoal.release.manifest import CONFIDENCE
 from shoal.trials.forecast import TrialPlan
@@ -43,6 +45,7 @@ _MAKER = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 _ENDINGS = tuple(f".{kind}" for kind in _MAKER)
 _COLOURS = ("#1f6f8b", "#7a5195", "#2a9d8f", "#8d99ae")
 _BLUE, _ORANGE, _GREY = "#1f6f8b", "#d1495b", "#8d99ae"
+_BOXES = "letters that the picture's font has not are drawn as boxes"
 # More cells than that have no room for their names.
 _NAMED = 40
 
@@ -96,15 +99,19 @@ def picture(
     figure = _figure(subject, CONFIDENCE if confidence is None else confidence)
     inputs = subject.inputs if isinstance(subject, Release | PrivateTrial | PrivateAnswers) else {}
     outputs.keep_inputs(path, {"records": _origin(subject), **inputs})
-    drawn = io.BytesIO()
+    image = io.BytesIO()
     kind = Path(path).suffix[1:].lower()
     # By its mark an output is told from other pictures, which are never replaced.
-    figure.savefig(drawn, dpi=150, format=kind, metadata={_MAKER[kind]: MARK.decode()})
-    files.write_bytes(path, drawn.getvalue(), overwrite=overwrite)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(image, dpi=150, format=kind, metadata={_MAKER[kind]: MARK.decode()})
+    if any("missing from font" in str(each.message) for each in told):
+        warnings.warn(_BOXES, ShoalWarning, stacklevel=2)
+    files.write_bytes(path, image.getvalue(), overwrite=overwrite)
 
 
 def _figure(subject: object, confidence: float) -> Figure:
-    drawn: list[tuple[type, Callable[[Any], Figure]]] = [
+    known: list[tuple[type, Callable[[Any], Figure]]] = [
         (Occupancy, _occupancy),
         (PlanFacts, _plan),
         (Comparison, _comparison),
@@ -115,7 +122,7 @@ def _figure(subject: object, confidence: float) -> Figure:
         (PrivateTrial, partial(trials.draw_effects, confidence=confidence)),
         (PrivateAnswers, partial(questions.draw_answers, confidence=confidence)),
     ]
-    for kind, draw in drawn:
+    for kind, draw in known:
         if isinstance(subject, kind):
             return draw(subject)
     raise InputError(
@@ -253,7 +260,7 @@ def _typical(plan: PlanFacts) -> Figure:
     )
     if len(order) <= _NAMED:
         labels = plan.occupancy.labels
-        names = [printable(labels[int(plan.released[at])]) for at in order]
+        names = [drawn(labels[int(plan.released[at])]) for at in order]
         axis.set_xticks(place, names, rotation=60, ha="right", fontsize=8)
     axis.legend(frameon=False, fontsize=9)
     return figure

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import printable
+from shoal.pictures.names import drawn
 from shoal.privacy.displayed_loss import show
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _rows(names: list[str]) -> tuple[Figure, Axes, np.ndarray[tuple[int], np.dty
     figure = Figure(figsize=(8.5, height), layout="constrained")
     axes, place = figure.subplots(), np.arange(len(names))
     if len(names) <= _MOST_NAMED:
-        axes.set_yticks(place, [printable(name)[:60] for name in names], fontsize=8)
+        axes.set_yticks(place, [drawn(name) for name in names], fontsize=8)
     axes.invert_yaxis()
     return figure, axes, place
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.pictures.names import drawn
 from shoal.privacy.displayed_loss import show
 from shoal.trials.mechanism_forecasts import NAMES
 
@@ -111,8 +112,9 @@ def _effect(axes: Axes, effect: Effect, names: list[str]) -> None:
     axes.plot([low, high], [0, 0], color=_ORANGE, linewidth=2.5, solid_capstyle="butt")
     axes.plot(effect.value, 0, "D", color=_ORANGE, markersize=5)
     axes.axvline(0, color=_GREY, linewidth=0.8)
-    axes.set_title(f"{effect.arm} against {effect.control}", loc="left", fontsize=10)
+    arms = drawn(str(effect.arm)), drawn(str(effect.control))
+    axes.set_title(" against ".join(arms), loc="left", fontsize=10)
     axes.set_xlabel(f"effect, in the outcome's unit ({100 * here.confidence:.4g}%)")
     if len(names) <= _MOST_NAMED:
-        axes.set_yticks([0, *place], ["all units", *names], fontsize=7)
+        axes.set_yticks([0, *place], ["all units", *map(drawn, names)], fontsize=7)
     axes.invert_yaxis()

@@ -103,8 +103,7 @@ class Contrast:
         )
         wide = student.quantile(self.degrees_of_freedom, confidence)
         normal = student.quantile(math.inf, confidence)
-        # Of a confidence near 0 both quantiles are 0.
-        half *= wide / normal if normal > 0 else 1.0
+        half *= wide / normal
         return self.value - half, self.value + half
 
 

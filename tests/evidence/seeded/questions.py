@@ -638,4 +638,12 @@ FAULTS = (
         "_NUMBERS, _MOMENTS, _FORMS = 0, 1, 0",
         _ASSIGNED,
     ),
+    Fault(
+        "a plan's questions have parts that their kind leaves out",
+        "G-TAMPER",
+        "trials/questions/asked.py",
+        "if not found.possible:",
+        "if False:",
+        ("tests/trials/questions/test_asked.py",),
+    ),
 )

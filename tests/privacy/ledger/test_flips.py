@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.audit
 
-FLIPS = 1500
+FLIPS = 500
 _INDEX_LEAF = 0x0A
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks.frozen import Frozen
-from shoal.errors import InputError
+from shoal.errors import DocumentError, InputError
 from shoal.theory.questions import weights
 from shoal.theory.questions.precision import precision_shares
 from shoal.trials.questions.columns import ARM, CONSTANT
@@ -50,6 +50,16 @@ class Asked:
     columns: tuple[str, ...] = ()
 
     @property
+    def possible(self) -> bool:
+        """Whether a call of `Questions` makes it: no part that its kind leaves out."""
+        made = {
+            EFFECT: Asked(EFFECT, self.by, UNITS if self.by else self.weights),
+            MEANS: Asked(MEANS),
+            REGRESSION: Asked(REGRESSION, columns=self.columns),
+        }
+        return self == made[self.kind] and (self.kind != REGRESSION or len(self.columns) > 0)
+
+    @property
     def formula(self) -> str:
         """The regressors as a text."""
         return " + ".join(self.columns)
@@ -65,10 +75,21 @@ class Asked:
 
     @classmethod
     def from_document(cls, document: documents.Document) -> Asked:
-        """The inverse of `to_document`."""
-        return cls(
+        """The inverse of `to_document`.
+
+        Raises:
+            DocumentError: An entry that `Questions` never makes, such as means by a column.
+        """
+        found = cls(
             document["kind"], document["by"], document["weights"], tuple(document["columns"])
         )
+        if not found.possible:
+            raise DocumentError(
+                f"a question of the kind {found.kind} with parts of another",
+                "a document written by shoal",
+                "fetch it again, or plan anew",
+            )
+        return found
 
 
 @dataclass(frozen=True)

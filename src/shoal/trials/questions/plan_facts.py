@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from shoal.checks.frozen import Frozen, cached_property, thaw
+from shoal.checks.numpy_errors import quietly
 from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, text
@@ -259,6 +260,7 @@ class QuestionsFacts(Frozen):
         }
 
     @classmethod
+    @quietly
     def from_document(cls, document: documents.Document) -> Self:
         """The inverse of `to_document`; the loss is computed anew and compared.
 

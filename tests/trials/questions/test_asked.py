@@ -1,0 +1,69 @@
+"""Entries of a list of questions: a plan holds those that can be asked for, and no others."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from shoal.errors import DocumentError, ShoalError
+from shoal.trials import Questions, QuestionsPlan, Space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shoal.trials.questions.asked import Asked
+
+pytestmark = pytest.mark.property
+
+ARM, AGE = np.arange(60) % 2, np.arange(60) // 2 % 3
+KINDS, WEIGHTS = ("effect", "means", "regression"), ("units", "precision")
+BY = ("", "age", "arm", "cluster", "nope")
+COLUMNS: tuple[list[str], ...] = ([], ["age"], ["arm"], ["nope"], ["age", "age"])
+
+
+def _again(one: Asked) -> Questions:
+    """The call that makes an entry."""
+    every = Questions(ARM, covariates={"age": AGE.astype(str)})
+    calls: dict[str, Callable[[], Questions]] = {
+        "effect": lambda: every.effect(one.by or None, one.weights),
+        "means": every.means,
+        "regression": lambda: every.regression(one.columns),
+    }
+    return calls[one.kind]()
+
+
+@pytest.mark.parametrize("assigned", [None, "groups"])
+@pytest.mark.parametrize("kind", ["effect", "effect by age", "means", "regression"])
+def test_only_questions_that_can_be_asked_are_loaded(kind: str, assigned: str | None) -> None:
+    """G-TAMPER: parts of an entry that its kind leaves out are refused before anything is spent."""
+    groups = np.arange(60) % 20 if assigned else None
+    every = Questions(ARM, covariates={"age": AGE.astype(str)}, assigned=groups)
+    asking = {"effect": every.effect, "means": every.means}
+    if kind == "effect by age":
+        asked = every.effect("age")
+    else:
+        asked = asking.get(kind, lambda: every.regression(["age"]))()
+    plan, loaded = asked.plan(Space.binary(), 1), []
+    document = plan.to_document()
+    for entry in itertools.product(KINDS, BY, WEIGHTS, COLUMNS):
+        changed = dict(zip(("kind", "by", "weights", "columns"), entry, strict=True))
+        try:
+            found = QuestionsPlan.from_document(document | {"questions": [changed]})
+        except ShoalError:
+            continue
+        loaded.append(found.asked[0])
+    assert plan.asked[0] in loaded
+    for one in loaded:
+        assert _again(one).asked == (one,)
+
+
+def test_means_by_a_column_are_no_question() -> None:
+    """G-READABLE: the second opinion would call what is released for them damaged."""
+    plan = Questions(ARM).means().plan(Space.binary(), 1)
+    document = plan.to_document()
+    document["questions"] = [document["questions"][0] | {"columns": ["nope"]}]
+    with pytest.raises(DocumentError, match="with parts of another"):
+        QuestionsPlan.from_document(document)
