@@ -8,8 +8,6 @@ import pytest
 
 import shoal
 from shoal import mean
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation.simulate import made_up
 from shoal.cells.typical_error import (
@@ -21,7 +19,7 @@ from shoal.cells.typical_error import (
 )
 from shoal.cells.warnings import warnings
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import draws, occupancies
 
 pytestmark = pytest.mark.statistics
 
@@ -45,10 +43,8 @@ def test_the_error_is_about_what_is_made_on_such_data(method: str) -> None:
     made = []
     for turn in range(60):
         values = normal(np.random.default_rng([77, turn]), user, cell)
-        drawn = drawing_of(plan).draw(
-            made_up(counts, plan.lattice, values), shoal.Simulated(1000 + turn)
-        )
-        value = values_of(Numbers(plan, drawn.steps, drawn.chosen), 0.95).value
+        sums = made_up(counts, plan.lattice, values)
+        value = values_of(draws.drawn(plan, sums, 1000 + turn), 0.95).value
         truth = np.bincount(cell, np.clip(values, 0, 60)) / counts.totals
         made.append(np.abs(value - truth).mean())
     assert abs(plan.typical_error(wide).mean() / np.mean(made) - 1) < 0.2
@@ -68,10 +64,8 @@ def test_the_error_follows_the_spread_as_the_noise_does(method: str, spread: flo
         rest = rng.normal(0, (1 - CELLS - USERS) ** 0.5, len(counts.user)) / counts.count**0.5
         mean = np.clip(24 + spread * (places + users + rest), 0, 60)
         values, cell = np.repeat(mean, counts.count), np.repeat(counts.cell, counts.count)
-        drawn = drawing_of(plan).draw(
-            made_up(counts, plan.lattice, values), shoal.Simulated(2000 + turn)
-        )
-        value = values_of(Numbers(plan, drawn.steps, drawn.chosen), 0.95).value
+        sums = made_up(counts, plan.lattice, values)
+        value = values_of(draws.drawn(plan, sums, 2000 + turn), 0.95).value
         made.append(np.abs(value - np.bincount(cell, values) / counts.totals).mean())
     # Not their mean: one radius in fifty is far too large.
     assert abs(said.mean() / np.median(made) - 1) < 0.3
@@ -105,10 +99,8 @@ def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within:
         users = rng.normal(0, USERS**0.5, counts.n_users)[counts.user]
         rest = rng.normal(0, (1 - CELLS - USERS) ** 0.5, len(counts.user)) / counts.count**0.5
         values = np.repeat(np.clip(24 + 10 * (places + users + rest), 0, 60), counts.count)
-        drawn = drawing_of(plan).draw(
-            made_up(counts, plan.lattice, values), shoal.Simulated(3000 + turn)
-        )
-        found = values_of(Numbers(plan, drawn.steps, drawn.chosen), 0.95)
+        sums = made_up(counts, plan.lattice, values)
+        found = values_of(draws.drawn(plan, sums, 3000 + turn), 0.95)
         made.append((found.high - found.low) / 2)
     typical = np.median(made, axis=0)
     assert 1 / within <= np.median(wide / typical) <= within
@@ -252,12 +244,11 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
         columns = {"who": who, "cell": cell, "v": values}
         table = pa.table({name: pa.array(found) for name, found in columns.items()})
         records = shoal.Records(table, user="who", value="v", bounds=(0, 60), cell="cell")
-        plan = shoal.plan(records.occupancy(), bounds=(0, 60), epsilon=1)
+        plan, sums = shoal.plan(records.occupancy(), bounds=(0, 60), epsilon=1), records.aggregate()
         means = np.bincount(cell, np.clip(values, 0, 60)) / np.bincount(cell)
         for turn in range(15):
-            drawn = plan.release(records, noise=shoal.Simulated(turn)).table()
-            low, high = (drawn[name].to_numpy() for name in ("low", "high"))
-            found.append((low <= means) & (means <= high))
+            value = values_of(draws.drawn(plan, sums, turn), 0.95)
+            found.append((value.low <= means) & (means <= value.high))
     assert np.concatenate(found).mean() > 0.94
 
 
@@ -277,11 +268,10 @@ def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int)
             records.occupancy(), bounds=(0, 100), epsilon=1, method="balanced",
             uninformative="keep",
         )  # fmt: skip
-        means = np.bincount(cell, values) / np.bincount(cell)
+        means, sums = np.bincount(cell, values) / np.bincount(cell), records.aggregate()
         for turn in range(10):
-            drawn = plan.release(records, noise=shoal.Simulated(30 * turn + data)).table()
-            low, high = (drawn[name].to_numpy() for name in ("low", "high"))
-            found.append((low <= means) & (means <= high))
+            value = values_of(draws.drawn(plan, sums, 30 * turn + data), 0.95)
+            found.append((value.low <= means) & (means <= value.high))
     assert np.mean(found) > 0.945
 
 
