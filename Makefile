@@ -3,7 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Bytecode is made when something is first imported: most of what is installed never is.
+PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check
 WORKERS ?= 2
 
 .PHONY: demo test quick lint types layers unit docs prove faults evidence bench figures lock clean
@@ -11,7 +12,9 @@ WORKERS ?= 2
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
 
-test: lint types layers unit docs
+# Types are checked beside the tests.
+test: $(VENV)/.dev
+	$(MAKE) --no-print-directory --jobs 2 lint types layers unit docs
 
 quick: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "unit and not property" tests
