@@ -53,6 +53,16 @@ def test_names_with_dollars_are_drawn_as_they_are(tmp_path: Path) -> None:
             assert "$0_$9" in path.read_text(encoding="utf-8")
 
 
+def test_settings_of_matplotlib_do_not_decide_whether_there_is_a_picture(tmp_path: Path) -> None:
+    """G-FUZZ: a release is charged by then, and LaTeX may not be there or take no such names."""
+    release, path = _cells("balanced")[1], tmp_path / "p.svg"
+    settings = {"text.usetex": True, "text.parse_math": False, "svg.fonttype": "none"}
+    with mpl.rc_context(settings):
+        shoal.picture(release, path)
+        assert bool(mpl.rcParams["text.usetex"])
+    assert "$0_$9" in path.read_text(encoding="utf-8")
+
+
 def test_letters_without_a_shape_are_told_of_in_one_line(tmp_path: Path) -> None:
     """G-FUZZ: by our own warning, that names no file."""
     occupancy = shoal.Occupancy.from_counts([1, 2, 3], ["\u65e5\u672c", "b", "b"], [1, 2, 3])

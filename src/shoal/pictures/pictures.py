@@ -96,18 +96,26 @@ def picture(
             "one with what was released, whose picture has intervals",
             "leave it out",
         )
-    figure = _figure(subject, CONFIDENCE if confidence is None else confidence)
     inputs = subject.inputs if isinstance(subject, Release | PrivateTrial | PrivateAnswers) else {}
     outputs.keep_inputs(path, {"records": _origin(subject), **inputs})
-    image = io.BytesIO()
-    kind = Path(path).suffix[1:].lower()
-    # By its mark an output is told from other pictures, which are never replaced.
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        figure.savefig(image, dpi=150, format=kind, metadata={_MAKER[kind]: MARK.decode()})
+        image = _image(subject, CONFIDENCE if confidence is None else confidence, path)
     if any("missing from font" in str(each.message) for each in told):
         warnings.warn(_BOXES, ShoalWarning, stacklevel=2)
-    files.write_bytes(path, image.getvalue(), overwrite=overwrite)
+    files.write_bytes(path, image, overwrite=overwrite)
+
+
+def _image(subject: object, confidence: float, path: str) -> bytes:
+    """The picture, drawn with the fonts of a user's own settings, but never by LaTeX."""
+    from matplotlib import rc_context
+
+    image, kind = io.BytesIO(), Path(path).suffix[1:].lower()
+    with rc_context({"text.usetex": False, "text.parse_math": True}):
+        figure = _figure(subject, confidence)
+        # By its mark an output is told from other pictures, which are never replaced.
+        figure.savefig(image, dpi=150, format=kind, metadata={_MAKER[kind]: MARK.decode()})
+    return image.getvalue()
 
 
 def _figure(subject: object, confidence: float) -> Figure:
