@@ -56,7 +56,7 @@ def test_names_with_dollars_are_drawn_as_they_are(tmp_path: Path) -> None:
 def test_settings_of_matplotlib_do_not_decide_whether_there_is_a_picture(tmp_path: Path) -> None:
     """G-FUZZ: a release is charged by then, and LaTeX may not be there or take no such names."""
     release, path = _cells("balanced")[1], tmp_path / "p.svg"
-    settings = {"text.usetex": True, "text.parse_math": False, "svg.fonttype": "none"}
+    settings: Any = {"text.usetex": True, "text.parse_math": False, "svg.fonttype": "none"}
     with mpl.rc_context(settings):
         shoal.picture(release, path)
         assert bool(mpl.rcParams["text.usetex"])

@@ -55,6 +55,7 @@ def demo(
 
     Example: shoal demo --folder shoal-demo
     """
+    drawing = _drawing()
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / _LEDGER
     book = _own_ledger(place)
@@ -81,7 +82,7 @@ def demo(
         show("")
         book = _ledger(place, book, plans, jobs, force=force)
         for plan, job in zip(plans, jobs, strict=True):
-            _release(plan, job, book, folder, force=force)
+            _release(plan, job, book, folder, drawing=drawing, force=force)
     _close(book, folder)
 
 
@@ -203,7 +204,9 @@ def _about(plan: Plan, job: _Job) -> None:
         show(fill(sentence, 88, initial_indent="    ", subsequent_indent="    "))
 
 
-def _release(plan: Plan, job: _Job, book: Ledger, folder: Path, *, force: bool) -> None:
+def _release(
+    plan: Plan, job: _Job, book: Ledger, folder: Path, *, drawing: bool, force: bool
+) -> None:
     import shoal
 
     with working(f"releasing {job.title}"):
@@ -219,12 +222,22 @@ def _release(plan: Plan, job: _Job, book: Ledger, folder: Path, *, force: bool) 
                 _keep(place, draft.read_bytes(), force=force)
         verdict = shoal.verify(places[1])
         drawn = folder / f"{job.slug}.png"
-        if find_spec("matplotlib") is not None and (force or not drawn.exists()):
+        if drawing and (force or not drawn.exists()):
             shoal.picture(release, drawn, overwrite=force)
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     verified = "verified" if verdict.holds else "NOT verified"
     show(f"Released {job.title}: {how}; manifest {verified}")
     show("  " + "   ".join(_best(release)))
+
+
+def _drawing() -> bool:
+    """Whether there is Matplotlib; one that cannot be imported is refused before any work."""
+    from shoal.pictures.pictures import check_matplotlib
+
+    if find_spec("matplotlib") is None:
+        return False
+    check_matplotlib()
+    return True
 
 
 def _keep(place: Path, data: bytes, *, force: bool) -> None:

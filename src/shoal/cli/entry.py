@@ -36,7 +36,7 @@ def run() -> None:
         streams.complain("interrupted before anything was done.")
         status = _FAILED
     except BaseException as error:  # noqa: BLE001  such as a part that cannot be imported
-        streams.complain(f"unexpected {type(error).__name__}; nothing was delivered.")
+        streams.complain(f"unexpected {type(error).__name__} before anything was done.")
         status = _FAILED
     _leave(status)
 

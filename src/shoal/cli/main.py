@@ -146,7 +146,8 @@ def _run(arguments: list[str]) -> int:
         return _fail(f"{error.strerror or type(error).__name__}; free space or check the path.")
     except Exception as error:  # noqa: BLE001
         # The text of an unforeseen error could hold a private value: only its kind is shown.
-        return _fail(f"unexpected {type(error).__name__}; nothing was delivered; please report it.")
+        what = f"unexpected {type(error).__name__}; please report it"
+        return _fail(f"{what}; what a ledger recorded, --again delivers at no cost.")
     if status == _INTERRUPTED:
         return _fail("interrupted; what a ledger recorded, --again delivers at no cost.")
     return status if isinstance(status, int) else 0

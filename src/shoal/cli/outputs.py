@@ -105,14 +105,12 @@ def _write_all(
     writers: tuple[tuple[Callable[..., None], Path | None], ...], *, force: bool
 ) -> None:
     """Write all files that can be written, and only then fail."""
-    from shoal.errors import DocumentError
-
-    failure: DocumentError | None = None
+    failure: Exception | None = None
     for write, place in writers:
         try:
             if place is not None:
                 write(place, overwrite=force)
-        except DocumentError as error:
+        except Exception as error:  # noqa: BLE001  what it is decides what is said, not what is written
             failure = error
     if failure is not None:
         raise failure

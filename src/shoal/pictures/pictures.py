@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import math
 import os
@@ -21,7 +22,7 @@ from shoal.cells.simulation.compare import Comparison
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.data.occupancy import Occupancy
-from shoal.errors import InputError, MissingPartError, ShoalWarning
+from shoal.errors import InputError, MissingPartError, ShoalWarning, raise_alone
 from shoal.files import outputs
 from shoal.files.own import MARK
 from shoal.pictures import cells, frontier, questions, trials
@@ -173,11 +174,28 @@ def check_picture(path: str | os.PathLike[str]) -> str:
             "a folder that is there",
             "make it, or choose another",
         )
-    if find_spec("matplotlib") is None:
-        raise MissingPartError(
-            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
-        )
+    check_matplotlib()
     return path
+
+
+def check_matplotlib() -> None:
+    """Refuse a Matplotlib that is not there, or that fails as it is imported.
+
+    Raises:
+        MissingPartError: It cannot draw.
+    """
+    try:
+        importlib.import_module("matplotlib.figure")
+    except Exception as error:  # noqa: BLE001  such as another NumPy, or an unknown MPLBACKEND
+        there = find_spec("matplotlib") is not None
+        got = f"importing it fails with {type(error).__name__}" if there else "it is not installed"
+        raise_alone(
+            MissingPartError(
+                f"no pictures without matplotlib: {got}",
+                "a matplotlib that can be imported",
+                'run pip install "shoal[pictures]", or look at its settings',
+            )
+        )
 
 
 def _new(title: str, columns: int) -> tuple[Figure, list[Axes]]:

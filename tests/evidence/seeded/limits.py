@@ -119,4 +119,20 @@ FAULTS = (
         "_LEAST_CONFIDENCE, _MOST_CONFIDENCE = 0",
         ("tests/cli/test_bad_input.py",),
     ),
+    Fault(
+        "a Matplotlib that cannot draw is found out after the charge",
+        "G-REFUSE",
+        "pictures/pictures.py",
+        "    check_matplotlib()\n    return path",
+        "    return path",
+        ("tests/cli/test_delivery.py",),
+    ),
+    Fault(
+        "an output that fails keeps others from being written",
+        "G-REFUSE",
+        "cli/outputs.py",
+        "            failure = error\n",
+        "            raise error\n",
+        ("tests/cli/test_delivery.py",),
+    ),
 )

@@ -646,4 +646,28 @@ FAULTS = (
         "if False:",
         ("tests/trials/questions/test_asked.py",),
     ),
+    Fault(
+        "numbers of a plan have steps that nobody reads",
+        "G-READABLE",
+        "trials/questions/numbers.py",
+        "return bounded and max(most)",
+        "return max(most)",
+        ("tests/trials/questions/test_asked.py",),
+    ),
+    Fault(
+        "degrees of freedom are those of a group that rounding left",
+        "G-READABLE",
+        "trials/questions/groups.py",
+        "squares > _LEFT_BY_ROUNDING * squares.sum(axis=0)",
+        "squares > 0",
+        _VERIFIED,
+    ),
+    Fault(
+        "the second opinion takes degrees of freedom of a group that rounding left",
+        "G-READABLE",
+        "verification/questions/answers.py",
+        "if each > least)",
+        "if each > 0)",
+        _VERIFIED,
+    ),
 )

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import shoal
+from shoal.documents import pack_integers, unpack_integers
 from shoal.errors import DocumentError, ShoalError
+from shoal.privacy.budget import text
 from shoal.trials import Questions, QuestionsPlan, Space
+from shoal.trials.questions.numbers import Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +62,26 @@ def test_only_questions_that_can_be_asked_are_loaded(kind: str, assigned: str | 
     assert plan.asked[0] in loaded
     for one in loaded:
         assert _again(one).asked == (one,)
+
+
+@pytest.mark.parametrize("step", [2**61, 2**61 + 1, 2**62])
+def test_numbers_in_steps_that_nobody_reads_are_not_loaded(step: int) -> None:
+    """G-READABLE: a row of nothing costs nothing in any step; the second opinion reads 61 bits."""
+    plan = Questions(ARM).effect().plan(Space.binary(), 1)
+    document = plan.to_document()
+    rows, steps = (unpack_integers(document["numbers"][name], name) for name in ("rows", "steps"))
+    document["numbers"] |= {
+        "rows": pack_integers(np.append(rows, np.full(60, 1 << 40))),
+        "steps": pack_integers(np.append(steps, step)),
+    }
+    loss = Numbers.from_document(document["numbers"], 60).loss
+    document |= {"epsilon": text(loss), "claims": {"epsilon": text(loss), "delta": "0"}}
+    if step > 2**61:
+        with pytest.raises(DocumentError, match="not those of its questions"):
+            QuestionsPlan.from_document(document)
+    else:
+        found = QuestionsPlan.from_document(document).release(np.arange(60) % 3 % 2, ARM)
+        assert shoal.verify(found.manifest).holds
 
 
 def test_means_by_a_column_are_no_question() -> None:

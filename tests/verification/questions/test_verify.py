@@ -67,6 +67,18 @@ def made(name: str, epsilon: float = 1) -> Document:
 TRUE = {name: made(name) for name in NAMES}
 
 
+@pytest.mark.filterwarnings("ignore:the question .* few of the units:shoal.errors.ShoalWarning")
+@pytest.mark.parametrize("asked", ["arm", "cluster"])
+@pytest.mark.parametrize("treated", range(4, 37))
+def test_regressions_of_unequal_arms_hold(treated: int, asked: str) -> None:
+    """G-READABLE: the constant rests on the controls alone, whatever rounding left."""
+    arm, bought = (np.arange(40) < treated).astype(int), np.arange(40) % 3 % 2
+    home = None if asked == "arm" else np.zeros(40, dtype=int)
+    every = Questions(arm, home).regression(["arm"] if asked == "arm" else ["cluster", "arm"])
+    release = every.plan(Space.binary(), 1).release(bought, arm, home)
+    assert failed_claims(json.loads(release.document)) == []
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1, 30])
 @pytest.mark.parametrize("name", NAMES)
 def test_true_manifests_hold(name: str, epsilon: float) -> None:

@@ -29,6 +29,8 @@ MOST_GROUPS, FEWEST_UNITS = 64, 20
 # Groups times units: each group has its own row of weights.
 _MOST_CELLS = 1 << 24
 _TWO = 2
+# Of a sum of squares: a group whose weights are 0 in truth may have so much of it.
+_LEFT_BY_ROUNDING = 1e-12
 
 
 def codes_of(columns: Columns, names: Sequence[str]) -> Whole:
@@ -111,6 +113,7 @@ def inflation(squares: Floats, degrees: Floats, confidence: float) -> Floats:
         degrees: Of each group, shape (groups,).
         confidence: Of the interval.
     """
-    fewest = np.where(squares > 0, degrees[:, None], np.inf).min(axis=0)
+    counted = squares > _LEFT_BY_ROUNDING * squares.sum(axis=0)
+    fewest = np.where(counted, degrees[:, None], np.inf).min(axis=0)
     normal = quantile(math.inf, confidence)
     return np.array([(quantile(each, confidence) / normal) ** 2 for each in fewest.tolist()])

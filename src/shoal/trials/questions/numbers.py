@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 BITS = 32
 _ROW = 1 << 40
+# Of linear ones.
+MOST_NUMBERS = 512
 # Rounding to steps costs at most this part of the loss.
 _ROUNDING = 1000
 _NUMBERS, _MOMENTS, _FORMS = 0, 1, 2
@@ -92,11 +94,16 @@ class Numbers(Frozen):
 
     @property
     def fits(self) -> bool:
-        """Whether every number fits 61 bits with its offset."""
+        """Whether every number fits 61 bits with its offset, and weights and steps theirs."""
+        bounded = (
+            len(self.steps) <= MOST_NUMBERS
+            and int(np.abs(self.rows).max()) <= _ROW
+            and max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
+        )
         most = [2 * each for each in self._offsets] + [each.most_steps for each in self.forms]
         if not self.forms:
             most.append(self.rows.shape[1] * (TICKS // 2) ** 2 // self.moment_step)
-        return max(most) < LARGEST_STEPS
+        return bounded and max(most) < LARGEST_STEPS
 
     @cached_property
     def _offsets(self) -> list[int]:

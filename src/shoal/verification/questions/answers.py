@@ -36,6 +36,8 @@ _CLOSE, _MISSED = 1e-6, 1e-8
 _LARGEST = 2.0**60
 # With fewer degrees of freedom in a group, all units of a regression are one group.
 FEWEST_DEGREES = 9.9
+# Of a row's sum of squares: a group whose weights are 0 in truth may have so much of it.
+_LEFT_BY_ROUNDING = 1e-12
 
 
 def exact_loss(facts: Facts) -> Fraction | None:
@@ -185,7 +187,8 @@ class _Spread:
 
     def variance(self, row: Floats) -> tuple[float, float, float]:
         """The sampling variance of a sum, the scale of its noise, and degrees of freedom."""
-        part = np.bincount(self.codes, row**2) / self.degrees
+        own = np.bincount(self.codes, row**2)
+        part, least = own / self.degrees, _LEFT_BY_ROUNDING * float(own.sum())
         weight = part[self.codes]
         square = (self.moves * weight[:, None]).T @ self.moves
         told = math.fsum(p * s for p, s in zip(part, self.squares, strict=True))
@@ -193,7 +196,7 @@ class _Spread:
         linear = (weight * self.fit) @ self.moves
         parts = [(p * b) ** 2 for p, b in zip(part, self.moved, strict=True)]
         parts += [2 * float(linear @ linear), 2.5 * float((square**2).sum())]
-        few = min(float(d) for d, p in zip(self.degrees, part, strict=True) if p > 0)
+        few = min(float(d) for d, each in zip(self.degrees, own, strict=True) if each > least)
         return told, math.sqrt(math.fsum(parts)), few
 
 

@@ -1,0 +1,74 @@
+"""What fails after a charge says so and is written as far as it can; the rest is refused before."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import shoal
+from shoal.errors import MissingPartError
+from shoal.pictures.pictures import check_matplotlib
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.audit
+
+_RELEASE = ("release", "flights.parquet", "plan.json", "--ledger", "flights.ledger")
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Matplotlib that is there, and fails as it is imported: an unknown MPLBACKEND does that."""
+
+    def imported(name: str, package: str | None = None) -> Any:  # noqa: ANN401
+        if name.startswith("matplotlib"):
+            raise ValueError(f"{name} for another machine")
+        return real(name, package)
+
+    real = importlib.import_module
+    monkeypatch.setattr(importlib, "import_module", imported)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_matplotlib_that_cannot_draw_is_refused_before_the_charge(shell: Shell) -> None:
+    """G-REFUSE: in Python, by the verbs with pictures, and by the demo."""
+    with pytest.raises(MissingPartError, match="importing it fails with ValueError") as caught:
+        check_matplotlib()
+    assert caught.value.__context__ is None
+    assert "importing it fails" in shell.bad(*_RELEASE, "--picture", "p.png")
+    assert shoal.Ledger.open("flights.ledger").entries() == []
+    assert "importing it fails" in shell.bad("demo", "--folder", "new")
+    assert not Path("new").exists()
+
+
+def test_what_can_be_written_is(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-REFUSE: whatever one output fails with, and what is said names the entry."""
+
+    def failing(*_: Any, **__: Any) -> None:  # noqa: ANN401
+        raise TypeError("431.5")
+
+    monkeypatch.setattr(shoal.Release, "write", failing)
+    told = shell.bad(*_RELEASE, "--output", "t.csv", "--manifest", "m.json")
+    assert "recorded as entry 1" in told
+    assert "unexpected TypeError after the charge" in told
+    assert "431.5" not in told
+    assert not Path("t.csv").exists()
+    assert shoal.verify("m.json").holds
+
+
+def test_an_unforeseen_error_does_not_say_that_nothing_was_charged(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-READABLE: by then a verb may have charged and delivered."""
+
+    def failing(*_: Any, **__: Any) -> None:  # noqa: ANN401
+        raise TypeError("431.5")
+
+    monkeypatch.setattr(shoal.Plan, "load", failing)
+    told = shell.bad(*_RELEASE)
+    assert told.startswith("shoal: unexpected TypeError; please report it; what a ledger recorded,")
+    assert "431.5" not in told
