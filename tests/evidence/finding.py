@@ -37,6 +37,7 @@ ATTACKS: tuple[str, ...] = (
     "flips_ledger",
     "flips_plan",
     "edits_plan",
+    "honest",
     "flips_manifest",
     "lies",
     "leaves",
