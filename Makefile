@@ -1,23 +1,31 @@
-# `make demo` runs the main job, `make test` runs every test; each sets up what it needs.
+# `make demo` runs the main job, `make test` runs the tests; each sets up what it needs.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Bytecode is made when something is first imported: most of what is installed never is.
+# Bytecode is made when something is first imported, and kept: most of what is installed never is.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check
 WORKERS ?= 2
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20
 
-.PHONY: demo test quick lint types layers unit docs prove faults evidence bench figures lock clean
+.PHONY: demo test test-full quick lint types layers size unit golden attacks faults docs bench figures lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
 
 # Types are checked beside the tests.
 test: $(VENV)/.dev
-	$(MAKE) --no-print-directory --jobs 2 lint types layers unit docs
+	$(MAKE) --no-print-directory --jobs 2 lint types layers size unit
 
+# Spark, all examples of the pages, full samples and parametrisations: by hand, before a release.
+test-full: $(VENV)/.dev
+	SHOAL_FULL=1 $(PYTEST) tests src studies/src docs README.md
+
+# The tests of the folder you work in: `make quick AT=cells`.
 quick: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "unit and not property" tests
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/$(AT)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -29,20 +37,25 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
+size: $(VENV)/.dev
+	$(BIN)/python -m tests.repository.size
+
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	$(PYTEST)
 
-docs: $(VENV)/.dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+# All decisions, sums, values and intervals that must stay the same.
+golden: $(VENV)/.dev
+	$(BIN)/python -m tests.golden
 
-prove: $(VENV)/.dev
-	SHOAL_PROVE=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
+attacks: $(VENV)/.dev
+	$(BIN)/python -m tests.attacks
 
 faults: $(VENV)/.dev
-	$(BIN)/python -m tests.evidence.seeded $(if $(TEXT),"$(TEXT)")
+	$(BIN)/python -m tests.attacks.faults $(if $(TEXT),"$(TEXT)")
 
-evidence: $(VENV)/.dev
-	$(BIN)/python -m tests.evidence --workers $(WORKERS)
+docs: $(VENV)/.dev
+	$(BIN)/python docs/cli_reference.py docs/reference/cli.md
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.studies
 	$(BIN)/shoal bench noise
@@ -76,19 +89,3 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml studies/pyproject.toml
 	$(PIP) -c requirements.lock 'pip>=25.1' setuptools wheel
 	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,pandas,pictures,polars,spark]' -e './studies[trials]' --group dev
 	touch $@ $(VENV)/.demo $(VENV)/.studies
-
-.PHONY: guarantees
-guarantees: $(VENV)/.dev
-	$(BIN)/python -m tests.repository.guarantee_table
-
-.PHONY: house
-house: $(VENV)/.dev
-	$(BIN)/python -m tests.repository.house
-
-.PHONY: size
-size: $(VENV)/.demo
-	$(BIN)/python -m tests.repository.install_size
-
-.PHONY: cli-page
-cli-page: $(VENV)/.dev
-	$(BIN)/python -m tests.repository.cli_reference docs/reference/cli.md

@@ -21,21 +21,28 @@ if TYPE_CHECKING:
 
     from sybil import Example
 
-# `make prove` draws many more examples than `make test`, and new ones each time; those of the test
-# are the same in every run, so that what passed once passes elsewhere.
-settings.register_profile("prove", max_examples=3000, deadline=None)
-settings.register_profile("test", deadline=None, derandomize=True)
-settings.load_profile("prove" if os.environ.get("SHOAL_PROVE") else "test")
+# `make test-full` draws many more examples than `make test`, and new ones each time; those of the
+# test are the same in every run, so that what passed once passes elsewhere.
+FULL = bool(os.environ.get("SHOAL_FULL"))
+settings.register_profile("full", max_examples=3000, deadline=None)
+settings.register_profile("test", max_examples=50, deadline=None, derandomize=True)
+settings.load_profile("full" if FULL else "test")
 
 KINDS = {"unit", "property", "oracle", "statistics", "audit", "study"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Every test module says its kind; examples are units, and what Hypothesis draws is a property.
+
+    Tests that are marked `full` are left out of `make test`.
 
     Raises:
         UsageError: A test without a kind.
     """
+    if not FULL:
+        late = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in set(late)]
     for item in items:
         if "hypothesis" in item.keywords or hasattr(getattr(item, "obj", None), "hypothesis"):
             item.add_marker("property")
@@ -83,7 +90,7 @@ class ConsoleParser(CodeBlockParser):
 
 
 @pytest.fixture(scope="module")
-def scratch(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A folder of its own for every page, with the bundled flights in it."""
     from importlib.resources import files
 

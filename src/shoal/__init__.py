@@ -92,7 +92,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     """Load a public name from its home."""
     if name == "__version__":
         return import_module("importlib.metadata").version("shoal")

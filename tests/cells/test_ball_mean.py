@@ -21,7 +21,7 @@ class Silent:
 
     simulated = True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """The numbers as they are."""
         assert lattice_bits
         return steps
@@ -57,7 +57,7 @@ EPSILONS = [
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]])
 def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon: Fraction) -> None:
-    """G-REACH: over all sums of a user on a coarse lattice, in whole lattice steps of l1.
+    """Over all sums of a user on a coarse lattice, in whole lattice steps of l1.
 
     With few users nobody keeps anything; with six and an epsilon near 2 the heaviest are cut.
     """
@@ -83,7 +83,7 @@ def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon
 
 
 def test_erratum_4_the_printed_noise_for_vectors_is_not_private() -> None:
-    """G-REACH: two vectors of norm b with disjoint supports are 2b apart, not b - a.
+    """Two vectors of norm b with disjoint supports are 2b apart, not b - a.
 
     With Laplace noise as printed on each number the density ratio at a point is exp(2 epsilon).
     """

@@ -64,7 +64,7 @@ def test_a_single_column_has_no_coarser_grid() -> None:
 
 @pytest.mark.parametrize("name", ["user", "count", "count_sum", "key 0", "records"])
 def test_key_columns_have_any_name(name: str) -> None:
-    """G-FUZZ: also that of a column which the merging of cells makes."""
+    """Also that of a column which the merging of cells makes."""
     at = np.arange(576)
     columns = pa.table({name: pa.array(at % 12), "day": pa.array(at // 12 % 12)})
     counts = shoal.Occupancy.from_counts(at // 4, columns, np.ones(576, dtype=int))

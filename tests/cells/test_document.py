@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 
-def plan(**wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(**wanted: Any) -> shoal.Plan:
     """A plan that leaves something out."""
     wanted = {"bounds": (-5, 50), "epsilon": "3", **wanted}
     occupancy = occupancies.sparse(5)
@@ -90,7 +90,7 @@ def _claim(name: str, factor: float) -> Change:
     ],
 )
 def test_a_changed_plan_is_refused(tmp_path: Path, change: Change) -> None:
-    """G-TAMPER: scales, claims, counts, rules: nothing can be changed by hand unnoticed."""
+    """Scales, claims, counts, rules: nothing can be changed by hand unnoticed."""
     path = tmp_path / "plan.json"
     document = plan().to_document()
     change(document)
@@ -101,7 +101,7 @@ def test_a_changed_plan_is_refused(tmp_path: Path, change: Change) -> None:
 
 @pytest.mark.parametrize("name", ["worst_case_error", "bias_bound"])
 def test_claims_about_narrow_bounds_are_refused(tmp_path: Path, name: str) -> None:
-    """G-TAMPER: no unit is so large that a false claim is too small to see."""
+    """No unit is so large that a false claim is too small to see."""
     document = plan(bounds=(0, 1e-13)).to_document()
     path = tmp_path / "plan.json"
     path.write_bytes(documents.canonical_bytes(document))
@@ -140,7 +140,7 @@ def test_the_text_of_a_plan_says_what_matters() -> None:
 
 
 def test_prices_of_nothing_prove_nothing(tmp_path: Path) -> None:
-    """G-TAMPER: a balanced plan whose dual variables were set to 0 is refused in one line."""
+    """A balanced plan whose dual variables were set to 0 is refused in one line."""
     document = plan().to_document()
     document["duals"]["dual"] = [0.0] * len(document["duals"]["dual"])
     (tmp_path / "plan.json").write_bytes(documents.canonical_bytes(document))
@@ -162,7 +162,7 @@ def test_prices_of_nothing_prove_nothing(tmp_path: Path) -> None:
 def test_parameters_of_another_request_are_refused(
     tmp_path: Path, method: str, parameter: str
 ) -> None:
-    """G-TAMPER: a changed radius, rank, cap or threshold is not carried out."""
+    """A changed radius, rank, cap or threshold is not carried out."""
     path = tmp_path / "plan.json"
     made = shoal.plan(
         occupancies.sparse(5), bounds=(-5, 50), epsilon=30, method=method, uninformative="keep"
@@ -178,7 +178,7 @@ def test_parameters_of_another_request_are_refused(
 
 
 def test_a_type_of_keys_has_one_spelling(tmp_path: Path) -> None:
-    """G-TAMPER: a type in other letters is another document."""
+    """A type in other letters is another document."""
     document = plan().to_document()
     column = document["occupancy"]["cells"]["columns"][0]
     column["type"] = column["type"].upper()

@@ -79,7 +79,7 @@ def exactly(plan: PlanFacts, sums: Aggregate, part: float) -> Numbers:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("level", BOUNDS)
 def test_no_value_without_noise_is_further_off_than_its_bias_bound(name: str, level: float) -> None:
-    """G-BIAS: the value that is published, moved into its range, with every range forced."""
+    """The value that is published, moved into its range, with every range forced."""
     of = records(np.full(RECORDS.sum(), level))
     plan, sums = planned(name, of, 40), of.aggregate()
     for part in RANGES:
@@ -90,7 +90,7 @@ def test_no_value_without_noise_is_further_off_than_its_bias_bound(name: str, le
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("cells", [1, 3])
 def test_values_lie_in_their_typical_intervals(name: str, cells: int) -> None:
-    """G-TYPICAL: and these in the certified ones, whatever range and noise come up."""
+    """And these in the certified ones, whatever range and noise come up."""
     random = np.random.default_rng(5)
     of = records(100 * random.random(RECORDS.sum()), cells)
     sums = of.aggregate()
@@ -108,7 +108,7 @@ def test_values_lie_in_their_typical_intervals(name: str, cells: int) -> None:
 
 
 def test_estimates_beyond_the_range_of_the_heaviest_user_verify() -> None:
-    """G-VERIFY: means of lighter users carry an estimate out of it, and there it stays."""
+    """Means of lighter users carry an estimate out of it, and there it stays."""
     of = records(np.where(np.repeat(np.arange(len(RECORDS)), RECORDS) == 0, 20.0, 90.0))
     plan, beyond = planned("adaptive", of, 40), 0
     for seed in range(8):

@@ -115,14 +115,14 @@ def accounted_steps(case: Small) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_no_user_loses_more_than_accounted(case: Small) -> None:
-    """G-ACCOUNTING: the exact ratio never exceeds exp of the accounted loss, for every user."""
+    """The exact ratio never exceeds exp of the accounted loss, for every user."""
     accounted = sorted(accounted_steps(case).tolist())
     true = sorted(loss_in_steps(case, user) for user in {name for name, _ in case.counts})
     assert all(t <= a for t, a in zip(true, accounted, strict=True))
 
 
 def test_the_accounted_loss_is_attained() -> None:
-    """G-ACCOUNTING: with dyadic scales and shares nothing is given away: the bound is the truth."""
+    """With dyadic scales and shares nothing is given away: the bound is the truth."""
     case = Small({("a", 0): 1, ("b", 0): 3, ("a", 1): 1, ("b", 1): 1}, (0.125, 0.25), 2)
     # One outward unit of the last place may add a step to each of the two cells.
     lost = accounted_steps(case)

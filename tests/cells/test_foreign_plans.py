@@ -32,7 +32,7 @@ def records() -> shoal.Records:
 def test_noise_of_another_shape_is_not_drawn(
     records: shoal.Records, shape: list[float], tmp_path: Path
 ) -> None:
-    """G-COVERAGE: intervals rest on how noise is shared, which costs no other epsilon."""
+    """Intervals rest on how noise is shared, which costs no other epsilon."""
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1)
     assert plan.method == "user_clipped"
     other = replace(plan, relative_scale=plan.relative_scale * shape)
@@ -48,7 +48,7 @@ def test_noise_of_another_shape_is_not_drawn(
 def test_copies_of_a_plan_are_drawn_from(records: shoal.Records, method: str) -> None:
     """A copy is another plan, and has all that its request leads to."""
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, method=method)
-    for other in (replace(plan, built=None), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):  # noqa: S301
+    for other in (replace(plan, built=None), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
         assert not is_planned(other, other)
         assert other.release(records, noise=shoal.Simulated(1)).simulated
 
@@ -66,7 +66,7 @@ def test_plans_of_the_planner_and_of_files_are_known(
 
 
 def test_a_plan_whose_numbers_are_seen_otherwise_is_not_drawn(tmp_path: Path) -> None:
-    """G-COVERAGE: NumPy lets anybody give a read-only array other strides."""
+    """NumPy lets anybody give a read-only array other strides."""
     records = methods.records(methods.tied(3, 60, 3))
     weights = {label: 1.0 + at for at, label in enumerate(records.occupancy().labels)}
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, weights=weights)

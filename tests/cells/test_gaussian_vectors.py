@@ -75,7 +75,7 @@ def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...
 def test_no_user_moves_more_than_the_ball_is_wide(
     counts: dict[tuple[str, int], int], epsilon: int
 ) -> None:
-    """G-REACH: all data sets, centres and radii: at most 2 T steps in l2, and often nearly all."""
+    """All data sets, centres and radii: at most 2 T steps in l2, and often nearly all."""
     plan = _plan(counts, epsilon)
     assert plan.gaussian
     ball = int(plan.parameters["ball"][0])
@@ -99,7 +99,7 @@ def test_no_user_moves_more_than_the_ball_is_wide(
 @pytest.mark.usefixtures("_gaussian")
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
 def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
-    """G-SELECTION: all data sets: norms of the l2 kind count each user once, too."""
+    """All data sets: norms of the l2 kind count each user once, too."""
     plan = _plan(counts, 60)
     assert len(plan.selection_scale) == 2
     shown = {sums.tobytes(): _recorded(plan, sums, (0, 3)).scores for sums in _data_sets(plan)}
@@ -124,7 +124,7 @@ def _tail(move: float, epsilon: float) -> float:
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("epsilon", ["0.01", 1, 30, 60])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
-    """G-BUDGET: pure selections, and noise that hides the diameter at what they leave."""
+    """Pure selections, and noise that hides the diameter at what they leave."""
     plan = _plan(counts, epsilon)
     selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
@@ -141,7 +141,7 @@ def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilo
 
 @pytest.mark.usefixtures("_gaussian")
 def test_noise_has_the_deviation_that_is_charged() -> None:
-    """G-ACCOUNTING: 9,600 numbers around the same centre are normal with the stated scales."""
+    """9,600 numbers around the same centre are normal with the stated scales."""
     users, cells = np.repeat(np.arange(50), 80), np.tile(np.arange(80), 50)
     table = _table(users, cells, np.full(4000, 0.5))
     records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="at")
@@ -178,7 +178,7 @@ def _crowded() -> tuple[shoal.Records, NDArray[np.float64]]:
 
 
 def test_noise_is_that_with_the_smaller_typical_error() -> None:
-    """G-SIMULATED: users in 30 cells get Gaussian noise, users in one cell Laplace noise."""
+    """Users in 30 cells get Gaussian noise, users in one cell Laplace noise."""
     records, _ = _crowded()
     plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
     pure = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1)
@@ -192,14 +192,14 @@ def test_noise_is_that_with_the_smaller_typical_error() -> None:
 @pytest.mark.parametrize("delta", ["1e-100", "1e-40", "1e-20"])
 @pytest.mark.parametrize("epsilon", ["1e-6", 1, 10_000])
 def test_deltas_that_no_lattice_serves_are_not_used(delta: str, epsilon: object) -> None:
-    """G-BUDGET: then the noise is Laplace; no plan fails for a small delta."""
+    """Then the noise is Laplace; no plan fails for a small delta."""
     plan = _plan(CASES["three cells"], epsilon, delta)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert not plan.gaussian or delta == "1e-20"
 
 
 def test_values_are_nearer_and_intervals_cover() -> None:
-    """G-SHRINK: 20 releases of 30 cells: smaller errors than numbers', at least 94% covered."""
+    """20 releases of 30 cells: smaller errors than numbers', at least 94% covered."""
     records, truth = _crowded()
     plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon="0.3", delta=DELTA)
     assert plan.gaussian
@@ -218,7 +218,7 @@ def test_values_are_nearer_and_intervals_cover() -> None:
 
 
 def test_what_clipped_users_hide_by_hand() -> None:
-    """G-COVERAGE: k users who hide a radius each in l2, over the cells as their norms are."""
+    """K users who hide a radius each in l2, over the cells as their norms are."""
     records, _ = _crowded()
     plan: PlanFacts = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
     numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers  # type: ignore[arg-type]
@@ -239,7 +239,7 @@ def test_what_clipped_users_hide_by_hand() -> None:
 
 
 def test_a_ledger_books_delta_and_delivers_again(tmp_path: Path) -> None:
-    """G-LEDGER: epsilon and delta are charged once; a budget without delta refuses."""
+    """Epsilon and delta are charged once; a budget without delta refuses."""
     records, _ = _crowded()
     plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
     plan.save(tmp_path / "plan.json")

@@ -34,7 +34,7 @@ def _records(heavy: int) -> tuple[shoal.Records, np.ndarray]:
 
 @pytest.mark.parametrize("heavy", [20, 1500, 8000])
 def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
-    """G-TYPICAL: in full the heaviest user made the selection one of noise alone."""
+    """In full the heaviest user made the selection one of noise alone."""
     records, truth = _records(heavy)
     plan = shoal.plan(
         records.occupancy(), bounds=(0, 120), epsilon=2, method="optimal",
@@ -53,7 +53,7 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
 
 
 def test_a_selection_that_costs_nothing_finds_nothing() -> None:
-    """G-TYPICAL: no reward is given for widths that the selection's part of the loss can't find."""
+    """No reward is given for widths that the selection's part of the loss can't find."""
     occupancy = occupancies.sparse(5)
     mechanism = parts_of("optimal", {"range": "selected"}).mechanism(Lattice(Bounds(0, 9), 10))
     cells = np.arange(occupancy.n_cells)

@@ -30,7 +30,7 @@ _PLAIN = {name: wanted for name, wanted in METHODS.items() if "statistics" not i
 
 
 def test_more_records_than_fit_are_refused() -> None:
-    """G-REACH: beyond 2^36 in all, sums of counts and weights could pass 64 bits."""
+    """Beyond 2^36 in all, sums of counts and weights could pass 64 bits."""
     for counts in ([2**40, 1], [_MOST, 1], [_MOST // 2, _MOST // 2, 1]):
         users = list(range(len(counts)))
         with pytest.raises(DataError, match="more records than any table holds"):
@@ -40,7 +40,7 @@ def test_more_records_than_fit_are_refused() -> None:
 @pytest.mark.parametrize("bits", [1, 8, 20])
 @pytest.mark.parametrize("name", _PLAIN)
 def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
-    """G-REACH: any user's values may go from one bound to the other."""
+    """Any user's values may go from one bound to the other."""
     tried = 0
     for counts in _TABLES:
         users = np.arange(len(counts))

@@ -38,7 +38,7 @@ def refused(document: dict[str, Any], folder: Path) -> None:
 @pytest.mark.parametrize("rule", [{"min_users": 10**6}, {"min_records": 10**9}])
 @pytest.mark.parametrize("method", ["balanced", "optimal", "levy"])
 def test_public_rules_are_kept(rule: dict[str, int], method: str, tmp_path: Path) -> None:
-    """G-TAMPER: a file that asks for more users or records than its cells have is refused."""
+    """A file that asks for more users or records than its cells have is refused."""
     document = flights.plan(method=method, uninformative="keep").to_document()
     document["request"].update(rule)
     refused(consistent(document), tmp_path)
@@ -47,7 +47,7 @@ def test_public_rules_are_kept(rule: dict[str, int], method: str, tmp_path: Path
 @pytest.mark.parametrize("word", ["uninformative", "too few users", "too few records"])
 @pytest.mark.parametrize("method", ["balanced", "uniform", "optimal"])
 def test_a_good_cell_is_not_left_out(word: str, method: str, tmp_path: Path) -> None:
-    """G-TAMPER: a plan without a cell that its request would release is refused."""
+    """A plan without a cell that its request would release is refused."""
     whole = flights.plan(method=method, epsilon=4)
     assert whole.status == ("released",) * 4
     for cell in range(4):
@@ -84,7 +84,7 @@ def _kept(plan: shoal.Plan) -> list[int]:
 def test_noise_of_optimal_plans_is_derived_again(
     wanted: dict[str, Any], factor: float, tmp_path: Path
 ) -> None:
-    """G-TAMPER: noise that errs by more than was asked for, or costs more than it need, is not."""
+    """Noise that errs by more than was asked for, or costs more than it need, is not."""
     made = flights.plan(method="optimal", uninformative="keep", **wanted)
     made.save(tmp_path / "true.json")
     assert shoal.Plan.load(tmp_path / "true.json").epsilon == made.epsilon
@@ -96,7 +96,7 @@ def test_noise_of_optimal_plans_is_derived_again(
 
 @pytest.mark.parametrize("settings", [{}, {"targets": "balanced"}])
 def test_targets_are_derived_again(settings: dict[str, str], tmp_path: Path) -> None:
-    """G-TAMPER: targets are those of the request's weights and setting."""
+    """Targets are those of the request's weights and setting."""
     made = flights.plan(method="optimal", uninformative="keep", settings=settings)
     made.save(tmp_path / "true.json")
     assert shoal.Plan.load(tmp_path / "true.json").epsilon == made.epsilon
@@ -108,7 +108,7 @@ def test_targets_are_derived_again(settings: dict[str, str], tmp_path: Path) -> 
 @pytest.mark.parametrize("wanted", ["refuse", "drop"])
 @pytest.mark.parametrize("method", ["balanced", "optimal"])
 def test_uninformative_cells_are_not_released(wanted: str, method: str, tmp_path: Path) -> None:
-    """G-UNINFORMATIVE: a file that says so and releases uninformative cells is refused."""
+    """A file that says so and releases uninformative cells is refused."""
     document = flights.plan(method=method, epsilon="0.05", uninformative="keep").to_document()
     document["request"]["uninformative"] = wanted
     refused(consistent(document), tmp_path)
@@ -116,21 +116,21 @@ def test_uninformative_cells_are_not_released(wanted: str, method: str, tmp_path
 
 @pytest.mark.parametrize("user", [40, 2**62])
 def test_prices_of_users_that_are_not_there_are_refused(user: int, tmp_path: Path) -> None:
-    """G-TAMPER: a dual variable of a user beyond the counts is damage, not a crash."""
+    """A dual variable of a user beyond the counts is damage, not a crash."""
     document = flights.plan().to_document()
     document["duals"] = {"user": documents.pack_integers(np.array([user])), "dual": [1.0]}
     refused(document, tmp_path)
 
 
 def test_a_plan_without_its_proof_is_refused(tmp_path: Path) -> None:
-    """G-TAMPER: a balanced plan has duals; no manifest without them would be verified."""
+    """A balanced plan has duals; no manifest without them would be verified."""
     document = flights.plan().to_document()
     document["duals"] = document["claims"]["gap"] = None
     refused(document, tmp_path)
 
 
 def test_nothing_is_charged_for_a_plan_that_breaks_its_request(tmp_path: Path) -> None:
-    """G-TAMPER: a release asks again, whatever way a plan was put together."""
+    """A release asks again, whatever way a plan was put together."""
     ledger, made = flights.ledger(tmp_path), flights.plan()
     less, half = (
         replace(made.request, min_users=10**6),
@@ -144,7 +144,7 @@ def test_nothing_is_charged_for_a_plan_that_breaks_its_request(tmp_path: Path) -
 
 @pytest.mark.parametrize("method", ["balanced", "uniform", "equalised", "optimal"])
 def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
-    """G-READABLE: a loss beyond the largest epsilon would not verify, so no error is worth it."""
+    """A loss beyond the largest epsilon would not verify, so no error is worth it."""
     counts = flights.plan().occupancy
     wanted: dict[str, Any] = {"bounds": flights.BOUNDS, "method": method, "tick_bits": 24}
     with pytest.raises(InputError, match="a request that its plan would not meet"):
@@ -152,7 +152,7 @@ def test_no_error_costs_more_than_any_epsilon(method: str) -> None:
 
 
 def test_a_manifest_whose_loss_is_above_its_request_is_refused() -> None:
-    """G-TAMPER: nobody asked for so much."""
+    """Nobody asked for so much."""
     plan = flights.plan(method="equalised", epsilon=4, uninformative="keep")
     manifest = plan.release(flights.records(), noise=shoal.Simulated(1)).manifest
     assert (

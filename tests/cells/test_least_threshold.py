@@ -42,7 +42,7 @@ def least(counts: list[int], epsilon: float) -> float:
 
 @given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=6), epsilon=st.floats(0.05, 4))
 def test_no_threshold_has_a_smaller_error(counts: list[int], epsilon: float) -> None:
-    """G-LOWER: of one cell; at most half the width, whatever epsilon is."""
+    """Of one cell; at most half the width, whatever epsilon is."""
     users = np.repeat(np.arange(len(counts)), counts)
     found = mean.worst_case_optimal(
         np.full(len(users), 0.3), users, bounds=(0, 1), epsilon=epsilon, noise=shoal.Simulated(1)
@@ -54,7 +54,7 @@ def test_no_threshold_has_a_smaller_error(counts: list[int], epsilon: float) -> 
 
 
 def test_below_two_over_the_users_everybody_is_in_the_middle() -> None:
-    """G-ACCOUNTING: the middle costs nobody anything, and is what is released."""
+    """The middle costs nobody anything, and is what is released."""
     found = mean.worst_case_optimal([9.0, 8.0, 9.0], [1, 2, 3], bounds=(0, 10), epsilon=0.6)
     assert (found.parameters["threshold"], found.epsilon) == ((0,), 0)
     assert found.value == pytest.approx(5, abs=1e-3)
@@ -72,7 +72,7 @@ def test_vectors_of_nobody_cost_nothing() -> None:
 
 
 def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -> None:
-    """G-VERIFY: a cell of two users beside one of thirty; every claim of its release holds."""
+    """A cell of two users beside one of thirty; every claim of its release holds."""
     users = [*range(30), 0, 1]
     cells = ["large"] * 30 + ["small"] * 2
     counts = shoal.Occupancy.from_counts(users, cells, [1] * 32)
@@ -98,7 +98,7 @@ def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -
 
 @pytest.mark.parametrize("where", [QuantilePair("fixed"), OneInterval()], ids=["pair", "interval"])
 def test_selections_are_paid_for_where_nobody_counts(where: RangeRule) -> None:
-    """G-ACCOUNTING: users of such cells pay for what is selected of them; epsilon is kept."""
+    """Users of such cells pay for what is selected of them; epsilon is kept."""
     parts = plan_parts.composed(TruncatedUsers(), where)
     assert parts is not None
     counts = shoal.Occupancy.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [2, 1, 1, 3, 1])

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.unit
 STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
 
 
-def plan(seed: int, statistics: Sequence[str] = ("mean",), **wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(seed: int, statistics: Sequence[str] = ("mean",), **wanted: Any) -> shoal.Plan:
     """A plan that keeps all cells of a sparse occupancy."""
     wanted = {"epsilon": 6, "method": "optimal", "uninformative": "keep", **wanted}
     return shoal.plan(
@@ -51,7 +51,7 @@ def errors(made: shoal.Plan) -> np.ndarray:
 @pytest.mark.parametrize("statistics", STATISTICS, ids="+".join)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_other_weights_do_better_than_certified(statistics: list[str], seed: int) -> None:
-    """G-OPTIMAL: cells err alike, less than equalised ones; random weights stay above the bound."""
+    """Cells err alike, less than equalised ones; random weights stay above the bound."""
     made = plan(seed, statistics)
     assert made.gap is not None
     assert made.gap < (0.01 if "variance" not in statistics else 0.5)
@@ -69,7 +69,7 @@ def test_no_other_weights_do_better_than_certified(statistics: list[str], seed: 
 
 
 def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
-    """G-OPTIMAL: a single cell has the least error of all ways of bounding users."""
+    """A single cell has the least error of all ways of bounding users."""
     counts = np.array([90, 20, 20, 7, 5, 1])
     one = Occupancy.from_counts(range(6), ["all"] * 6, counts)
     made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", uninformative="keep")
@@ -77,7 +77,7 @@ def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
 
 
 def test_an_error_is_kept_at_less_loss_than_equalised() -> None:
-    """G-ERROR: the least epsilon for an error of every cell, weighed by importance."""
+    """The least epsilon for an error of every cell, weighed by importance."""
     made = plan(0, epsilon=None, error=1.5, weights={"0": 2.0})
     assert (made.worst_case_error <= 1.5).all()
     assert made.worst_case_error[0] <= 0.75
@@ -90,7 +90,7 @@ def test_an_error_is_kept_at_less_loss_than_equalised() -> None:
     ("error", "first"), [(1e-2, 1.0), (1e-3, 1.0), (2e-5, 1.0), (0.9, 1e5), (1.0, 1e4), (9e-2, 1e4)]
 )
 def test_small_errors_are_met(tmp_path: Path, error: float, first: float) -> None:
-    """G-ERROR: weights are whole numbers of parts, and what that leaves out is no larger error."""
+    """Weights are whole numbers of parts, and what that leaves out is no larger error."""
     made = plan(0, epsilon=None, error=error, weights={"0": first}, uninformative="drop")
     assert (made.worst_case_error <= error).all()
     assert made.worst_case_error[0] <= error / first * (1 + 1e-3) + 9 * 2.0**-20
@@ -103,7 +103,7 @@ def test_small_errors_are_met(tmp_path: Path, error: float, first: float) -> Non
 @pytest.mark.parametrize("statistic", ["mean", "share_above(3)"])
 @pytest.mark.parametrize("bits", [8, 10, 12, 14, 16])
 def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
-    """G-ERROR: means of users are rounded more the fewer tick bits there are."""
+    """Means of users are rounded more the fewer tick bits there are."""
     statistic_range = 9 if statistic == "mean" else 1
     for part in (0.3, 0.03, 1.5 * 2.0**-bits):
         made = plan(0, [statistic], epsilon=None, error=part * statistic_range, tick_bits=bits)
@@ -113,13 +113,13 @@ def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
 
 @pytest.mark.parametrize("error", [9 * 2.0**-22, 1e-9, 4.5])
 def test_errors_that_no_plan_can_have_are_refused(error: float) -> None:
-    """G-REFUSE: below half a tick, or half the range."""
+    """Below half a tick, or half the range."""
     with pytest.raises(InputError, match="above a tick"):
         plan(0, epsilon=None, error=error)
 
 
 def test_no_plan_is_made_that_could_not_be_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-ERROR: what is asked for is compared with the plan before anybody has it."""
+    """What is asked for is compared with the plan before anybody has it."""
     worse = plan(0, epsilon=None, error=1.5)
     broken = replace(worse.request, error=1.4)
     monkeypatch.setattr(public, "decide", lambda *_: replace(worse, request=broken))
@@ -138,7 +138,7 @@ def test_balanced_targets_improve_every_cell_alike() -> None:
 
 
 def test_uninformative_cells_are_left_out_first() -> None:
-    """G-UNINFORMATIVE: optimal plans leave out fewer cells than equalised ones."""
+    """Optimal plans leave out fewer cells than equalised ones."""
     made = plan(2, epsilon=0.4, uninformative="drop")
     quick = plan(2, epsilon=0.4, uninformative="drop", method="equalised")
     assert len(quick.released) < len(made.released) < len(made.status)
@@ -148,7 +148,7 @@ def test_uninformative_cells_are_left_out_first() -> None:
 
 
 def test_plans_by_clip_user_stay_within_the_papers_account() -> None:
-    """G-BUDGET: the paper's charge is at most epsilon, ours is lower still."""
+    """The paper's charge is at most epsilon, ours is lower still."""
     for epsilon in (1, 4, 16):
         made = plan(3, ["mean", "variance"], method="clip_user", epsilon=epsilon)
         assert made.epsilon <= made.paper_epsilon * (1 + 1e-6)
@@ -158,7 +158,7 @@ def test_plans_by_clip_user_stay_within_the_papers_account() -> None:
 
 
 def test_users_reach_their_part_of_a_selected_range() -> None:
-    """G-REACH: from one end of the values to the other a user moves its accounted reach at most."""
+    """From one end of the values to the other a user moves its accounted reach at most."""
     occupancy, lattice = occupancies.sparse(4), Lattice(Bounds(0, 9))
     cells = np.arange(occupancy.n_cells)
     rng = np.random.default_rng(4)
@@ -180,7 +180,7 @@ def test_users_reach_their_part_of_a_selected_range() -> None:
 
 
 def test_selected_ranges_and_optimal_weights_go_together() -> None:
-    """G-BUDGET: selection and noise stay within epsilon, and the plan comes back from its file."""
+    """Selection and noise stay within epsilon, and the plan comes back from its file."""
     made = plan(5, settings={"range": "selected"}, epsilon="2")
     assert made.mechanism.name == "optimal_in_range"
     assert made.losses.selecting > 0

@@ -66,7 +66,7 @@ def by_hand(plan: shoal.Plan) -> Fraction:
 def test_the_stated_loss_is_the_loss(
     method: str, options: dict[str, Any], seed: int, epsilon: str
 ) -> None:
-    """G-BUDGET: never above the epsilon asked for, never below the exact loss, and nearly all."""
+    """Never above the epsilon asked for, never below the exact loss, and nearly all."""
     plan = shoal.plan(
         occupancies.sparse(seed),
         bounds=(0, 10),
@@ -98,7 +98,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
 
 @pytest.mark.parametrize("method", MECHANISMS)
 def test_a_changed_parameter_is_refused(method: str, tmp_path: Path) -> None:
-    """G-TAMPER: whatever number of the mechanism is changed, the plan is not loaded."""
+    """Whatever number of the mechanism is changed, the plan is not loaded."""
     plan = flights.plan(method=method, uninformative="keep")
     original = plan.to_document()
     places = [
@@ -126,7 +126,7 @@ def test_a_changed_parameter_is_refused(method: str, tmp_path: Path) -> None:
 
 
 def test_scales_of_selections_are_those_of_their_formula(tmp_path: Path) -> None:
-    """G-TAMPER: no search decides them, so that no more than arithmetic may differ."""
+    """No search decides them, so that no more than arithmetic may differ."""
     for wanted in ({"method": "optimal", "settings": {"range": "selected"}}, {"method": "akmv"}):
         plan = flights.plan(uninformative="keep", **wanted)
         for part in (1e-7, -1e-7):
@@ -149,7 +149,7 @@ def _refused(document: dict[str, Any], folder: Path) -> None:
     [("adaptive", "reward"), ("akmv", "rank"), ("quantile", "low_rank"), ("levy", "radius")],
 )
 def test_what_costs_nothing_is_derived_again(method: str, name: str, tmp_path: Path) -> None:
-    """G-TAMPER: ranks and rewards of a file are those that request and counts lead to."""
+    """Ranks and rewards of a file are those that request and counts lead to."""
     plan = flights.plan(method=method, epsilon="40", uninformative="keep")
     plan.save(tmp_path / "true.json")
     assert shoal.Plan.load(tmp_path / "true.json").to_document() == plan.to_document()
@@ -162,7 +162,7 @@ def test_what_costs_nothing_is_derived_again(method: str, name: str, tmp_path: P
 
 
 def test_plans_depend_on_counts_alone() -> None:
-    """G-PURE: other names and another order of rows give the same plan, for every mechanism."""
+    """Other names and another order of rows give the same plan, for every mechanism."""
     rng = np.random.default_rng(3)
     base = occupancies.sparse(3)
     order = rng.permutation(len(base.user))
@@ -216,7 +216,7 @@ def test_an_error_goes_with_sharing_only() -> None:
 def test_auto_for_the_worst_case_has_the_least_certificate(
     counts: list[int], epsilon: float
 ) -> None:
-    """G-AUTO: in one cell no mechanism's certificate is lower, and it is E_OPT of theory."""
+    """In one cell no mechanism's certificate is lower, and it is E_OPT of theory."""
     occupancy = shoal.Occupancy.from_counts(range(len(counts)), ["all"] * len(counts), counts)
 
     def error(method: str, options: dict[str, Any]) -> float:
@@ -250,7 +250,7 @@ def test_auto_for_the_worst_case_has_the_least_certificate(
 def test_auto_on_real_flights(
     cell: list[Any], rule: dict[str, Any], reference: str, factor: float
 ) -> None:
-    """G-AUTO: at epsilon 1 in total the mean absolute error falls at least five- and threefold.
+    """At epsilon 1 in total the mean absolute error falls at least five- and threefold.
 
     Geometric mean over all cells of the ratio, 40 simulated releases each; their standard error
     is below 3% of the ratio, which exceeds the factor by more than 10%.
@@ -304,7 +304,7 @@ def test_wishes_of_the_wrong_kind_are_refused(wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])
-def test_bad_seeds_are_refused(seed: Any) -> None:  # noqa: ANN401
+def test_bad_seeds_are_refused(seed: Any) -> None:
     """A simulation has a whole number."""
     with pytest.raises(InputError, match="seed"):
         Simulated(seed)

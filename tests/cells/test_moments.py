@@ -237,6 +237,6 @@ def test_a_wrong_weight_is_caught() -> None:
 
 
 def test_nothing_private_is_shown() -> None:
-    """G-CANARY: moments print their public design only."""
+    """Moments print their public design only."""
     case = Case(Occupancy.from_counts(["a"], [0], [1]), [[777_777]], "baseline", {})
     assert str(777_777 - 2 ** (BITS - 1)) not in repr(case.moments())

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.property
 SHARED = ("balanced", "equalised", "uniform")
 
 
-def released(occupancy: shoal.Occupancy, **wanted: Any) -> set[int]:  # noqa: ANN401
+def released(occupancy: shoal.Occupancy, **wanted: Any) -> set[int]:
     """Cells of a plan with a largest error; none if there is no such plan."""
     try:
         plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
@@ -72,7 +72,7 @@ def test_a_larger_budget_leaves_out_no_other_cell(
     most: float,
     deltas: tuple[str, str],
 ) -> None:
-    """G-LARGEST: what is released with less epsilon and delta is released with more of them."""
+    """What is released with less epsilon and delta is released with more of them."""
     wanted = {"method": method, "max_error": f"{100 * most:.6f}%"}
     small = released(occupancy, epsilon=epsilon, delta=deltas[0], **wanted)
     large = released(occupancy, epsilon=epsilon * more, delta=deltas[1], **wanted)
@@ -80,7 +80,7 @@ def test_a_larger_budget_leaves_out_no_other_cell(
 
 
 def test_gaussian_noise_takes_no_cell_away() -> None:
-    """G-LARGEST: of the two kinds of noise the one is taken whose errors are small enough."""
+    """Of the two kinds of noise the one is taken whose errors are small enough."""
     wanted: dict[str, Any] = {"method": "balanced", "epsilon": 4, "max_error": "38%"}
     pure = released(crowd_and_few(), **wanted)
     assert len(pure) == crowd_and_few().n_cells
@@ -93,7 +93,7 @@ def test_gaussian_noise_takes_no_cell_away() -> None:
 def test_cells_that_come_later_take_none_away(
     method: str, occupancy: shoal.Occupancy, epsilon: float, most: float
 ) -> None:
-    """G-LARGEST: offering more cells takes none away that all of them come after in the order."""
+    """Offering more cells takes none away that all of them come after in the order."""
     wanted = {"method": method, "epsilon": epsilon, "max_error": f"{100 * most:.6f}%"}
     kept = released(occupancy, min_users=2, **wanted)
     assume(kept)
@@ -124,7 +124,7 @@ def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
 
 
 def test_typical_errors_are_those_that_are_printed() -> None:
-    """G-LARGEST: no released cell of a plan for the typical error has one above the largest."""
+    """No released cell of a plan for the typical error has one above the largest."""
     occupancy = occupancies.sparse(3, users=150, cells=40)
     plan = shoal.plan(occupancy, bounds=(0, 60), epsilon=1, max_error=4)
     assert 0 < len(plan.released) < occupancy.n_cells
@@ -134,7 +134,7 @@ def test_typical_errors_are_those_that_are_printed() -> None:
 
 
 def test_the_order_knows_counts_alone() -> None:
-    """G-LARGEST: neither budget nor error nor the public rules change the order of cells."""
+    """Neither budget nor error nor the public rules change the order of cells."""
     occupancy = occupancies.sparse(1)
     asked = [
         shoal.plan(occupancy, bounds=(0, 9), method="balanced", **wanted).request
@@ -154,7 +154,7 @@ def test_without_a_largest_error_no_other_plan_is_made(monkeypatch: pytest.Monke
     made: list[shoal.Occupancy] = []
     solve = planner._solve
 
-    def counted(occupancy: shoal.Occupancy, *others: Any) -> Any:  # noqa: ANN401
+    def counted(occupancy: shoal.Occupancy, *others: Any) -> Any:
         made.append(occupancy)
         return solve(occupancy, *others)
 
@@ -166,7 +166,7 @@ def test_without_a_largest_error_no_other_plan_is_made(monkeypatch: pytest.Monke
     assert len(made) == 2
 
 
-def limited(**wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def limited(**wanted: Any) -> shoal.Plan:
     """A plan of which some cells are left out for their errors."""
     occupancy = occupancies.sparse(4, users=60, cells=12)
     return shoal.plan(
@@ -197,7 +197,7 @@ def whose() -> Whose:
 @pytest.mark.parametrize("method", ["balanced", "optimal"])
 @pytest.mark.parametrize("change", ["a smaller error", "another cell", "none"])
 def test_another_choice_of_cells_is_refused(method: str, change: str, tmp_path: Path) -> None:
-    """G-TAMPER: released cells are within the error, and the first ones of the order."""
+    """Released cells are within the error, and the first ones of the order."""
     plan = limited(method=method)
     path = tmp_path / "plan.json"
     if change == "a smaller error":
@@ -217,7 +217,7 @@ def test_another_choice_of_cells_is_refused(method: str, change: str, tmp_path: 
 
 
 def test_a_release_asks_before_values_are_read(tmp_path: Path) -> None:
-    """G-TAMPER: a plan whose cells have larger errors than asked for is not carried out."""
+    """A plan whose cells have larger errors than asked for is not carried out."""
     source = flights.records()
     plan = flights.plan(max_error="40%")
     broken = plan_document.parts(plan.to_document(), None)
@@ -254,7 +254,7 @@ def test_a_release_asks_before_values_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_largest_error_that_no_plan_takes(wanted: dict[str, Any], message: str) -> None:
-    """G-REFUSE: with what is allowed."""
+    """With what is allowed."""
     with pytest.raises(InputError, match=message):
         shoal.plan(
             occupancies.sparse(1),
@@ -263,7 +263,7 @@ def test_a_largest_error_that_no_plan_takes(wanted: dict[str, Any], message: str
 
 
 def test_several_statistics_share_a_percentage() -> None:
-    """G-LARGEST: the largest error over the ranges decides."""
+    """The largest error over the ranges decides."""
     plan = shoal.plan(
         occupancies.sparse(4, users=60, cells=12), bounds=(0, 9), epsilon=60, max_error="30%",
         statistics=["mean", "variance"],

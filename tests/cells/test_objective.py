@@ -82,7 +82,7 @@ def test_the_method_serves_the_objective(
 def test_few_cells_of_users_who_count_alike_keep_the_bounds(
     users: int, cells: int, heavy: int, method: str, delta: object
 ) -> None:
-    """G-TYPICAL: there a private radius would leave out more users than the noise is worth."""
+    """There a private radius would leave out more users than the noise is worth."""
     occupancy = _counts(users, cells, heavy)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, delta=delta)  # type: ignore[arg-type]
     assert plan.method == ("optimal" if method == "certified" else method)
@@ -103,7 +103,7 @@ def test_few_cells_of_users_who_count_alike_keep_the_bounds(
 def test_what_is_known_of_the_bounds_decides_where_counts_cannot(
     users: int, cells: int, heavy: int, known: str, method: str, tmp_path: Path
 ) -> None:
-    """G-TYPICAL: tight bounds keep rare events, loose ones gain; a plan keeps to what was said."""
+    """Tight bounds keep rare events, loose ones gain; a plan keeps to what was said."""
     occupancy = _counts(users, cells, heavy)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, range=known)
     assert (plan.method, plan.request.range) == (method, known)
@@ -113,7 +113,7 @@ def test_what_is_known_of_the_bounds_decides_where_counts_cannot(
 
 
 def test_a_plan_for_another_range_is_refused(tmp_path: Path) -> None:
-    """G-TAMPER: the method is not the one that the range leads to."""
+    """The method is not the one that the range leads to."""
     plan = shoal.plan(_counts(300, 12, 1), bounds=(0, 10), epsilon=1, range="loose")
     lie = plan.to_document()
     lie["request"]["range"] = ""
@@ -132,13 +132,13 @@ def test_a_plan_for_another_range_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_range_that_says_nothing_is_refused(wrong: dict[str, Any]) -> None:
-    """G-REFUSE: no option does nothing."""
+    """No option does nothing."""
     with pytest.raises(InputError, match="range"):
         shoal.plan(_counts(100, 3), **{"bounds": (0, 10), "epsilon": 1, **wrong})
 
 
 def test_tight_bounds_keep_rare_events() -> None:
-    """G-TYPICAL: events of 2 in 100 users, which a private range cuts off; at most 1.1 Laplace."""
+    """Events of 2 in 100 users, which a private range cuts off; at most 1.1 Laplace."""
     rng = np.random.default_rng(3)
     who, cell = np.arange(3000), np.arange(3000) % 30
     values = (rng.random(3000) < 0.02).astype(float)
@@ -157,7 +157,7 @@ def test_tight_bounds_keep_rare_events() -> None:
 
 @pytest.mark.parametrize("cells", [1, 3, 12])
 def test_outliers_are_covered_in_few_cells(cells: int) -> None:
-    """G-TYPICAL: three percent of 1,000 users far from the others, and about Laplace's error."""
+    """Three percent of 1,000 users far from the others, and about Laplace's error."""
     rng = np.random.default_rng(cells)
     who, cell = np.arange(1000), np.arange(1000) % cells
     values = np.where(rng.random(1000) < 0.03, 90.0, np.clip(rng.normal(35, 6, 1000), 0, 100))
@@ -220,7 +220,7 @@ def test_what_does_not_go_together_is_refused(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_loaded_plan_has_the_method_of_its_objective(objective: str, tmp_path: Path) -> None:
-    """G-TAMPER: another objective written into a plan is found."""
+    """Another objective written into a plan is found."""
     plan = shoal.plan(_counts(100, 3), bounds=(0, 10), epsilon=4, objective=objective)
     path = tmp_path / "plan.json"
     plan.save(path)
@@ -257,7 +257,7 @@ def _shapes() -> dict[str, shoal.Occupancy]:
 def test_a_delta_never_makes_a_certified_plan_worse(
     shape: str, occupancy: shoal.Occupancy, delta: str, objective: str, tmp_path: Path
 ) -> None:
-    """G-OPTIMAL: with more privacy loss granted no error that is certified is larger."""
+    """With more privacy loss granted no error that is certified is larger."""
     wanted: dict[str, Any] = {
         "bounds": (0, 10), "epsilon": 1, "uninformative": "keep", "objective": objective,
     }  # fmt: skip
@@ -278,7 +278,7 @@ def test_a_delta_never_makes_a_certified_plan_worse(
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-4])
 def test_in_few_cells_laplace_noise_is_allowed_wherever_gaussian_noise_is(delta: float) -> None:
-    """G-OPTIMAL: of users in up to k numbers; one cell more, and Gaussian noise is smaller."""
+    """Of users in up to k numbers; one cell more, and Gaussian noise is smaller."""
     most = int(gaussian.cells_at_least(1.0, delta))
     for cells in (most, most + 1):
         plan = shoal.plan(

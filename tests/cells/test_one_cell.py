@@ -44,7 +44,7 @@ def test_with_a_large_epsilon_the_estimate_is_the_mean(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_order_and_names_do_not_matter(name: str) -> None:
-    """G-PURE: the same estimate from permuted records and renamed users, with simulated noise.
+    """The same estimate from permuted records and renamed users, with simulated noise.
 
     Names that rise as the others did: users of equal counts come in the order of their keys.
     """
@@ -63,7 +63,7 @@ def test_order_and_names_do_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_certified_intervals_cover_in_every_repetition_but_few(name: str) -> None:
-    """G-COVERAGE: 90% intervals of 400 simulated estimates cover at least 90%, less 6 sigma."""
+    """90% intervals of 400 simulated estimates cover at least 90%, less 6 sigma."""
     covered = typical = 0
     for seed in range(400):
         found = CALLS[name](
@@ -82,7 +82,7 @@ def test_certified_intervals_cover_in_every_repetition_but_few(name: str) -> Non
 
 
 def test_typical_intervals_cover_when_users_are_exchangeable() -> None:
-    """G-TYPICAL: new normal users in every repetition, independent records or differing users."""
+    """New normal users in every repetition, independent records or differing users."""
     for between in (0.0, 0.3, 0.8):
         covered, rng = 0, np.random.default_rng(int(100 * between))
         for seed in range(300):
@@ -124,7 +124,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("wrong", "words"), BAD)
 @pytest.mark.parametrize("name", ["baseline", "auto"])
 def test_bad_input_is_refused_in_one_line(name: str, wrong: dict[str, Any], words: str) -> None:
-    """G-CANARY: with what is allowed and without any value."""
+    """With what is allowed and without any value."""
     arguments = {"values": VALUES, "users": USERS, "bounds": (0, 65), "epsilon": 1, **wrong}
     values, users = arguments.pop("values"), arguments.pop("users")
     with pytest.raises(ShoalError, match=words) as raised:
@@ -206,7 +206,7 @@ def test_bad_vectors_are_refused(wrong: dict[str, Any], words: str) -> None:
 
 @pytest.mark.parametrize("far", [1e308, -1e308, 5e-324, 1e200, 0.0])
 def test_no_vector_however_far_outside_moves_more_than_its_share(far: float) -> None:
-    """G-REACH: one record of any size moves the estimate by no more than the sensitivity."""
+    """One record of any size moves the estimate by no more than the sensitivity."""
     points, users = np.full((1000, 2), 0.25), np.arange(1000)
     noise = shoal.Simulated(1)
     one = mean.vector(points, users, bounds=(0, 0.5), epsilon=1.0, noise=noise)
@@ -222,7 +222,7 @@ def test_no_vector_however_far_outside_moves_more_than_its_share(far: float) -> 
 @pytest.mark.parametrize("tick_bits", [1, 8, 20])
 @pytest.mark.parametrize("name", ["baseline", "adaptive", "array_averaging"])
 def test_typical_intervals_know_about_rounding(name: str, tick_bits: int) -> None:
-    """G-TYPICAL: with hardly any noise, what ticks and steps round is inside."""
+    """With hardly any noise, what ticks and steps round is inside."""
     users = np.repeat(np.arange(100), 5)
     for seed in range(20):
         values = np.full(500, 10 * np.random.default_rng(seed).random())
@@ -238,7 +238,7 @@ def test_typical_intervals_know_about_rounding(name: str, tick_bits: int) -> Non
 
 
 def test_counts_beyond_64_bits_are_refused() -> None:
-    """G-ACCOUNTING: sums of ticks that could wrap are never planned, with any mechanism."""
+    """Sums of ticks that could wrap are never planned, with any mechanism."""
     occupancy = shoal.Occupancy.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
     for name in [*MECHANISMS, "balanced", "equalised"]:
         with pytest.raises(InputError, match="records of one user in one cell"):
@@ -259,14 +259,14 @@ def test_absurd_epsilons_for_vectors_are_refused(epsilon: object) -> None:
 
 
 def test_the_threshold_of_sums_counts_as_noise() -> None:
-    """G-UNINFORMATIVE: akmv's noise may be as wide as the bounds; such a cell is left out."""
+    """Akmv's noise may be as wide as the bounds; such a cell is left out."""
     occupancy = shoal.Occupancy.from_counts([0, 1], ["a", "a"], [100, 100])
     with pytest.raises(InputError, match="without a single cell"):
         shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv")
 
 
 def test_a_typical_interval_is_never_a_point_at_the_bounds() -> None:
-    """G-TYPICAL: an estimate far outside the bounds has the certified interval, not an end."""
+    """An estimate far outside the bounds has the certified interval, not an end."""
     values = np.full(40, 48.0)
     found = [
         mean.baseline(
@@ -282,7 +282,7 @@ def test_a_typical_interval_is_never_a_point_at_the_bounds() -> None:
 
 
 def test_few_users_who_own_much_warn_where_no_range_is_selected() -> None:
-    """G-TYPICAL: five of fifty own half of the records, and epsilon is too small for a range."""
+    """Five of fifty own half of the records, and epsilon is too small for a range."""
     for counts, warns in ((np.repeat([4, 40], [45, 5]), True), (np.full(50, 8), False)):
         users = np.repeat(np.arange(50), counts)
         values = np.where(counts[users] > 10, 80.0, 20.0)

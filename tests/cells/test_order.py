@@ -45,10 +45,10 @@ PARTS = (0.0, 0.5, 0.9)
 
 def call(
     monkeypatch: pytest.MonkeyPatch,
-    function: Any,  # noqa: ANN401
+    function: Any,
     table: pa.Table,
     part: float = 0.5,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> tuple[Tape, Any]:
     """What reached the noise of a call on one cell, and its estimate."""
     tape = Tape(part=part)
@@ -59,7 +59,7 @@ def call(
 
 @pytest.mark.parametrize("name", methods.METHODS)
 def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
-    """G-ROWS: every method, ties in every kind of users: shuffled, sorted, hashed, chunked rows."""
+    """Every method, ties in every kind of users: shuffled, sorted, hashed, chunked rows."""
     table = methods.tied()
     plan = methods.plan(table, methods.METHODS[name])
     expected = methods.recorded(plan, methods.aggregate(plan, table)).asked
@@ -70,7 +70,7 @@ def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
 
 @pytest.mark.parametrize("name", methods.METHODS)
 def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
-    """G-ROWS: rows sorted by value on both sides; nothing moves further than the user's loss."""
+    """Rows sorted by value on both sides; nothing moves further than the user's loss."""
     table = methods.tied(seed=3)
     plan = methods.plan(table, methods.METHODS[name])
     most = plan.user_losses.max()
@@ -86,7 +86,7 @@ def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"noise": "balanced"}], ids=["uniform", "balanced"])
 def test_suppressed_users_stay_the_same_when_another_moves(settings: dict[str, str]) -> None:
-    """G-ROWS: 39 tied users, most suppressed in a cell; 6.4 times the stated loss if by rows."""
+    """39 tied users, most suppressed in a cell; 6.4 times the stated loss if by rows."""
     one, other = (
         methods.sorted_by_value({"p0": 2, "p2": 1}, 39, {"p1": 14}, 1, level)
         for level in (0.0, 100.0)
@@ -101,7 +101,7 @@ def test_suppressed_users_stay_the_same_when_another_moves(settings: dict[str, s
 def test_arrays_of_others_stay_the_same_when_a_user_moves(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: 300 tied users in arrays of two; scores of 75 arrays would move if by rows."""
+    """300 tied users in arrays of two; scores of 75 arrays would move if by rows."""
     function, options = ATTACKS[name]
     one, other = (
         methods.sorted_by_value({"p": 150}, 300, {"p": 300}, 2, level) for level in (0.0, 100.0)
@@ -117,7 +117,7 @@ def test_arrays_of_others_stay_the_same_when_a_user_moves(
 def test_no_order_of_rows_reaches_the_noise_of_a_call(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: calls on one cell, with everything public that they return."""
+    """Calls on one cell, with everything public that they return."""
     function, options = CALLS[name]
     table = methods.tied(users=90, cells=1)
     tape, estimate = call(monkeypatch, function, table, **options)
@@ -130,7 +130,7 @@ def test_no_order_of_rows_reaches_the_noise_of_a_call(
 def test_no_order_of_rows_reaches_the_noise_of_vectors(
     domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: means of vectors, in the ball and in the box."""
+    """Means of vectors, in the ball and in the box."""
     rng = np.random.default_rng(4)
     users = rng.integers(0, 20, 200)
     points = rng.dirichlet([1, 1, 1], 200) * 100

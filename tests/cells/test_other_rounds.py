@@ -63,7 +63,7 @@ def test_nobody_waits_for_another_plan_of_a_large_table(monkeypatch: pytest.Monk
 
 
 def test_typical_errors_are_of_the_population_that_is_stated() -> None:
-    """G-SIMULATED: three tenths of the variance between cells, unless another part is said."""
+    """Three tenths of the variance between cells, unless another part is said."""
     plan = _plan(900, 12)
     assert np.array_equal(simulated(plan, 1), simulated(plan, 1, between=CELLS))
     assert not np.array_equal(simulated(plan, 1), simulated(plan, 1, between=0.9))

@@ -84,7 +84,7 @@ def recorded(
 def test_a_plan_of_any_parts_costs_no_more_than_it_says(
     parts: PlanParts, occupancy: Occupancy, epsilon: str, seed: int, part: float
 ) -> None:
-    """G-PARTS: recorded on neighbours, scores and numbers differ by the user's loss at most.
+    """Recorded on neighbours, scores and numbers differ by the user's loss at most.
 
     Also of parts that no method puts together; no plan is above the epsilon that was asked for.
     """
@@ -105,7 +105,7 @@ def test_a_plan_of_any_parts_costs_no_more_than_it_says(
 
 
 def test_new_parts_are_planned_as_well_as_old_ones() -> None:
-    """G-PARTS: averaged arrays within one interval, capped counts within Levy's, and more."""
+    """Averaged arrays within one interval, capped counts within Levy's, and more."""
     names = set(plan_parts.NEW)
     assert {
         "arrays averaged within one interval for all cells",
@@ -143,14 +143,14 @@ REFUSED: list[tuple[ContributionRule, RangeRule, AllocationRule]] = [
 def test_parts_that_nothing_proves_together_are_refused(
     who: ContributionRule, where: RangeRule, how: AllocationRule
 ) -> None:
-    """G-PARTS: one place refuses them, in words."""
+    """One place refuses them, in words."""
     shrinkage = ShrinkageRule(weighed=not isinstance(who, UserSums))
     with pytest.raises(InputError, match="together"):
         PlanParts("mine", who, where, how, shrinkage=shrinkage)
 
 
 def test_gaussian_noise_needs_shared_noise_or_users_vectors() -> None:
-    """G-PARTS: other selections and mean mechanisms are accounted for Laplace noise alone."""
+    """Other selections and mean mechanisms are accounted for Laplace noise alone."""
     noise = NoiseRule(Fraction(1, 10**6))
     for method in METHODS:
         parts = parts_of(method)
@@ -162,14 +162,14 @@ def test_gaussian_noise_needs_shared_noise_or_users_vectors() -> None:
 
 
 def test_sums_leave_no_deviation_to_shrink_by() -> None:
-    """G-PARTS: nobody is weighed where sums are clipped."""
+    """Nobody is weighed where sums are clipped."""
     with pytest.raises(InputError, match="shrinkage"):
         PlanParts("mine", UserSums(), SumThreshold(), LOSSES)
 
 
 @pytest.mark.parametrize("name", ["baseline", "made_up", "one of mine"])
 def test_parts_without_a_name_are_not_released(name: str, tmp_path: Path) -> None:
-    """G-PARTS: a manifest could not say what was done, so nothing is drawn or charged."""
+    """A manifest could not say what was done, so nothing is drawn or charged."""
     records = flights.records()
     parts = replace(plan_parts.NEW["every record within one interval for all cells"], name=name)
     plan = decide(records.occupancy(), records.lattice, plan_parts.request(parts, Fraction(1)))

@@ -35,7 +35,7 @@ def _counts() -> shoal.Occupancy:
 def test_views_do_not_heed_what_numpy_was_told(
     view: str, method: str | None, epsilon: float
 ) -> None:
-    """G-FUZZ: a program that lets NumPy raise gets its plan all the same."""
+    """A program that lets NumPy raise gets its plan all the same."""
     with np.errstate(all="raise"):
         plan = shoal.plan(
             _counts(), bounds=(0, 10), epsilon=epsilon, method=method, uninformative="keep"
@@ -44,15 +44,15 @@ def test_views_do_not_heed_what_numpy_was_told(
 
 
 @pytest.mark.parametrize("settings", [np.array([1, 2]), [1], "cap=3"])
-def test_settings_of_another_kind_are_refused(settings: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: with or without a method."""
+def test_settings_of_another_kind_are_refused(settings: Any) -> None:
+    """With or without a method."""
     for method in (None, "levy"):
         with pytest.raises(InputError):
             shoal.plan(_counts(), bounds=(0, 10), epsilon=1, method=method, settings=settings)
 
 
 def test_parts_of_a_matrix_that_are_exchanged_are_nobodys() -> None:
-    """G-ERROR: the certified gap is of the plan's own sensitivities."""
+    """The certified gap is of the plan's own sensitivities."""
     plan = shoal.plan(_counts(), bounds=(0, 10), epsilon=4, method="balanced")
     again = shoal.plan(_counts(), bounds=(0, 10), epsilon=4, method="balanced")
     plan.problem.by_number.data = plan.problem.by_number.data * 1.5

@@ -71,7 +71,7 @@ def outcome(
 @pytest.mark.parametrize("epsilon", [1, 4])
 @pytest.mark.parametrize(("between", "users"), [(0.3, 0.4), (0.05, 0.7), (0.05, 0.95), (0.8, 0.1)])
 def test_intervals_of_pooled_values_cover(epsilon: float, between: float, users: float) -> None:
-    """G-POOLED: wherever the variance is, 95% intervals of left-out cells cover at least 95%.
+    """Wherever the variance is, 95% intervals of left-out cells cover at least 95%.
 
     Over 12 data sets of 25 cells with few users; measured 98 to 100%.
     """
@@ -83,7 +83,7 @@ def test_intervals_of_pooled_values_cover(epsilon: float, between: float, users:
 
 
 def test_labels_that_released_cells_have_tell_of_the_others() -> None:
-    """G-POOLED: values by labels err less than half as much as guessing, and are covered."""
+    """Values by labels err less than half as much as guessing, and are covered."""
     user, cell, count = uneven()
     place = np.random.default_rng(3).permutation(60)[cell]
     cells = pa.table({"row": place % 8, "column": place // 8})
@@ -105,7 +105,7 @@ def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def test_pooled_values_are_marked() -> None:
-    """G-POOLED: they have no number of their own, and say so."""
+    """They have no number of their own, and say so."""
     occupancy = shoal.Occupancy.from_counts(*uneven())
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, max_error=0.4)
     assert 10 <= len(plan.released) < 60
@@ -120,7 +120,7 @@ def test_pooled_values_are_marked() -> None:
 
 
 def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
-    """G-POOLED: such a cell has a value, by its other labels, and no interval."""
+    """Such a cell has a value, by its other labels, and no interval."""
     user, cell, count = uneven()
     cells = pa.table({"row": pa.array(cell % 8), "column": pa.array(cell // 8)})
     occupancy = shoal.Occupancy.from_counts(user, cells, count)
@@ -146,7 +146,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     ],
 )
 def test_no_interval_is_better_than_a_short_one(wanted: dict[str, Any]) -> None:
-    """G-POOLED: without a private radius, or with few cells, the spread of users is unknown."""
+    """Without a private radius, or with few cells, the spread of users is unknown."""
     occupancy = shoal.Occupancy.from_counts(*uneven())
     plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
     assert plan.parts.range.of_vectors == (len(plan.released) < 10)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.statistics
 
 
 def test_values_of_sparse_cells() -> None:
-    """G-SHRINK: on 40 made-up data sets of sparse cells errors fall and intervals cover.
+    """On 40 made-up data sets of sparse cells errors fall and intervals cover.
 
     Means of 2,000 errors with standard errors below 0.4 km/h: guessing errs by 12.6, plain
     numbers by less, values by at most 5.5; at least 93% of the intervals cover.
@@ -36,7 +36,7 @@ def test_values_of_sparse_cells() -> None:
 
 
 def test_values_leave_the_release_as_it_is() -> None:
-    """G-SHRINK: the manifest holds the plain numbers; values follow from it, within their ends."""
+    """The manifest holds the plain numbers; values follow from it, within their ends."""
     release = flights.plan(uninformative="keep").release(
         flights.records(), noise=shoal.Simulated(2)
     )
@@ -74,7 +74,7 @@ def test_two_cells_say_nothing_of_each_other() -> None:
 
 
 def test_labels_tell_what_cells_have_in_common() -> None:
-    """G-SHRINK: two coarse cells 40 apart: a label of them makes errors smaller.
+    """Two coarse cells 40 apart: a label of them makes errors smaller.
 
     200 cells with a deviation of 1 around 20 or 60 and noise of about 6: of the 95% intervals at
     least 90% cover (190 expected of 200, with a standard deviation of 3).
@@ -118,7 +118,7 @@ def _long_tails() -> tuple[shoal.Records, shoal.Occupancy]:
 
 
 def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
-    """G-SIMULATED: half widths by hand: the noise, and what clipped users hide, more radii each."""
+    """Half widths by hand: the noise, and what clipped users hide, more radii each."""
     records, occupancy = _long_tails()
     plan = shoal.plan(occupancy, bounds=(0, 1000), epsilon=1)
     numbers = plan.release(records, noise=shoal.Simulated(5)).numbers
@@ -154,7 +154,7 @@ def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
 def test_intervals_without_a_prior_are_those_of_the_numbers(
     cells: int, wanted: dict[str, Any]
 ) -> None:
-    """G-COVERAGE, G-SHRINK: certified in any number of cells, of a private radius in few cells."""
+    """Certified in any number of cells, of a private radius in few cells."""
     occupancy = shoal.Occupancy.from_counts(
         np.arange(2000), np.arange(2000) % cells, np.ones(2000, dtype=np.int64)
     )

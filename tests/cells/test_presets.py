@@ -10,7 +10,6 @@ import shoal
 from shoal.cells.contributions.averaged_arrays import AveragedArrays
 from shoal.cells.presets import METHODS, PRESETS, parts_of, settings_of
 from shoal.errors import InputError
-from tests.repository.methods_page import PAGE, page
 from tests.support import methods, occupancies
 
 pytestmark = pytest.mark.unit
@@ -39,7 +38,7 @@ PARTS = {
 
 
 def test_every_method_has_the_parts_that_it_should() -> None:
-    """G-PARTS: as the papers define them."""
+    """As the papers define them."""
     assert {
         method: (parts.contributions.title, parts.range.title, parts.allocation.title)
         for method in METHODS
@@ -47,16 +46,8 @@ def test_every_method_has_the_parts_that_it_should() -> None:
     } == PARTS
 
 
-def test_the_page_of_methods_is_what_the_code_says() -> None:
-    """G-PARTS: every row and every pair; `python -m tests.repository.methods_page` renews it."""
-    text = PAGE.read_text(encoding="utf-8")
-    assert page(text) == text
-    for method in METHODS:
-        assert f"| `{method}` |" in text
-
-
 def test_settings_put_other_parts_in_place() -> None:
-    """G-PARTS: noise, targets, range, objective; and the parts' own settings."""
+    """Noise, targets, range, objective; and the parts' own settings."""
     assert (
         parts_of("clip_user", {"noise": "balanced"}).allocation == parts_of("balanced").allocation
     )
@@ -71,7 +62,7 @@ def test_settings_put_other_parts_in_place() -> None:
 
 @pytest.mark.parametrize("name", methods.METHODS)
 def test_a_plan_has_the_parts_of_its_request(name: str) -> None:
-    """G-PARTS: what is planned, drawn and written down follows from one description."""
+    """What is planned, drawn and written down follows from one description."""
     wanted = methods.METHODS[name]
     plan = methods.plan(methods.tied(), wanted)
     delta = Fraction(wanted.get("delta", 0))
@@ -85,7 +76,7 @@ def test_a_plan_has_the_parts_of_its_request(name: str) -> None:
 
 
 def test_unknown_methods_and_settings_are_refused() -> None:
-    """G-REFUSE: in words, wherever the method comes from."""
+    """In words, wherever the method comes from."""
     for method, settings in (("x", {}), ("akmv", {"cap": 3}), ("levy", {"gamma": 2})):
         with pytest.raises(InputError):
             parts_of(method, settings)

@@ -29,7 +29,7 @@ def gaussian() -> shoal.Plan:
 
 
 def test_sums_of_squares_are_never_too_small(gaussian: shoal.Plan) -> None:
-    """G-ACCOUNTING: against exact sums; without the margin, floating point falls below some."""
+    """Against exact sums; without the margin, floating point falls below some."""
     below = 0
     # Lattices so fine that squares of steps have more digits than floating point.
     for fine in (34, 40, 44, 50):
@@ -48,13 +48,13 @@ def test_sums_of_squares_are_never_too_small(gaussian: shoal.Plan) -> None:
 
 
 def test_a_user_is_in_every_statistic_of_its_cells(gaussian: shoal.Plan) -> None:
-    """G-CONVERSION: the lattice's own delta is for all numbers that one user moves."""
+    """The lattice's own delta is for all numbers that one user moves."""
     cells = int(np.bincount(gaussian.design.user).max())
     assert gaussian.losses.most == cells * len(_STATISTICS)
 
 
 def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:
-    """G-CONVERSION: with Gaussian noise what was granted, else nothing."""
+    """With Gaussian noise what was granted, else nothing."""
     assert gaussian.exact_delta == Fraction(1, 1000)
     assert gaussian.delta >= 1e-3
     plain = shoal.plan(

@@ -55,7 +55,7 @@ class Quiet:
     bits: int = STEPS
     simulated: bool = True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """The steps themselves."""
         assert lattice_bits == self.bits
         return steps
@@ -178,7 +178,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_no_user_loses_more_than_accounted(case: Case) -> None:
-    """G-ACCOUNTING: mean, variance and share in two cells, directly and jointly, all designs."""
+    """Mean, variance and share in two cells, directly and jointly, all designs."""
     laplace, gaussian = case.losses(), case.losses(gaussian=True)
     for user in range(case.occupancy.n_users):
         for steps, squares in case.distances(user):
@@ -188,7 +188,7 @@ def test_no_user_loses_more_than_accounted(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [each for each in CASES if not each.joint])
 def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
-    """G-BIAS: every statistic of every data set against the number that noise is added to."""
+    """Every statistic of every data set against the number that noise is added to."""
     design, scale = case.design, np.array(case.scales)
     size, cell = design.n_numbers, case.occupancy.cell
     bound, worst = case.queries().bias, np.zeros(len(scale))
@@ -211,7 +211,7 @@ def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[1]], ids=["direct", "joint"])
 def test_the_account_is_attained(case: Case) -> None:
-    """G-ACCOUNTING: nothing is given away: some neighbours are as far apart as accounted.
+    """Nothing is given away: some neighbours are as far apart as accounted.
 
     With two equal users, half of each cell, all statistics move fully at once. What is left is
     outward rounding: a step a number, and the margins of 2^-20 for rounded means.
@@ -225,7 +225,7 @@ def test_the_account_is_attained(case: Case) -> None:
 
 
 def test_missing_mass_is_attained_too() -> None:
-    """G-ACCOUNTING: a weight 1/4 of 5/8 moves its variance most between 1/2 and -1/4."""
+    """A weight 1/4 of 5/8 moves its variance most between 1/2 and -1/4."""
     one = Case(
         {("a", 0): 1, ("b", 0): 1}, ALL, (0.25, 0.5, 0.5), "optimal", {"part": [2**15, 49152]}
     )
@@ -245,7 +245,7 @@ def test_a_smaller_account_is_caught() -> None:
 @pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("ratio", [0.1, 0.3, 0.5, 1.0, 1.7])
 def test_joint_losses_are_attained_at_every_ratio(ratio: float, *, gaussian: bool) -> None:
-    """G-ACCOUNTING: all pairs of 129 values of one record, first and second moment together."""
+    """All pairs of 129 values of one record, first and second moment together."""
     ticks = tuple(int(at) for at in np.linspace(-(2 ** (BITS - 1)), 2 ** (BITS - 1), 129))
     case = Case(
         {("a", 0): 1, ("b", 0): 1}, ("mean", "variance"), (0.5, 2 * ratio), joint=True, values=ticks
@@ -262,7 +262,7 @@ def test_joint_losses_are_attained_at_every_ratio(ratio: float, *, gaussian: boo
 @pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
 @pytest.mark.parametrize("bits", [0, 1, 2])
 def test_rounding_to_a_coarse_lattice_is_charged(bits: int, *, joint: bool) -> None:
-    """G-ACCOUNTING: each number is rounded on its own, by up to half of a step that is not small.
+    """Each number is rounded on its own, by up to half of a step that is not small.
 
     Without the step that is charged for rounding, some pair of values is further apart.
     """
@@ -318,7 +318,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
 
 @pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
 def test_rounded_means_of_capped_users_stay_within_the_margins(*, joint: bool) -> None:
-    """G-ACCOUNTING: with as many tick bits as a plan must have, and not with one.
+    """With as many tick bits as a plan must have, and not with one.
 
     On a fine lattice no rounding to steps hides what the means' rounding adds.
     """
@@ -332,11 +332,11 @@ def test_rounded_means_of_capped_users_stay_within_the_margins(*, joint: bool) -
 
 @pytest.mark.parametrize("scales", [(0.5, 0.4), (0.3, 0.37), (0.25, 0.9)])
 def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> None:
-    """G-ACCOUNTING: records around the worst value, whose mean is rounded: more than without it."""
+    """Records around the worst value, whose mean is rounded: more than without it."""
     steps, bits = 44, 20
     counts = {("heavy", 0): 101} | {(f"light {at}", 0): 1 for at in range(150)}
     parameters = {"cap": [50], "kept": [1] * 151}
-    case = Case(counts, ("mean", "variance"), scales, "clip_user", parameters, True, bits=steps)  # noqa: FBT003
+    case = Case(counts, ("mean", "variance"), scales, "clip_user", parameters, True, bits=steps)
     half, heavy = 2 ** (bits - 1), int(case.occupancy.count.argmax())
     low = math.floor(-scales[1] / scales[0] / 8 * 2**bits)
     many = [(101 * low + k, (101 - k) * low**2 + k * (low + 1) ** 2, 0) for k in range(102)]
@@ -353,7 +353,7 @@ def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> Non
 
 @pytest.mark.parametrize("names", [["variance"], ["mean", "variance"]])
 def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> None:
-    """G-REFUSE: a variance of capped users needs 20 tick bits; where all counts in full, none."""
+    """A variance of capped users needs 20 tick bits; where all counts in full, none."""
     occupancy = occupancies.sparse(3)
     wanted: dict[str, Any] = {"bounds": (0, 1), "epsilon": 8, "uninformative": "keep"}
     for method in ("clip_user", "optimal"):
@@ -367,14 +367,14 @@ def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> N
     )
 
 
-def plan(names: list[str], **wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(names: list[str], **wanted: Any) -> shoal.Plan:
     """A plan of the made-up flights, uninformative cells included."""
     return flights.plan(statistics=names, **{"uninformative": "keep", **wanted})
 
 
 @pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])
 def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -> None:
-    """G-ERROR: over U^2/4, four times the second moment's and the mean's noise, and its square."""
+    """Over U^2/4, four times the second moment's and the mean's noise, and its square."""
     made = replace(plan(["mean", "variance"]), joint=True, gaussian=gaussian)
     first, second = made.queries.per_statistic(made.relative_scale)
     _, variance = made.queries.per_statistic(made.mean_noise)
@@ -441,7 +441,7 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
 @pytest.mark.parametrize("names", [["variance"], ["share_above(400)"], ["mean", "variance"]])
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform", "clip_user", "optimal"])
 def test_epsilon_is_kept(names: list[str], method: str) -> None:
-    """G-BUDGET: the exact loss, summed over the users' steps, never exceeds the epsilon."""
+    """The exact loss, summed over the users' steps, never exceeds the epsilon."""
     made = plan(names, method=method)
     assert 0 < made.exact_epsilon <= 1
     assert made.exact_epsilon == Fraction(float(made.user_losses.max()))
@@ -455,7 +455,7 @@ def test_epsilon_is_kept(names: list[str], method: str) -> None:
 def test_equalised_plans_leave_out_the_largest_loss_cells(
     names: list[str], delta: int | str
 ) -> None:
-    """G-UNINFORMATIVE: errors are alike, so what a cell costs decides: here, two users each."""
+    """Errors are alike, so what a cell costs decides: here, two users each."""
     large = [(user, cell) for user in range(200) for cell in range(8)]
     small = [(200 + 2 * (cell - 8) + at, cell) for cell in range(8, 12) for at in (0, 1)]
     users, cells = zip(*large, *small, strict=True)
@@ -470,7 +470,7 @@ def test_equalised_plans_leave_out_the_largest_loss_cells(
 @pytest.mark.parametrize("name", ["variance", "share_above(400)"])
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
 def test_an_error_asked_for_is_kept(name: str, method: str) -> None:
-    """G-ERROR: in the statistic's own unit, and hardly less."""
+    """In the statistic's own unit, and hardly less."""
     wanted = 0.2 if name.startswith("share") else 0.3 * 700**2 / 4
     made = plan([name], method=method, epsilon=None, error=wanted)
     assert wanted * 0.999 <= made.worst_case_error.max() <= wanted
@@ -478,7 +478,7 @@ def test_an_error_asked_for_is_kept(name: str, method: str) -> None:
 
 @pytest.mark.parametrize("names", [["variance"], ["mean", "variance"], ["share_above(400.125)"]])
 @pytest.mark.parametrize("method", ["balanced", "clip_user", "optimal"])
-def test_plans_come_back_from_disk(tmp_path: Any, names: list[str], method: str) -> None:  # noqa: ANN401
+def test_plans_come_back_from_disk(tmp_path: Any, names: list[str], method: str) -> None:
     """Every field survives, and so does the text."""
     made = plan(names, method=method)
     made.save(tmp_path / "plan.json")

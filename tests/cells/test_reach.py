@@ -94,7 +94,7 @@ class Recorder:
         self.scores.append(scores)
         return min(self.answer, len(scores) - 1)
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """No noise."""
         assert lattice_bits
         return steps
@@ -178,7 +178,7 @@ def groups_of(case: Case, user: int) -> dict[bytes, list[NDArray[np.int64]]]:
 def test_nobody_reaches_further_than_accounted(
     counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
-    """G-REACH: over all data sets, users and some ranges, sums move by at most reach x range."""
+    """Over all data sets, users and some ranges, sums move by at most reach x range."""
     case = Case.of(counts, parts)
     for chosen in case.ranges():
         range_width = np.full(case.design.n_numbers, TOP) if chosen is None else chosen.range_width
@@ -205,7 +205,7 @@ def test_nobody_reaches_further_than_accounted(
 def test_no_score_moves_further_than_accounted(
     counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
-    """G-SELECTION: over all data sets and users, and with the second selection after the first."""
+    """Over all data sets and users, and with the second selection after the first."""
     case = Case.of(counts, parts)
     if case.mechanism.range.selects == "nothing":
         return
@@ -230,7 +230,7 @@ def test_no_score_moves_further_than_accounted(
 def test_no_data_set_errs_by_more_than_the_bias_bound(
     counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
-    """G-BIAS: the estimate before noise is never further off than stated, and often as far."""
+    """The estimate before noise is never further off than stated, and often as far."""
     case, slack = Case.of(counts, parts), 2.0 / TOP
     design = case.design
     for chosen in case.ranges():

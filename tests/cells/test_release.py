@@ -35,7 +35,7 @@ def true_means(table: pa.Table) -> dict[str, float]:
 
 
 def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
-    """G-ERROR: over many simulated releases the mean absolute error is the worst-case noise.
+    """Over many simulated releases the mean absolute error is the worst-case noise.
 
     2,000 releases of 4 cells; the mean of |noise|/b has a standard error of 1/sqrt(8,000); a
     false alarm rate of 1e-9 is 6.11 of them, which rejects a scale 10% off.
@@ -58,7 +58,7 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
-    """G-COVERAGE: 90% intervals of 2,000 x 4 simulated estimates cover 90%, +- 6.11 sigma."""
+    """90% intervals of 2,000 x 4 simulated estimates cover 90%, +- 6.11 sigma."""
     table = flights.table()
     plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
     wanted = np.array([truth[place] for place in plan.occupancy.labels])
@@ -71,7 +71,7 @@ def test_intervals_cover_as_often_as_they_say() -> None:
 
 
 def test_the_same_release_is_delivered_again_at_no_cost(tmp_path: Path) -> None:
-    """G-LEDGER: same bytes, one charge; another name draws and charges again."""
+    """Same bytes, one charge; another name draws and charges again."""
     book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
     first = plan.release(records, ledger=book, name="May")
     second = plan.release(records, ledger=tmp_path / "flights.ledger", name="May")
@@ -97,7 +97,7 @@ def test_real_noise_differs_between_releases(tmp_path: Path) -> None:
 
 
 def test_an_exhausted_budget_is_refused_before_any_value_is_read(tmp_path: Path) -> None:
-    """G-REFUSE: nothing is written and the records are not opened."""
+    """Nothing is written and the records are not opened."""
     book = flights.ledger(tmp_path, "0.5")
     plan = flights.plan()
     missing = flights.records(tmp_path / "never-written.parquet")
@@ -108,7 +108,7 @@ def test_an_exhausted_budget_is_refused_before_any_value_is_read(tmp_path: Path)
 
 
 def test_records_that_do_not_fit_cost_nothing(tmp_path: Path) -> None:
-    """G-REFUSE: other counts, bounds or ticks are refused, and nothing is charged."""
+    """Other counts, bounds or ticks are refused, and nothing is charged."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     for records in (
         flights.records(flights.table(seed=1)),
@@ -134,7 +134,7 @@ def test_a_release_needs_a_ledger_and_a_simulation_must_not_have_one(tmp_path: P
 
 
 def test_a_simulation_is_marked_and_never_verified() -> None:
-    """G-SIMULATION: the manifest says so and `verify` says no."""
+    """The manifest says so and `verify` says no."""
     release = flights.plan().release(flights.records(), noise=shoal.Simulated(1))
     assert release.simulated
     assert not shoal.verify(release.manifest).holds
@@ -174,7 +174,7 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
 
 
 def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
-    """G-LEDGER: the ledger books both parts of the loss, and refuses a delta that does not fit."""
+    """The ledger books both parts of the loss, and refuses a delta that does not fit."""
     user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
     value = pa.array(np.full(len(user), 0.25))
     table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
@@ -202,7 +202,7 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
 def test_arrays_that_are_seen_otherwise_change_no_draw(
     method: str, what: str, tmp_path: Path
 ) -> None:
-    """G-ACCOUNTING: NumPy lets anybody give a read-only array other strides, or another type.
+    """NumPy lets anybody give a read-only array other strides, or another type.
 
     What is drawn and charged follows from the document of the plan, made anew for each release.
     """
@@ -230,7 +230,7 @@ def test_arrays_that_are_seen_otherwise_change_no_draw(
 
 @pytest.mark.parametrize("rows", [None, 0, -1, 1.5, "3", True, 10**20])
 def test_rows_to_show_are_whole_numbers_from_one(rows: int) -> None:
-    """G-REFUSE: a release and a plan say so in one line."""
+    """A release and a plan say so in one line."""
     records = methods.records(methods.tied(3, 60, 3))
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=5)
     release = plan.release(records, noise=shoal.Simulated(1))

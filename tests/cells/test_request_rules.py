@@ -19,7 +19,7 @@ LONELY = shoal.Occupancy.from_counts(
 )
 
 
-def plan(occupancy: shoal.Occupancy = LONELY, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(occupancy: shoal.Occupancy = LONELY, **wanted: Any) -> shoal.Plan:
     """A plan with plain parts of a request."""
     return shoal.plan(
         occupancy, **{"method": "balanced", "bounds": (0, 10), "epsilon": 1, **wanted}
@@ -28,7 +28,7 @@ def plan(occupancy: shoal.Occupancy = LONELY, **wanted: Any) -> shoal.Plan:  # n
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
 def test_uninformative_cells_are_left_out_and_the_others_gain(method: str) -> None:
-    """G-UNINFORMATIVE: no released cell errs by half the width, and what they leave is used."""
+    """No released cell errs by half the width, and what they leave is used."""
     kept, dropped = plan(method=method, uninformative="keep"), plan(method=method)
     assert (kept.relative_error >= 0.5).any()
     assert dropped.status[dropped.occupancy.labels.index("alone")] == "uninformative"
@@ -113,7 +113,7 @@ def test_an_occupancy_is_needed() -> None:
 
 
 def test_plans_are_pure() -> None:
-    """G-PURE: the same occupancy, whatever its row order and user names, gives the same plan."""
+    """The same occupancy, whatever its row order and user names, gives the same plan."""
     occupancy = occupancies.sparse(4)
     order = np.random.default_rng(0).permutation(len(occupancy.user))
     shuffled = shoal.Occupancy.from_counts(
@@ -126,7 +126,7 @@ def test_plans_are_pure() -> None:
 
 
 def test_losses_never_wrap() -> None:
-    """G-ACCOUNTING: noise far too small is refused, not accounted as nothing."""
+    """Noise far too small is refused, not accounted as nothing."""
     plain = plan(uninformative="keep")
     fields = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
     for scale in (1e-300, 1e-12):
@@ -139,7 +139,7 @@ def test_losses_never_wrap() -> None:
 
 @pytest.mark.parametrize("method", ["quantile", "levy", "adaptive", "baseline"])
 def test_noise_over_a_selected_range_has_room_on_the_lattice(method: str) -> None:
-    """G-ACCOUNTING: a narrow range means many steps; what might not fit is refused beforehand."""
+    """A narrow range means many steps; what might not fit is refused beforehand."""
     made = plan(method=method, uninformative="keep")
     range_widths = made.mechanism.most_narrowing(made.parameters)
     assert (range_widths == 1) is (method == "baseline")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 
 
 def test_no_column_of_a_result_can_be_a_cell_column() -> None:
-    """G-REFUSE: what tables of results add is refused as a cell's column, before a charge."""
+    """What tables of results add is refused as a cell's column, before a charge."""
     records = flights.records()
     plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     release = plan.release(records, noise=shoal.Simulated(1))

@@ -78,7 +78,7 @@ def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], step: int) -> Recorder:
 def test_no_user_moves_the_second_round_by_more_than_accounted(
     counts: dict[tuple[str, int], int], delta: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-REACH: all data sets, given what the first round released: a ball and a rank, again."""
+    """All data sets, given what the first round released: a ball and a rank, again."""
     plan = _plan(counts, 60, delta)
     assert plan.gaussian == bool(delta)
     top = 1 << (BITS + 10)
@@ -103,7 +103,7 @@ def test_no_user_moves_the_second_round_by_more_than_accounted(
 def test_the_first_round_is_a_round_of_its_own_ball(
     counts: dict[tuple[str, int], int], delta: object
 ) -> None:
-    """G-REACH: all data sets: what is hidden by the first noise moves by its ball's diameter."""
+    """All data sets: what is hidden by the first noise moves by its ball's diameter."""
     plan = _plan(counts, 60, delta)
     first = first_round(plan)
     ball, power = int(plan.parameters["first_ball"][0]), 2 if delta else 1
@@ -121,7 +121,7 @@ def test_the_first_round_is_a_round_of_its_own_ball(
 
 @pytest.mark.parametrize("name", ["user_clipped-twice", "user_clipped-gaussian-twice"])
 def test_centres_follow_from_what_the_first_round_gave_away(name: str) -> None:
-    """G-REACH: whatever the values are, centres are those of the noisy numbers and selections."""
+    """Whatever the values are, centres are those of the noisy numbers and selections."""
     table = methods.tied()
     with always_gaussian():
         plan = methods.plan(table, methods.METHODS[name])
@@ -143,7 +143,7 @@ def test_centres_follow_from_what_the_first_round_gave_away(name: str) -> None:
 def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """G-ACCOUNTING: nothing raises on a private number, as a draw that fails is not charged."""
+    """Nothing raises on a private number, as a draw that fails is not charged."""
 
     def fails(*_: object) -> None:
         raise np.linalg.LinAlgError
@@ -162,7 +162,7 @@ def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
 
 @pytest.mark.parametrize("epsilon", [26, 60, 400])
 def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
-    """G-BUDGET: three selections and the diameters of both balls; squares of them if Gaussian."""
+    """Three selections and the diameters of both balls; squares of them if Gaussian."""
     plan = _plan(CASES["two cells"], epsilon, 0)
     selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
     assert len(plan.selection_scale) == 3
@@ -193,7 +193,7 @@ def _apart() -> tuple[shoal.Records, NDArray[np.float64]]:
 
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
 def test_cells_far_apart_are_nearer_after_two_rounds(delta: str) -> None:
-    """G-SHRINK: errors of 12 releases fall by a third, and intervals still cover."""
+    """Errors of 12 releases fall by a third, and intervals still cover."""
     records, truth = _apart()
     asked: dict[str, Any] = {"bounds": (0, 1000), "epsilon": 6, "delta": delta}
     error, covered = [], []
@@ -212,7 +212,7 @@ def test_cells_far_apart_are_nearer_after_two_rounds(delta: str) -> None:
 
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
 def test_two_rounds_are_booked_delivered_and_verified(tmp_path: Path, delta: str) -> None:
-    """G-LEDGER, G-VERIFY: saved, loaded, drawn, delivered again; every lie is found."""
+    """Saved, loaded, drawn, delivered again; every lie is found."""
     records, _ = _apart()
     with always_gaussian():
         plan = shoal.plan(
@@ -269,7 +269,7 @@ LIES: dict[str, tuple[Change, str]] = {
 
 
 def test_a_plan_of_other_balls_is_not_drawn() -> None:
-    """G-TAMPER: ranks and balls follow from counts; the ledger's question holds both rounds."""
+    """Ranks and balls follow from counts; the ledger's question holds both rounds."""
     records, _ = _apart()
     plan = shoal.plan(
         records.occupancy(), bounds=(0, 1000), epsilon=2, method="user_clipped",
@@ -294,7 +294,7 @@ def _fields(plan: shoal.Plan) -> dict[str, Any]:
 
 @pytest.mark.parametrize("rounds", [0, 3, 1.5, "2"])
 def test_other_rounds_are_refused(rounds: object) -> None:
-    """G-PARTS: one or two."""
+    """One or two."""
     counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
     with pytest.raises(InputError, match="rounds"):
         shoal.plan(
@@ -305,7 +305,7 @@ def test_other_rounds_are_refused(rounds: object) -> None:
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_few_users_have_one_round(tmp_path: Path, delta: str) -> None:
-    """G-BUDGET, G-VERIFY: with nothing to select there is nothing to go around; none is charged."""
+    """With nothing to select there is nothing to go around; none is charged."""
     records = _few()
     asked: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "method": "user_clipped"}
     with always_gaussian():
@@ -342,7 +342,7 @@ def _few() -> shoal.Records:
 
 
 def test_rounds_draw_noise_of_their_own() -> None:
-    """G-SIMULATED: with one seed the vectors of both rounds are not alike."""
+    """With one seed the vectors of both rounds are not alike."""
     noise, steps = shoal.Simulated(3), [2**30] * 50
     for add in (noise.add_laplace, noise.add_gaussian):
         one, other = (np.array(add(steps, 20, draw)) - 2**30 for draw in (0, 1))

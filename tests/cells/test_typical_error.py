@@ -34,7 +34,7 @@ def _crowd(seed: int = 1, users: int = 600, cells: int = 12) -> shoal.Occupancy:
 
 @pytest.mark.parametrize("method", ["user_clipped", "balanced", "adaptive"])
 def test_the_error_is_about_what_is_made_on_such_data(method: str) -> None:
-    """G-SIMULATED: other draws of the population err as much, within a fifth, over all cells."""
+    """Other draws of the population err as much, within a fifth, over all cells."""
     counts = _crowd()
     plan = shoal.plan(counts, bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
     wide = 60 * SPREAD
@@ -53,7 +53,7 @@ def test_the_error_is_about_what_is_made_on_such_data(method: str) -> None:
 @pytest.mark.parametrize("method", ["user_clipped", "uniform"])
 @pytest.mark.parametrize("spread", [0.1, 3.0, 20.0])
 def test_the_error_follows_the_spread_as_the_noise_does(method: str, spread: float) -> None:
-    """G-SIMULATED: noise from the bounds stays what it is if values are said to be closer."""
+    """Noise from the bounds stays what it is if values are said to be closer."""
     counts = _crowd()
     plan = shoal.plan(counts, bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
     said, made = plan.typical_error(spread), []
@@ -72,7 +72,7 @@ def test_the_error_follows_the_spread_as_the_noise_does(method: str, spread: flo
 
 
 def test_the_error_is_a_public_number_of_the_plan() -> None:
-    """G-PURE: the same for the same counts; less with more epsilon; in the unit of the spread."""
+    """The same for the same counts; less with more epsilon; in the unit of the spread."""
     plans = [shoal.plan(_crowd(), bounds=(0, 60), epsilon=epsilon) for epsilon in (1, 1, 4)]
     one, same, more = (typical_errors(plan) for plan in plans)
     assert np.array_equal(one, same)
@@ -85,7 +85,7 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
 
 @pytest.mark.parametrize(("method", "within"), [("user_clipped", 1.42), ("balanced", 1.15)])
 def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within: float) -> None:
-    """G-SIMULATED: half widths of releases of such data, in text and table.
+    """Half widths of releases of such data, in text and table.
 
     A private radius has a grid with steps of sqrt 2, and the median is one of them.
     """
@@ -175,7 +175,7 @@ def _few_own(part: float, share: float, users: int = 1200) -> shoal.Occupancy:
 def test_few_users_with_much_of_the_records_are_warned_of(
     part: float, share: float, told: str
 ) -> None:
-    """G-TYPICAL: of no cell a quarter each, and together what decides every mean."""
+    """Of no cell a quarter each, and together what decides every mean."""
     plan = shoal.plan(_few_own(part, share), bounds=(0, 120), epsilon=1)
     assert plan.method == "user_clipped"
     found = [each for each in warnings(plan) if "most frequent of 1,200 users" in each]
@@ -191,7 +191,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
 
 
 def test_frequent_users_who_differ_are_not_covered() -> None:
-    """G-TYPICAL: why plans warn of counts like these; the warning is no false alarm."""
+    """Why plans warn of counts like these; the warning is no false alarm."""
     counts = _few_own(0.05, 0.5)
     plan = shoal.plan(counts, bounds=(0, 120), epsilon=1)
     rng = np.random.default_rng(1)
@@ -217,7 +217,7 @@ def test_frequent_users_who_differ_are_not_covered() -> None:
 
 @pytest.mark.parametrize("kind", ["equal", "geometric", "moderate", "few"])
 def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
-    """G-TYPICAL: what most collections look like is no news, nor is a twentieth of nobody."""
+    """What most collections look like is no news, nor is a twentieth of nobody."""
     rng, users = np.random.default_rng(3), 19 if kind == "few" else 2000
     count = {
         "equal": np.full(users, 4),
@@ -232,7 +232,7 @@ def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
 
 @pytest.mark.parametrize("users", [31, 50, 74, 75])
 def test_intervals_cover_however_few_users_there_are(users: int) -> None:
-    """G-TYPICAL: of normal users about alike; where they are few no radius is selected."""
+    """Of normal users about alike; where they are few no radius is selected."""
     found = []
     for data in range(4):
         rng = np.random.default_rng([5, users, data])
@@ -254,7 +254,7 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
 
 @pytest.mark.parametrize("cells", [3, 10])
 def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int) -> None:
-    """G-SHRINK: a prior of few cells makes no interval shorter than the number's own."""
+    """A prior of few cells makes no interval shorter than the number's own."""
     found = []
     for data in range(30):
         rng = np.random.default_rng([6, cells, data])
@@ -276,7 +276,7 @@ def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int)
 
 
 def test_columns_that_say_the_width_in_every_row_are_left_out() -> None:
-    """G-TYPICAL: what is certified of a private radius is said once, below the table."""
+    """What is certified of a private radius is said once, below the table."""
     counts = _crowd(cells=30)
     typical = str(shoal.plan(counts, bounds=(0, 60), epsilon=4)).split("\n")
     assert typical[1].split() == [
@@ -290,7 +290,7 @@ def test_columns_that_say_the_width_in_every_row_are_left_out() -> None:
 
 
 def test_two_rounds_of_few_users_are_warned_of() -> None:
-    """G-TYPICAL: the second radius is found with half of the loss of the first."""
+    """The second radius is found with half of the loss of the first."""
     for epsilon, told in ((0.2, True), (1, False)):
         plan = shoal.plan(
             _crowd(), bounds=(0, 60), epsilon=epsilon, method="user_clipped", settings={"rounds": 2}
@@ -300,8 +300,8 @@ def test_two_rounds_of_few_users_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize(("rare", "told"), [(True, True), (False, False)])
-def test_values_that_are_mostly_equal_are_told(rare: bool, told: bool) -> None:  # noqa: FBT001
-    """G-TYPICAL: a radius far below the bounds speaks against intervals; others say nothing."""
+def test_values_that_are_mostly_equal_are_told(rare: bool, told: bool) -> None:
+    """A radius far below the bounds speaks against intervals; others say nothing."""
     rng = np.random.default_rng(3)
     who = np.repeat(np.arange(1500), 4)
     user = rng.random(1500) < 0.02 if rare else rng.uniform(0.2, 0.8, 1500)

@@ -57,7 +57,7 @@ class Recorder:
         self.scores.append(scores)
         return self.answers[draw]
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """No noise."""
         assert lattice_bits
         self.steps = steps
@@ -109,7 +109,7 @@ def some_answers(plan: shoal.Plan) -> list[tuple[int, ...]]:
 def test_no_user_moves_more_than_the_ball_is_wide(
     counts: dict[tuple[str, int], int], epsilon: int
 ) -> None:
-    """G-REACH: all data sets, all centres, all radii: at most 2 T steps in l1, and often all."""
+    """All data sets, all centres, all radii: at most 2 T steps in l1, and often all."""
     plan = _plan(counts, epsilon)
     ball = int(plan.parameters["ball"][0])
     widest = 0.0
@@ -134,7 +134,7 @@ def test_no_user_moves_more_than_the_ball_is_wide(
 
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
 def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
-    """G-SELECTION: all data sets: a centre's score by its votes, a radius' by one user."""
+    """All data sets: a centre's score by its votes, a radius' by one user."""
     plan = _plan(counts, 60)
     assert len(plan.selection_scale) == 2
     for place in (0, int(plan.parameters["centres"][0]) - 1):
@@ -155,7 +155,7 @@ def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, in
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("epsilon", ["0.01", 1, 30, 60, 1000])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
-    """G-BUDGET: selections and the ball's diameter are the loss; never more, and nearly all."""
+    """Selections and the ball's diameter are the loss; never more, and nearly all."""
     plan = _plan(counts, epsilon)
     selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
     noise = Fraction(2 * int(plan.parameters["ball"][0]), 2**plan.lattice_bits)
@@ -208,7 +208,7 @@ def test_radii_halve_every_two_steps() -> None:
 
 
 def test_ranks_that_nobody_has_are_refused() -> None:
-    """G-SELECTION: a wanted rank beyond all users could make scores wrap around."""
+    """A wanted rank beyond all users could make scores wrap around."""
     plan = _plan(CASES["three cells"], 60)
     for clipped in (2**40 + 1, 2**47 + 1, 2**61):
         wanted = {**plan.parameters, "clipped": np.array([clipped])}
@@ -221,7 +221,7 @@ def test_ranks_that_nobody_has_are_refused() -> None:
 
 
 def test_noise_that_no_vector_fits_is_refused() -> None:
-    """G-BUDGET: sums of a user's steps could overflow, and the error would tell of its values."""
+    """Sums of a user's steps could overflow, and the error would tell of its values."""
     plan = _plan(CASES["three cells"], 60)
     for scale in (0.99, 2.0**-30):
         with pytest.raises(InputError, match="a plan with noise"):
@@ -242,7 +242,7 @@ def test_users_of_large_cells_are_planned() -> None:
 
 @pytest.mark.parametrize("place", [-1, 128, 10**6])
 def test_a_centre_outside_the_bounds_is_no_outcome(place: int) -> None:
-    """G-READABLE: only middles of bins of the range, with a radius above them."""
+    """Only middles of bins of the range, with a radius above them."""
     top = 1 << (BITS + FINE)
     told = {"centres": np.array([128]), "radii": np.array([0, RADII])}
     low = centre_of(place, 128, top)
@@ -257,7 +257,7 @@ def test_a_centre_outside_the_bounds_is_no_outcome(place: int) -> None:
     [{"radii": [24, 25]}, {"clipped": [0]}, {"clipped": [30]}, {"centres": [512]}],
 )
 def test_candidates_of_another_plan_are_refused(told: dict[str, list[int]]) -> None:
-    """G-COVERAGE: intervals rest on them: nothing is drawn, and no manifest of them is read."""
+    """Intervals rest on them: nothing is drawn, and no manifest of them is read."""
     table = methods.tied(3, 60, 3)
     records = methods.records(table)
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")
@@ -281,7 +281,7 @@ def test_where_means_are_not_clipped_is_around_the_centre() -> None:
 
 
 def test_the_sharpness_of_selections_follows_from_counts() -> None:
-    """G-COVERAGE: with centre and radius drawn at random intervals are false."""
+    """With centre and radius drawn at random intervals are false."""
     table = methods.tied(3, 60, 3)
     records = methods.records(table)
     plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")

@@ -87,8 +87,8 @@ def plan_of(table: pa.Table, wanted: dict[str, Any]) -> shoal.Plan:
 
 @pytest.mark.parametrize("data", [flights.table, extreme], ids=["speeds", "extreme"])
 @pytest.mark.parametrize("wanted", WISHES, ids=str)
-def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:  # noqa: ANN401
-    """G-ERROR: mean absolute errors stay below what the plan states; intervals cover as stated.
+def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:
+    """Mean absolute errors stay below what the plan states; intervals cover as stated.
 
     With 800 simulated releases the average of each number's error may pass its expectation by
     6.11 standard errors, and the cover of a number fall short by as many: a normal variable does
@@ -116,7 +116,7 @@ def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:
     assert np.all(inside)
 
 
-def joint_plan(table: pa.Table, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def joint_plan(table: pa.Table, **wanted: Any) -> shoal.Plan:
     """A plan that releases first and second moments together."""
     made = plan_of(table, {"statistics": ["mean", "variance"], **wanted})
     assert made.joint
@@ -124,7 +124,7 @@ def joint_plan(table: pa.Table, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
 
 
 def test_joint_estimates_are_unbiased_and_their_noise_is_not_half_as_large() -> None:
-    """G-ERROR: the estimate of the variance is centred: without 8 b1^2 it would not be.
+    """The estimate of the variance is centred: without 8 b1^2 it would not be.
 
     The same draws with half the correction are refused, and so is an error bound half as large in
     the data set that errs most: everybody at one bound.
@@ -149,8 +149,8 @@ def test_joint_estimates_are_unbiased_and_their_noise_is_not_half_as_large() -> 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1, 1000])
 @pytest.mark.parametrize("data", [flights.table, extreme], ids=["speeds", "extreme"])
-def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> None:  # noqa: ANN401
-    """G-COVERAGE: never negative, never above U^2/4; standard deviations are the roots."""
+def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> None:
+    """Never negative, never above U^2/4; standard deviations are the roots."""
     table = data()
     for joint in (False, True):
         names = ["mean", "variance"] if joint else ["variance"]
@@ -171,7 +171,7 @@ def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> N
 
 
 def test_a_release_with_a_ledger_end_to_end(tmp_path: Path) -> None:
-    """G-LEDGER: a Parquet file, DuckDB, real noise: near the truth at a huge epsilon, one charge.
+    """A Parquet file, DuckDB, real noise: near the truth at a huge epsilon, one charge.
 
     Intervals miss with probability 1e-11 each, so the false-alarm rate is below 1e-9.
     """
@@ -202,7 +202,7 @@ def test_a_release_with_a_ledger_end_to_end(tmp_path: Path) -> None:
 
 
 def test_thresholds_that_look_alike_are_charged_apart(tmp_path: Path) -> None:
-    """G-LEDGER: another threshold is another release, however close."""
+    """Another threshold is another release, however close."""
     book, records = flights.ledger(tmp_path), flights.records()
     near = ["share_above(400.0000001)", "share_above(400.0000002)"]
     one, other = (flights.plan(statistics=[name], uninformative="keep") for name in near)
@@ -214,7 +214,7 @@ def test_thresholds_that_look_alike_are_charged_apart(tmp_path: Path) -> None:
 
 
 def test_neighbours_look_the_same_from_outside() -> None:
-    """G-REPLAY: all values of one aircraft changed: only steps, values and intervals differ."""
+    """All values of one aircraft changed: only steps, values and intervals differ."""
     table = flights.table()
     other = flights.neighbour(table, "N007", 700.0)
     plan = plan_of(table, {"statistics": NAMES})

@@ -22,7 +22,7 @@ _WIDE = 76
 def test_a_decimal_is_read_alike_with_any_number_of_digits(
     whole: list[int], data: st.DataObject
 ) -> None:
-    """G-CELLWISE: the digits of the longest cell of a column change no other cell."""
+    """The digits of the longest cell of a column change no other cell."""
     numbers = [Decimal(each).scaleb(-data.draw(st.integers(0, 15))) for each in whole]
     expected = np.array([float(each) for each in numbers])
     for scale in range(15, 60, 7):
@@ -32,7 +32,7 @@ def test_a_decimal_is_read_alike_with_any_number_of_digits(
 
 @pytest.mark.parametrize("scale", _SCALES)
 def test_a_half_is_a_half_at_every_scale(scale: int) -> None:
-    """G-CELLWISE: Arrow's own cast gives less at 11 digits, among others."""
+    """Arrow's own cast gives less at 11 digits, among others."""
     kind = pa.decimal128(38, max(scale, 1))
     array = pa.array([Decimal("0.5")], kind)
     for column in (array, pa.chunked_array([array])):
@@ -50,7 +50,7 @@ def test_numbers_booleans_and_nothing() -> None:
 
 
 def test_a_list_is_read_cell_by_cell() -> None:
-    """G-CELLWISE: a type that suits all cells would be an object's for None or a long number."""
+    """A type that suits all cells would be an object's for None or a long number."""
     for cells, expected in (
         ([1, None], [1.0, np.nan]),
         ([1, 2**70], [1.0, 2.0**70]),
@@ -60,7 +60,7 @@ def test_a_list_is_read_cell_by_cell() -> None:
 
 
 def test_a_range_longer_than_any_memory_is_refused_at_once() -> None:
-    """G-FUZZ: its length is said, but nobody holds it."""
+    """Its length is said, but nobody holds it."""
     for many in (2**24, 10**12, 10**30):
         assert read_floats(range(many)) is None
         with pytest.raises(TypeError):

@@ -75,7 +75,7 @@ def _look(found: object) -> None:
                 getattr(found, name)
 
 
-def _reached(found: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+def _reached(found: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """Every array and mapping that is kept in a public object, by where it is."""
     if id(found) in seen:
         return
@@ -114,7 +114,7 @@ def _opens(found: np.ndarray[Any, Any]) -> bool:
 
 @pytest.mark.parametrize("name", MADE)
 def test_nothing_public_can_be_written_into(name: str) -> None:
-    """G-ACCOUNTING: no array or mapping of a plan changes after its loss was computed.
+    """No array or mapping of a plan changes after its loss was computed.
 
     Nor can an array's owner make it writable again: weights set to 0 would be charged as nothing.
     """
@@ -140,11 +140,11 @@ def test_a_plans_description_makes_another_plan() -> None:
     assert made.frontier(["balanced"], [4]).plan("balanced", 4).source == made.source
 
 
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
 def test_copies_are_closed_too_and_forget_what_was_derived(
     how: Callable[[object], shoal.Plan],
 ) -> None:
-    """G-ACCOUNTING: a copy that could be written into would be charged the original's loss."""
+    """A copy that could be written into would be charged the original's loss."""
     plan = methods.plan(TABLE, methods.METHODS["levy"])
     loss = plan.exact_epsilon
     found = how(plan)
@@ -154,12 +154,12 @@ def test_copies_are_closed_too_and_forget_what_was_derived(
     assert found.to_document() == plan.to_document()
 
 
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
 @pytest.mark.parametrize("name", KINDS)
 def test_copies_of_estimators_derive_their_losses_again(
     name: str, how: Callable[[object], unbiased.UnbiasedPlan]
 ) -> None:
-    """G-ACCOUNTING: what a copy is charged follows from its own parts."""
+    """What a copy is charged follows from its own parts."""
     plan = _unbiased(name)
     loss, bound = plan.estimator.loss, plan.rmse_bound
     assert "loss" in vars(plan.estimator)
@@ -168,9 +168,9 @@ def test_copies_of_estimators_derive_their_losses_again(
     assert (found.estimator.loss, found.rmse_bound) == (loss, bound)
 
 
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])  # noqa: S301
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
 def test_large_copies_are_closed_too(how: Callable[[object], Any]) -> None:
-    """G-ACCOUNTING: NumPy lets anybody write into what it unpickles, if it is above 1000 bytes."""
+    """NumPy lets anybody write into what it unpickles, if it is above 1000 bytes."""
     many = np.arange(3000) % 7 + 1
     plan = unbiased.plan("clipped_mean", many, moment=unbiased.Moment(2, 1.0), weights="counts",
                          **KINDS["clipped_mean"])  # fmt: skip
@@ -181,8 +181,8 @@ def test_large_copies_are_closed_too(how: Callable[[object], Any]) -> None:
 
 
 def test_arrays_that_were_unpickled_are_not_kept() -> None:
-    """G-ACCOUNTING: whoever has them, or a view of them, could write into them later."""
-    given = pickle.loads(pickle.dumps(np.arange(3000)))  # noqa: S301
+    """Whoever has them, or a view of them, could write into them later."""
+    given = pickle.loads(pickle.dumps(np.arange(3000)))
     view = given[:]
     given.setflags(write=False)
     kept = own(given)
@@ -191,7 +191,7 @@ def test_arrays_that_were_unpickled_are_not_kept() -> None:
 
 
 def test_what_occupancies_derive_cannot_be_opened_again() -> None:
-    """G-ACCOUNTING: a total that is written into would make sensitivities other than they are."""
+    """A total that is written into would make sensitivities other than they are."""
     occupancy = methods.records(TABLE).occupancy()
     derived = [occupancy.totals, occupancy.users_per_cell, occupancy.cells_per_user]
     assert not any(map(_opens, [occupancy.user, occupancy.cell, occupancy.count, *derived]))
@@ -204,19 +204,19 @@ def test_what_occupancies_derive_cannot_be_opened_again() -> None:
 
 
 def test_cells_that_callers_keep_are_not_the_occupancys() -> None:
-    """G-ACCOUNTING: Arrow shares the memory of NumPy's arrays; the keys of cells do not change."""
+    """Arrow shares the memory of NumPy's arrays; the keys of cells do not change."""
     made = shoal.Occupancy.from_counts([0, 1, 0, 1], [1, 1, 2, 2], [3, 4, 5, 6])
     key = np.array([1, 2])
     own_cells = dataclasses.replace(made, cells=pa.table({"cell": pa.array(key)}))
     before = own_cells.fingerprint
     key[:] = 7, 8
-    for each in (own_cells, copy.copy(own_cells), pickle.loads(pickle.dumps(own_cells))):  # noqa: S301
+    for each in (own_cells, copy.copy(own_cells), pickle.loads(pickle.dumps(own_cells))):
         assert each.cells["cell"].to_pylist() == [1, 2]
         assert each.fingerprint == before == made.fingerprint
 
 
 def test_what_callers_keep_is_not_the_plans() -> None:
-    """G-ACCOUNTING: counts that change after planning do not change the plan."""
+    """Counts that change after planning do not change the plan."""
     counts = np.ones(200, dtype=np.int64)
     plan = unbiased.plan("clipped_mean", counts, moment=unbiased.Moment(2, 1.0), weights="counts",
                          **KINDS["clipped_mean"])  # fmt: skip
@@ -235,7 +235,7 @@ def test_what_callers_keep_is_not_the_plans() -> None:
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i4", ">i8", "i8"])
 @pytest.mark.parametrize("name", ["count", "cell", "user"])
 def test_the_loss_does_not_depend_on_how_counts_are_stored(kind: str, name: str) -> None:
-    """G-ACCOUNTING: counts of one byte overflowed, and a release was charged nothing."""
+    """Counts of one byte overflowed, and a release was charged nothing."""
     plan = methods.plan(TABLE, methods.METHODS["array_averaging"])
     made = plan.occupancy
     own_kind = dataclasses.replace(made, **{name: getattr(made, name).astype(kind)})
@@ -246,7 +246,7 @@ def test_the_loss_does_not_depend_on_how_counts_are_stored(kind: str, name: str)
 
 @pytest.mark.parametrize("kind", ["f8", "O", "bool", "complex", "U5"])
 def test_counts_are_whole_numbers(kind: str) -> None:
-    """G-REFUSE: an occupancy takes whole numbers alone."""
+    """An occupancy takes whole numbers alone."""
     made = methods.records(TABLE).occupancy()
     with pytest.raises(InputError):
         dataclasses.replace(made, count=made.count.astype(kind))
@@ -272,7 +272,7 @@ def test_counts_are_whole_numbers(kind: str) -> None:
     ],
 )
 def test_an_occupancy_is_one(change: Callable[[shoal.Occupancy], dict[str, Any]]) -> None:
-    """G-REFUSE: memberships out of order, or of no cell, are refused in words."""
+    """Memberships out of order, or of no cell, are refused in words."""
     made = methods.records(TABLE).occupancy()
     with pytest.raises(InputError):
         dataclasses.replace(made, **change(made))
@@ -297,7 +297,7 @@ CHANGES: list[Callable[[np.ndarray[Any, Any]], Any]] = [
 @pytest.mark.parametrize("change", range(len(CHANGES)))
 @pytest.mark.parametrize("name", ["balanced", "levy", "optimal", "adaptive", "clip_user"])
 def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
-    """G-REFUSE: whatever a part of a plan is replaced by, it is refused in words."""
+    """Whatever a part of a plan is replaced by, it is refused in words."""
     plan, spoil = methods.plan(TABLE, methods.METHODS[name]), CHANGES[change]
     for each in ("relative_scale", "selection_scale", "duals", "targets"):
         found = getattr(plan, each)
@@ -332,7 +332,7 @@ def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
     ],
 )
 def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
-    """G-REFUSE: nothing but a plan's own kinds of parts makes a plan."""
+    """Nothing but a plan's own kinds of parts makes a plan."""
     plan = methods.plan(TABLE, methods.METHODS["balanced"])
     with pytest.raises(InputError):
         dataclasses.replace(plan, **part)
@@ -341,7 +341,7 @@ def test_parts_of_another_kind_are_refused(part: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["balanced", "optimal"])
 @pytest.mark.parametrize("duals", [None, 0.0])
 def test_a_plan_keeps_the_prices_that_prove_it(name: str, duals: float | None) -> None:
-    """G-READABLE: without dual variables, or with none above 0, its release would not verify."""
+    """Without dual variables, or with none above 0, its release would not verify."""
     plan = methods.plan(TABLE, methods.METHODS[name])
     assert plan.duals is not None
     with pytest.raises(InputError):
@@ -350,7 +350,7 @@ def test_a_plan_keeps_the_prices_that_prove_it(name: str, duals: float | None) -
 
 @pytest.mark.parametrize("part", ["request", "estimator", "source"])
 def test_parts_of_another_mean_are_refused(part: str) -> None:
-    """G-REFUSE: a request and an estimator that do not belong together make no plan."""
+    """A request and an estimator that do not belong together make no plan."""
     made, other = _unbiased("clipped_mean"), _unbiased("symmetric_mean")
     for each in (None, 3) if part == "source" else (None, 3, getattr(other, part)):
         if (part, each) != ("source", None):
@@ -387,4 +387,4 @@ def test_a_frozen_dictionary_stays(change: Callable[[dict[str, Any]], object]) -
     with pytest.raises(TypeError, match="do not change"):
         change(found)
     assert found == {"cap": 2}
-    assert type(copy.deepcopy(found)) is type(pickle.loads(pickle.dumps(found))) is FrozenDict  # noqa: S301
+    assert type(copy.deepcopy(found)) is type(pickle.loads(pickle.dumps(found))) is FrozenDict

@@ -100,7 +100,7 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
     ],
 )  # fmt: skip
 def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:
-    """G-REFUSE: got, allowed, next step; files and ledger as before."""
+    """Got, allowed, next step; files and ledger as before."""
     before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
     if not arguments:
         assert main([]) in (0, 2)
@@ -112,7 +112,7 @@ def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message:
 
 @pytest.mark.parametrize("word", ["x" * 300_000, "\u202eabc", "\x1b[31m", "9" * 5000])
 def test_what_was_typed_is_said_shortly(shell: Shell, word: str) -> None:
-    """G-FUZZ: a message repeats no more of an odd word than anyone reads, and no controls."""
+    """A message repeats no more of an odd word than anyone reads, and no controls."""
     for arguments in ([word], ["ledger", "show", "flights.ledger", word], ["verify", f"--{word}"]):
         line = shell.bad(*arguments)
         assert len(line) < 2200
@@ -150,7 +150,7 @@ def test_two_numbers_typed_as_one(shell: Shell, typed: list[str], told: str) -> 
     ],
 )
 def test_a_ledger_in_the_place_of_a_document(shell: Shell, arguments: list[str]) -> None:
-    """G-REFUSE: the line says what it is, and which command reads it."""
+    """The line says what it is, and which command reads it."""
     line = shell.bad(*arguments)
     assert "'flights.ledger' is a database, such as a ledger; allowed: a " in line
     assert "`shoal ledger show LEDGER`" in line
@@ -158,7 +158,7 @@ def test_a_ledger_in_the_place_of_a_document(shell: Shell, arguments: list[str])
 
 
 def test_an_edited_manifest_is_said_to_be_changed(shell: Shell) -> None:
-    """G-TAMPER: saved again by an editor, with a part more or with one of another type."""
+    """Saved again by an editor, with a part more or with one of another type."""
     shell.good(*RELEASE, "--output", "speeds.csv", "--manifest", "true.json")
     true = json.loads((shell.folder / "true.json").read_text())
     edited = {
@@ -184,14 +184,14 @@ def test_an_edited_manifest_is_said_to_be_changed(shell: Shell) -> None:
     ],
 )
 def test_an_empty_csv_file_is_one_line(shell: Shell, text: str, told: str) -> None:
-    """G-REFUSE: a file without a line, or without a record."""
+    """A file without a line, or without a record."""
     (shell.folder / "flights.csv").write_text(text)
     assert told in shell.bad("plan", "flights.csv", *PLAN, "--epsilon", "1")
 
 
 @pytest.mark.parametrize(("mark", "called"), [(";", "semicolons"), ("\t", "tabs")])
 def test_a_csv_file_without_commas_is_said_to_be_one(shell: Shell, mark: str, called: str) -> None:
-    """G-FUZZ: what seems to be between the columns, and no name of the first line."""
+    """What seems to be between the columns, and no name of the first line."""
     (shell.folder / "trips.csv").write_text(f"Driver{mark}Fare{mark}Zone\nann{mark}5{mark}a\n")
     found = shell.bad("plan", "trips.csv", "--user", "Driver", "--value", "Fare", "--bounds", "0",
                         "9", "--cell", "Zone", "--epsilon", "1")  # fmt: skip
@@ -200,7 +200,7 @@ def test_a_csv_file_without_commas_is_said_to_be_one(shell: Shell, mark: str, ca
 
 
 def test_a_plan_is_no_manifest(shell: Shell) -> None:
-    """G-FUZZ: verify says what it was given instead."""
+    """Verify says what it was given instead."""
     found = shell.bad("verify", "plan.json")
     assert "shoal.manifest/4: it is a plan; " in found
 
@@ -228,7 +228,7 @@ def test_missing_values_cost_nothing(shell: Shell, bad: float | None) -> None:
 
 
 def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
-    """G-TAMPER: halving the noise in the file is noticed before any value is read."""
+    """Halving the noise in the file is noticed before any value is read."""
     document = json.loads((shell.folder / "plan.json").read_text())
     numbers = document["numbers"]
     numbers["relative_scale"] = [b / 2 for b in numbers["relative_scale"]]
@@ -238,7 +238,7 @@ def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
 
 @pytest.mark.parametrize("option", ["--output", "--manifest"])
 def test_an_output_that_cannot_be_written_costs_nothing(shell: Shell, option: str) -> None:
-    """G-REFUSE: places are tried before anything is drawn."""
+    """Places are tried before anything is drawn."""
     for place in ("nowhere/table.csv", "/dev/null/x.csv"):
         assert "cannot be written" in shell.bad(*RELEASE, option, place)
     assert shoal.Ledger.open("flights.ledger").entries() == []
@@ -317,7 +317,7 @@ def test_ctrl_c_that_python_drops_is_raised_again() -> None:
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_junk_files_never_give_a_traceback(shell: Shell, junk: bytes, name: str) -> None:
-    """G-FUZZ: random bytes as plan, manifest, records or ledger."""
+    """Random bytes as plan, manifest, records or ledger."""
     (shell.folder / "junk").mkdir(exist_ok=True)
     path = shell.folder / "junk" / name
     path.write_bytes(junk)
@@ -336,7 +336,7 @@ def test_junk_files_never_give_a_traceback(shell: Shell, junk: bytes, name: str)
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObject) -> None:
-    """G-FUZZ: any one part of a plan or manifest replaced by something else."""
+    """Any one part of a plan or manifest replaced by something else."""
     if not (shell.folder / "m.json").exists():
         shell.good(*RELEASE, "--manifest", "m.json")
     name, verb = data.draw(st.sampled_from([("plan.json", "release"), ("m.json", "verify")]))
@@ -373,7 +373,7 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
     deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_random_options_never_give_a_traceback(shell: Shell, words: list[str]) -> None:
-    """G-FUZZ: words in any order."""
+    """Words in any order."""
     status, _, err = shell.run(*words)
     assert status in (0, 1, 2)
     assert "Traceback" not in err
@@ -383,7 +383,7 @@ def test_random_options_never_give_a_traceback(shell: Shell, words: list[str]) -
 def test_an_unforeseen_error_shows_only_its_kind(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-CANARY: the text of an exception could hold a value; it is not printed."""
+    """The text of an exception could hold a value; it is not printed."""
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(str(CANARY))

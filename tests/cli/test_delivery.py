@@ -24,7 +24,7 @@ _RELEASE = ("release", "flights.parquet", "plan.json", "--ledger", "flights.ledg
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Matplotlib that is there, and fails as it is imported: an unknown MPLBACKEND does that."""
 
-    def imported(name: str, package: str | None = None) -> Any:  # noqa: ANN401
+    def imported(name: str, package: str | None = None) -> Any:
         if name.startswith("matplotlib"):
             raise ValueError(f"{name} for another machine")
         return real(name, package)
@@ -35,7 +35,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("broken")
 def test_a_matplotlib_that_cannot_draw_is_refused_before_the_charge(shell: Shell) -> None:
-    """G-REFUSE: in Python, by the verbs with pictures, and by the demo."""
+    """In Python, by the verbs with pictures, and by the demo."""
     with pytest.raises(MissingPartError, match="importing it fails with ValueError") as caught:
         check_matplotlib()
     assert caught.value.__context__ is None
@@ -46,9 +46,9 @@ def test_a_matplotlib_that_cannot_draw_is_refused_before_the_charge(shell: Shell
 
 
 def test_what_can_be_written_is(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-REFUSE: whatever one output fails with, and what is said names the entry."""
+    """Whatever one output fails with, and what is said names the entry."""
 
-    def failing(*_: Any, **__: Any) -> None:  # noqa: ANN401
+    def failing(*_: Any, **__: Any) -> None:
         raise TypeError("431.5")
 
     monkeypatch.setattr(shoal.Release, "write", failing)
@@ -63,9 +63,9 @@ def test_what_can_be_written_is(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
 def test_an_unforeseen_error_does_not_say_that_nothing_was_charged(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-READABLE: by then a verb may have charged and delivered."""
+    """By then a verb may have charged and delivered."""
 
-    def failing(*_: Any, **__: Any) -> None:  # noqa: ANN401
+    def failing(*_: Any, **__: Any) -> None:
         raise TypeError("431.5")
 
     monkeypatch.setattr(shoal.Plan, "load", failing)

@@ -219,7 +219,7 @@ def test_no_output_is_an_input(
     spelling: Callable[[str, str], str],
     force: list[str],
 ) -> None:
-    """G-OUTPUTS: however spelled or linked, forced or not; nothing drawn, charged, changed."""
+    """However spelled or linked, forced or not; nothing drawn, charged, changed."""
     _, inputs, outputs = VERBS[verb]
     target = spelling(inputs[name], outputs[option])
     line = [*_arguments(verb), option, target, *force]
@@ -243,7 +243,7 @@ def test_no_output_is_an_input(
 def test_no_two_outputs_are_one_file(
     place: Shell, verb: str, one: str, other: str, force: list[str]
 ) -> None:
-    """G-OUTPUTS: also where the file is not there yet, or names differ in case alone."""
+    """Also where the file is not there yet, or names differ in case alone."""
     Path("dangling.json").symlink_to("missing.json")
     outputs = ["--output", one, "--manifest", other.format(folder=place.folder)]
     _refused(place, [*_arguments(verb), *outputs, *force], "which is the place of --output")
@@ -260,7 +260,7 @@ def test_no_two_outputs_are_one_file(
 def test_what_is_there_is_replaced_by_force_alone(
     place: Shell, verb: str, option: str, ending: str
 ) -> None:
-    """G-OUTPUTS: a file that is there costs a word; a ledger or folder is never replaced."""
+    """A file that is there costs a word; a ledger or folder is never replaced."""
     target = Path(f"there.{ending}")
     target.write_bytes(b"somebody's work")
     line = [*_arguments(verb), option, str(target)]
@@ -288,14 +288,14 @@ def test_what_is_there_is_replaced_by_force_alone(
 
 @pytest.mark.parametrize("name", ["books.json-journal", "books.json-wal", "other.ledger-shm"])
 def test_no_output_is_a_part_of_a_ledger(place: Shell, name: str) -> None:
-    """G-OUTPUTS: SQLite would take such a file for a part of its own."""
+    """SQLite would take such a file for a part of its own."""
     for verb in ("release", "trial release", "unbiased release"):
         line = [*_arguments(verb), "--manifest", name]
         _refused(place, line, "databases keep such files")
 
 
 def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
-    """G-OUTPUTS: a file among records would be read as records the next time."""
+    """A file among records would be read as records the next time."""
     Path("records.parquet").mkdir()
     Path("records.parquet/a").mkdir()
     line = ["plan", "records.parquet", *PLAN, "--output", "same/records.parquet/a/plan.json"]
@@ -303,7 +303,7 @@ def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
 
 
 def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
-    """G-OUTPUTS: refused before hours of work, not after them."""
+    """Refused before hours of work, not after them."""
     Path("figures").mkdir()
     Path("figures/002-figure-5.md").write_text("notes", encoding="utf-8")
     _refused(place, ["study", "run", "002-figure-5"], "there is a file")
@@ -311,7 +311,7 @@ def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
 
 
 def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
-    """G-OUTPUTS: a file of one of its names in a folder without its ledger is kept."""
+    """A file of one of its names in a folder without its ledger is kept."""
     Path("demo-destination.csv").write_text("notes", encoding="utf-8")
     _refused(place, ["demo", "--folder", "."], "there is a file")
 
@@ -326,7 +326,7 @@ def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
     ],
 )
 def test_the_demo_spends_nothing_of_anybodys_ledger(place: Shell, how: str, name: str) -> None:
-    """G-OUTPUTS: neither of one with the README's name nor, forced, of one with its own."""
+    """Neither of one with the README's name nor, forced, of one with its own."""
     for book in ("flights.ledger", "shoal-demo.ledger"):
         place.good("ledger", "create", book, *how.split())
         unit = how.rsplit(" ", 1)[-1]
@@ -346,7 +346,7 @@ def test_the_demo_spends_nothing_of_anybodys_ledger(place: Shell, how: str, name
 def test_what_cannot_be_written_after_the_charge_is_not_lost(
     place: Shell, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-OUTPUTS: the disk fills up in between: the message says where the release is, and it is."""
+    """The disk fills up in between: the message says where the release is, and it is."""
 
     def full(_handle: int, _data: bytes) -> None:
         raise OSError(28, "No space left on device")
@@ -370,7 +370,7 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
 def test_what_cannot_be_shown_after_the_charge_is_not_lost(
     place: Shell, verb: str, failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-OUTPUTS: where standard output is full the message says where the release is, too."""
+    """Where standard output is full the message says where the release is, too."""
 
     def full(*_arguments: object, **_options: object) -> None:
         raise failure

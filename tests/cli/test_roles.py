@@ -50,7 +50,7 @@ def _refused(shell: Shell, arguments: list[str], message: str) -> None:
     [str(each) for each in Mechanism],
 )
 def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
-    """G-ROLES: the outcome as treatment, cluster or name would be published as it is."""
+    """The outcome as treatment, cluster or name would be published as it is."""
     roles = _options(TRIAL_ROLES | {role: spelling})
     _refused(
         shell, [*TRIAL, "--mechanism", mechanism, *roles], f"the outcome column 'speed' as {role}"
@@ -73,14 +73,14 @@ def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
 def test_plans_and_comparisons(
     shell: Shell, verb: str, role: str, rule: str, spelling: str
 ) -> None:
-    """G-ROLES: counts by value would be public."""
+    """Counts by value would be public."""
     roles = _options(ROLES | {role: rule.format(spelling)})
     _refused(shell, [verb, *RECORDS, *roles], f"the value column 'speed' as {role}")
 
 
 @pytest.mark.parametrize(("role", "given"), [("user", "speed"), ("cell", ["place", "SPEED"])])
 def test_plans_changed_by_hand(shell: Shell, role: str, given: object) -> None:
-    """G-ROLES: a plan file that names the value as user or cell is not carried out."""
+    """A plan file that names the value as user or cell is not carried out."""
     plan = json.loads((shell.folder / "plan.json").read_text())
     plan["source"][role] = given
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(plan))
@@ -100,7 +100,7 @@ def test_plans_changed_by_hand(shell: Shell, role: str, given: object) -> None:
     ids=["plan", "release"],
 )
 def test_unbiased_means(shell: Shell, arguments: list[str], spelling: str) -> None:
-    """G-ROLES: users are counted in public."""
+    """Users are counted in public."""
     roles = ["--value", "speed", "--user", spelling]
     line = ["unbiased", *arguments, *roles, *UNBIASED]
     _refused(shell, line, "the value column 'speed' as user")

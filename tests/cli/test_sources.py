@@ -73,7 +73,7 @@ def csv(table: pa.Table, path: Path) -> None:
 def test_a_wrong_name_is_asked_about(
     shell: Shell, verb: str, ending: str, write: Callable[[pa.Table, Path], None]
 ) -> None:
-    """G-REFUSE: in every role of every verb, with the nearest name, and nothing is spent."""
+    """In every role of every verb, with the nearest name, and nothing is spent."""
     table, book = flights.table(), Path("flights.ledger").read_bytes()
     for name in VERBS[verb][1]:
         others = [f"{each}s" if each == name else each for each in table.column_names]
@@ -89,7 +89,7 @@ def test_a_wrong_name_is_asked_about(
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_is_not_there_is_one_line(shell: Shell, verb: str) -> None:
-    """G-REFUSE: a missing file, an empty pattern, an empty folder, one with other files."""
+    """A missing file, an empty pattern, an empty folder, one with other files."""
     Path("empty").mkdir()
     Path("other").mkdir()
     Path("other/a.csv").write_text("who\n")
@@ -107,7 +107,7 @@ def test_what_is_not_there_is_one_line(shell: Shell, verb: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pattern", "folder", "csv.gz"])
 def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None:
-    """G-ROWS: the plan of one file is that of its parts, and is carried out on them."""
+    """The plan of one file is that of its parts, and is carried out on them."""
     table, folder = flights.table(), Path("trips")
     folder.mkdir()
     half = table.num_rows // 2
@@ -133,7 +133,7 @@ def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None
 
 
 def test_a_pattern_that_the_shell_replaced_is_told(shell: Shell) -> None:
-    """G-REFUSE: of other words too many nothing is said about patterns."""
+    """Of other words too many nothing is said about patterns."""
     said = "Several files are one pattern, in quotes, such as 'trips/*.csv'."
     assert said in shell.bad("plan", "a.csv", "b.csv", *PLAN)
     assert said in shell.bad("compare", "a.parquet", "b.parquet", "c.parquet", *PLAN)

@@ -45,7 +45,7 @@ def manifests(shell: Shell) -> None:
 
 @pytest.mark.usefixtures("manifests")
 def test_the_verdict_is_the_status_whoever_reads() -> None:
-    """G-FUZZ: 0 is yes, 1 is no, 2 is anything else, whatever became of the outputs."""
+    """0 is yes, 1 is no, 2 is anything else, whatever became of the outputs."""
     for name, status, redirected in (
         ("good", 0, "2>&-"),
         ("good", 0, "| true"),
@@ -64,7 +64,7 @@ def test_the_verdict_is_the_status_whoever_reads() -> None:
 @pytest.mark.usefixtures("shell")
 @pytest.mark.parametrize("redirected", ["<&- >&- 2>&-", "| true"])
 def test_a_release_is_done_whoever_reads(redirected: str) -> None:
-    """G-FUZZ: what was charged was delivered, and no file takes the place of a closed output."""
+    """What was charged was delivered, and no file takes the place of a closed output."""
     outputs = "--manifest made.json --output made.csv"
     assert run(f"{RELEASE} {outputs}", redirected)[0] == 0
     book = shoal.Ledger.open("flights.ledger")
@@ -75,7 +75,7 @@ def test_a_release_is_done_whoever_reads(redirected: str) -> None:
 
 @pytest.mark.usefixtures("shell")
 def test_names_that_a_terminal_cannot_show_are_escaped() -> None:
-    """G-FUZZ: a release whose name is beyond the output's encoding is delivered all the same."""
+    """A release whose name is beyond the output's encoding is delivered all the same."""
     arguments = "release flights.parquet plan.json --ledger flights.ledger --name 'Mai é'"
     command = f"PYTHONIOENCODING=ascii:strict {shlex.quote(sys.executable)} -m shoal {arguments}"
     done = subprocess.run(["/bin/bash", "-c", command], capture_output=True, text=True, check=False)

@@ -121,7 +121,7 @@ RELEASED = {
 @given(data=st.data())
 @FUZZED
 def test_releases_never_give_a_traceback(trial: Shell, data: st.DataObject) -> None:
-    """G-FUZZ: columns of every kind, odd spaces, absurd numbers; what fails is not charged."""
+    """Columns of every kind, odd spaces, absurd numbers; what fails is not charged."""
     fixed = {
         "--outcome": data.draw(st.sampled_from(["y", "y", "spent", *COLUMNS])),
         "--treatment": data.draw(st.sampled_from(["arm", "arm", "flag", *COLUMNS])),
@@ -163,7 +163,7 @@ PLANNED = {
 @given(data=st.data())
 @FUZZED
 def test_plans_never_give_a_traceback(trial: Shell, data: st.DataObject) -> None:
-    """G-FUZZ: from numbers or from a file."""
+    """From numbers or from a file."""
     start = data.draw(st.sampled_from([[], ["--units", "60"], ["v.parquet", "--treatment", "arm"]]))
     quiet(trial, "trial", "plan", *start, *options(data, PLANNED))
 
@@ -171,7 +171,7 @@ def test_plans_never_give_a_traceback(trial: Shell, data: st.DataObject) -> None
 @given(data=st.data())
 @FUZZED
 def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObject) -> None:
-    """G-FUZZ: any one part of a manifest replaced by something else."""
+    """Any one part of a manifest replaced by something else."""
     mechanism = data.draw(st.sampled_from(MECHANISMS))
     named = data.draw(st.sampled_from(["", "unit", "day"]))
     path = trial.folder / f"{mechanism}-{named}.json"
@@ -208,6 +208,6 @@ def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObj
 @given(junk=st.binary(max_size=200))
 @FUZZED
 def test_junk_is_no_manifest(trial: Shell, junk: bytes) -> None:
-    """G-FUZZ: random bytes."""
+    """Random bytes."""
     (trial.folder / "junk.json").write_bytes(junk)
     assert quiet(trial, "trial", "estimate", "junk.json") == 2

@@ -54,7 +54,7 @@ def trial(
 
 
 def test_classes_that_were_assigned_whole(trial: Shell) -> None:
-    """G-ASKED-GROUPS: the plan and the answers need them; `units` says that there are none."""
+    """The plan and the answers need them; `units` says that there are none."""
     at = np.arange(N)
     table = pcsv.read_csv("visits.csv")
     classes = at % 2 + 2 * (at // 2 % 2) + 4 * (at // 40)
@@ -167,7 +167,7 @@ BAD: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_errors_are_one_line_and_cost_nothing(trial: Shell, name: str) -> None:
-    """G-REFUSE: what was got, what is allowed, what to do; nothing is charged."""
+    """What was got, what is allowed, what to do; nothing is charged."""
     trial.good(*ASK, "--effect", "--effect-by", "sex", "--output", "asked.json")
     trial.good(*ANSWER, "--name", "first", "--manifest", "answers.json")
     arguments, said = BAD[name]

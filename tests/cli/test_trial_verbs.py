@@ -78,7 +78,7 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
 
 
 def test_effects_of_classes_that_were_assigned_whole(trial: Shell) -> None:
-    """G-GROUPS: groups come from a public file by the names of units; else `estimate` asks."""
+    """Groups come from a public file by the names of units; else `estimate` asks."""
     whole = [*RELEASE[:-4], "--ledger", "visits.ledger", *SPACE, "--unit", "unit"]
     trial.good(*whole, "--mechanism", "best_table", "--manifest", "trial.json")
     at = np.arange(UNITS)
@@ -152,7 +152,7 @@ def test_plans_need_no_outcomes(trial: Shell) -> None:
 
 
 def test_rows_are_units_only_where_somebody_says_so(trial: Shell) -> None:
-    """G-UNIT: neither --unit nor --privacy-unit nor a ledger's unit: refused, nothing is drawn."""
+    """Neither --unit nor --privacy-unit nor a ledger's unit: refused, nothing is drawn."""
     said = trial.bad(*RELEASE, *SPACE)
     assert '--privacy-unit "each row"' in said
     assert "--unit" in said
@@ -238,7 +238,7 @@ def _with(option: str, value: str) -> list[str]:
 def test_bad_input_is_one_line_and_costs_nothing(
     trial: Shell, arguments: list[str], message: str
 ) -> None:
-    """G-REFUSE, G-CANARY: one line, status 2, no outcome shown, nothing spent or written."""
+    """One line, status 2, no outcome shown, nothing spent or written."""
     before = sorted(path.name for path in trial.folder.iterdir())
     line = trial.bad(*arguments)
     assert any(part in line for part in message.split("|"))
@@ -262,7 +262,7 @@ def test_help_has_examples(trial: Shell) -> None:
 
 
 def test_outcomes_outside_the_space_are_said_to_be_moved(trial: Shell) -> None:
-    """G-REPLAY: the same words whether outcomes are outside or not; the page says them too."""
+    """The same words whether outcomes are outside or not; the page says them too."""
     words = "outcomes outside the space are moved to its nearest level"
     planned = trial.good("trial", "plan", "--units", "200", "--space", "binary", "--epsilon", "2")
     assert planned.splitlines().count(words) == 1
@@ -270,11 +270,11 @@ def test_outcomes_outside_the_space_are_said_to_be_moved(trial: Shell) -> None:
 
 
 def test_hints_name_the_verb(trial: Shell) -> None:
-    """G-FUZZ: a message about a verb's options leads to that verb's help."""
+    """A message about a verb's options leads to that verb's help."""
     assert "Try `shoal trial plan --help`." in trial.bad("trial", "plan", "--bogus")
 
 
 def test_a_confidence_of_one_is_named_as_what_it_is(trial: Shell) -> None:
-    """G-FUZZ: what is refused is not within what is said to be allowed."""
+    """What is refused is not within what is said to be allowed."""
     said = trial.bad(*WHOLE, "--confidence", "1")
     assert "above 0 and below 1" in said

@@ -148,7 +148,7 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
 
 
 def test_rows_are_units_only_where_somebody_says_so(shell: Shell) -> None:
-    """G-UNIT: without --user, --privacy-unit and a unit of the ledger nothing is drawn."""
+    """Without --user, --privacy-unit and a unit of the ledger nothing is drawn."""
     by_row = [part for part in CLIPPED if part not in {"--user", "person"}]
     said = shell.bad(*by_row)
     assert '--privacy-unit "each row"' in said
@@ -240,7 +240,7 @@ def test_bounds(shell: Shell) -> None:
     ],
 )  # fmt: skip
 def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:
-    """G-REFUSE: got, allowed, next step; files and ledger as before, no value shown."""
+    """Got, allowed, next step; files and ledger as before, no value shown."""
     before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}
     line = shell.bad(*arguments)
     assert any(part in line for part in message.split("|")), line
@@ -250,7 +250,7 @@ def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message:
 
 @pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), "forty", "431.56789 min"])
 def test_values_that_are_no_numbers_cost_nothing(shell: Shell, bad: object) -> None:
-    """G-REFUSE: refused before anything is drawn, and not shown."""
+    """Refused before anything is drawn, and not shown."""
     minutes = visits().column("minutes").to_pylist()
     if isinstance(bad, str):
         minutes = [str(value) for value in minutes]
@@ -277,7 +277,7 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
 
 
 def test_a_null_user_costs_nothing(shell: Shell) -> None:
-    """G-REFUSE: nobody's record is refused."""
+    """Nobody's record is refused."""
     user_values = [None, *visits().column("person").to_pylist()[1:]]
     pq.write_table(visits().set_column(0, "person", pa.array(user_values)), "visits.parquet")
     line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
@@ -286,7 +286,7 @@ def test_a_null_user_costs_nothing(shell: Shell) -> None:
 
 
 def test_a_changed_plan_is_refused(shell: Shell) -> None:
-    """G-TAMPER: less noise in the file is noticed before any value is read."""
+    """Less noise in the file is noticed before any value is read."""
     document = json.loads((shell.folder / "plan.json").read_text())
     document["parameters"]["lattice_bits"] -= 1
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))

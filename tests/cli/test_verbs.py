@@ -158,7 +158,7 @@ def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
 
 
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
-    """G-START: help loads no engine, no noise, no arrays."""
+    """Help loads no engine, no noise, no arrays."""
     code = (
         "import sys; from shoal.cli.main import main; main(['plan', '--help']);"
         "heavy = {'ibis', 'duckdb', 'opendp', 'numpy', 'pyarrow', 'scipy', 'pandas', 'matplotlib'};"
@@ -218,7 +218,7 @@ def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> 
 def test_a_bad_loss_is_refused_before_the_records_are_read(
     shell: Shell, loss: list[str], told: str
 ) -> None:
-    """G-REFUSE: of a file that is not there, so that it cannot have been read."""
+    """Of a file that is not there, so that it cannot have been read."""
     assert told in shell.bad("plan", "no.parquet", *PLAN, *loss)
 
 
@@ -230,7 +230,7 @@ def test_a_release_prints_as_many_rows_as_wanted(shell: Shell) -> None:
 
 
 def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
-    """G-UNIT: in text and JSON; another unit is refused in one line."""
+    """In text and JSON; another unit is refused in one line."""
     assert "protects whatever" in shell.good("ledger", "show", "flights.ledger")
     shell.good(*NAMELESS, "--name", "2013-05")
     text = shell.good("ledger", "show", "flights.ledger")
@@ -252,7 +252,7 @@ def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:
 
 
 def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
-    """G-UNIT: the same aircraft under another column's name, said with --privacy-unit."""
+    """The same aircraft under another column's name, said with --privacy-unit."""
     shell.good(*NAMELESS, "--name", "2013-05")
     table = flights.table()
     names = ["vehicle" if name == "aircraft" else name for name in table.column_names]
@@ -269,7 +269,7 @@ def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
 
 
 def test_a_name_is_asked_for_and_an_old_release_says_so(shell: Shell) -> None:
-    """G-AGAIN: unasked nothing old comes; asked, the line says entry, date, name and cost."""
+    """Unasked nothing old comes; asked, the line says entry, date, name and cost."""
     shell.good(*NAMELESS, "--name", "2013-05")
     assert "--again" in shell.bad(*NAMELESS)
     for how in (["--name", "2013-05"], ["--again"]):
@@ -281,7 +281,7 @@ def test_a_name_is_asked_for_and_an_old_release_says_so(shell: Shell) -> None:
 
 
 def test_again_with_nothing_recorded_is_one_line_and_free(shell: Shell) -> None:
-    """G-AGAIN: --again never draws: it says what is recorded, and a blank makes no second name."""
+    """--again never draws: it says what is recorded, and a blank makes no second name."""
     for how in ([], ["--name", "2013-05"]):
         assert "holds no release" in shell.bad(*NAMELESS, "--again", *how, "--output", "t.csv")
     shell.good(*NAMELESS, "--name", "2013-05")

@@ -20,7 +20,7 @@ PEOPLE = st.lists(
 
 
 @given(PEOPLE, st.randoms(use_true_random=False))
-def test_groups_are_those_of_a_plain_count(user_values: list[tuple[str, int]], random: Any) -> None:  # noqa: ANN401
+def test_groups_are_those_of_a_plain_count(user_values: list[tuple[str, int]], random: Any) -> None:
     """Sizes, rows and names agree with a dictionary; shuffling named rows changes nothing."""
     present = sorted({arm for _, arm in user_values})
     whole = [c for c in "abcd" if {arm for home, arm in user_values if home == c} == set(present)]
@@ -49,7 +49,7 @@ def test_groups_are_those_of_a_plain_count(user_values: list[tuple[str, int]], r
 
 
 def test_without_names_the_order_of_rows_is_not_kept() -> None:
-    """G-ANONYMOUS: the public side of a trial is the same for any order of its rows."""
+    """The public side of a trial is the same for any order of its rows."""
     first = enrol([0, 1, 1, 0], ["a", "a", "b", "b"])
     second = enrol([1, 0, 0, 1], ["b", "b", "a", "a"])
     assert first.assignment.fingerprint == second.assignment.fingerprint
@@ -99,7 +99,7 @@ def test_unusable_columns_are_refused(
 
 @pytest.mark.parametrize("rule", ["refuse", "drop"])
 def test_whole_clusters_in_one_arm_are_sent_elsewhere(rule: str) -> None:
-    """G-TRIAL-COVERAGE: no advice leads to intervals that take units as assigned one by one."""
+    """No advice leads to intervals that take units as assigned one by one."""
     with pytest.raises(DataError) as caught:
         enrol([0, 0, 1, 1], ["a", "a", "b", "b"], single_arm=rule)
     told = str(caught.value)

@@ -27,14 +27,14 @@ GOOD: dict[str, list[Any]] = {
 }
 
 
-def read(source: object = None, **options: Any) -> shoal.Occupancy:  # noqa: ANN401
+def read(source: object = None, **options: Any) -> shoal.Occupancy:
     """Aggregate the records, so that values are read."""
     options = {"user": "who", "value": "speed", "bounds": (0, 10), "cell": "place", **options}
     records = shoal.Records(pa.table(GOOD) if source is None else source, **options)
     return records.aggregate().occupancy
 
 
-def changed(**columns: Any) -> pa.Table:  # noqa: ANN401
+def changed(**columns: Any) -> pa.Table:
     """The good table with other columns."""
     return pa.table({**GOOD, **columns})
 
@@ -92,7 +92,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
     ],
 )
 def test_bad_tables(table: pa.Table, message: str, caplog: pytest.LogCaptureFixture) -> None:
-    """G-CANARY: the message names the column; no value, not even how many are missing."""
+    """The message names the column; no value, not even how many are missing."""
     with caplog.at_level(logging.DEBUG), pytest.raises(DataError, match=message) as caught:
         read(table)
     shown = str(caught.value) + caplog.text
@@ -139,7 +139,7 @@ def test_other_sources(source: object) -> None:
 
 
 def test_reprs_hold_no_values(tmp_path: Path) -> None:
-    """G-CANARY: nothing that prints itself shows a value."""
+    """Nothing that prints itself shows a value."""
     pq.write_table(pa.table(GOOD), tmp_path / "r.parquet")
     for source in (pa.table(GOOD), tmp_path / "r.parquet"):
         records = shoal.Records(source, user="who", value="speed", bounds=(0, 10), cell="place")
@@ -157,7 +157,7 @@ def test_coordinates_outside_the_globe() -> None:
 
 @pytest.mark.parametrize("bits", [1, 8, 20, 24])
 def test_sums_that_may_not_fit_64_bits_are_refused(bits: int) -> None:
-    """G-ENGINES: the largest sum of squares is below 2^63, and no count less is refused."""
+    """The largest sum of squares is below 2^63, and no count less is refused."""
     lattice, most = Lattice(Bounds(0, 1), bits), 2 ** (63 - 2 * (bits - 1)) - 1
     assert most * 4 ** (bits - 1) < 2**63 <= (most + 1) * 4 ** (bits - 1)
     check_size(most, lattice)
@@ -189,7 +189,7 @@ def test_cells_may_have_any_name_but_those_of_results(
 
 
 def test_types_that_only_an_engine_has_are_refused_in_words(tmp_path: Path) -> None:
-    """G-FUZZ: DuckDB reads times with a zone in nanoseconds as what Ibis does not know."""
+    """DuckDB reads times with a zone in nanoseconds as what Ibis does not know."""
     times = pa.array([1, 2, 3], pa.timestamp("ns", "UTC"))
     pq.write_table(pa.table({**GOOD, "at": times}), tmp_path / "r.parquet")
     with pytest.raises(DataError) as caught:

@@ -45,7 +45,7 @@ def orders() -> list[list[tuple[str, str, float]]]:
 
 
 def test_collations_of_sqlite_make_no_groups(tmp_path: Path) -> None:
-    """G-ROWS: one user's place among the rows names no other's group."""
+    """One user's place among the rows names no other's group."""
     for at, rows in enumerate(orders()):
         path = tmp_path / f"{at}.db"
         with sqlite3.connect(path) as engine:
@@ -55,8 +55,8 @@ def test_collations_of_sqlite_make_no_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_collations_of_spark_make_no_groups(spark: Any) -> None:  # noqa: ANN401
-    """G-ROWS: as above, where the column says UTF8_LCASE."""
+def test_collations_of_spark_make_no_groups(spark: Any) -> None:
+    """As above, where the column says UTF8_LCASE."""
     for rows in orders():
         frame = spark.createDataFrame(rows, "u string, c string, v double").coalesce(1)
         with warnings.catch_warnings():
@@ -66,7 +66,7 @@ def test_collations_of_spark_make_no_groups(spark: Any) -> None:  # noqa: ANN401
 
 
 def test_texts_of_other_engines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-ROWS: by the engine's name; integers there are keys."""
+    """By the engine's name; integers there are keys."""
     table = ibis.table({"u": "string", "c": "int64"}, name="t")
     monkeypatch.setattr(collation, "engine_name", lambda _: "mysql")
     assert collation.as_bytes(table, table.c).equals(table.c)

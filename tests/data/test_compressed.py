@@ -55,7 +55,7 @@ def refused(path: Path, message: str) -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_compressed_file_is_the_file(tmp_path: Path, ending: str) -> None:
-    """G-ENGINES: the same counts and sums; marks, line ends and several parts as in plain files."""
+    """The same counts and sums; marks, line ends and several parts as in plain files."""
     (tmp_path / "a.csv").write_text(TEXT)
     plain = records(tmp_path / "a.csv").aggregate()
     half = len(TEXT) // 2
@@ -75,7 +75,7 @@ def test_a_compressed_file_is_the_file(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_what_is_not_whole_is_refused(tmp_path: Path, ending: str) -> None:
-    """G-WHOLE: cut off, with something behind, damaged, or not compressed at all."""
+    """Cut off, with something behind, damaged, or not compressed at all."""
     path, whole = tmp_path / f"a{ending}", packed(TEXT, ending)
     # Engines do not look at the check sum of gzip, here that of a single digit.
     damaged = packed(TEXT.replace(",7,", ",6,"), ".csv.gz")[:-8] + packed(TEXT, ".csv.gz")[-8:]
@@ -93,7 +93,7 @@ def test_what_is_not_whole_is_refused(tmp_path: Path, ending: str) -> None:
 def test_the_checks_of_plain_files_hold(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-WHOLE: no names, quotes that are never closed or misplaced, a record that is left out."""
+    """No names, quotes that are never closed or misplaced, a record that is left out."""
     path = tmp_path / f"a{ending}"
     for text, message in (
         ("", "no columns in the first line"),
@@ -112,7 +112,7 @@ def test_the_checks_of_plain_files_hold(
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_no_output_replaces_a_compressed_file(tmp_path: Path, ending: str) -> None:
-    """G-OUTPUTS: neither the records themselves, nor another one that shoal did not make."""
+    """Neither the records themselves, nor another one that shoal did not make."""
     path, other = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
     for each in (path, other):
         each.write_bytes(packed(TEXT, ending))
@@ -127,7 +127,7 @@ def test_no_output_replaces_a_compressed_file(tmp_path: Path, ending: str) -> No
 def test_a_compressed_file_that_changes_meanwhile_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: between the count of its records and the pass."""
+    """Between the count of its records and the pass."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(packed(TEXT, ".csv.gz"))
 

@@ -24,7 +24,7 @@ DATA = pa.table({
 })  # fmt: skip
 
 
-def source(kind: str, folder: Path) -> Any:  # noqa: ANN401
+def source(kind: str, folder: Path) -> Any:
     """The same data in a file, a frame, or a connection of the user's own."""
     import ibis
 
@@ -43,7 +43,7 @@ def source(kind: str, folder: Path) -> Any:  # noqa: ANN401
 
 @pytest.mark.parametrize("kind", ["duckdb", "memtable", "frame", "csv"])
 def test_threads_wait_for_one_another(tmp_path: Path, kind: str) -> None:
-    """G-THREADS: several records on one connection, and one that several threads read."""
+    """Several records on one connection, and one that several threads read."""
     shared = source(kind, tmp_path)
 
     def records(name: str) -> shoal.Records:

@@ -41,7 +41,7 @@ def sample(value: str) -> list[str]:
     return first + [f"p{at % 50},{PLACE},1\n" for at in range(MANY)]
 
 
-def sums(path: Path, **wanted: Any) -> list[int]:  # noqa: ANN401
+def sums(path: Path, **wanted: Any) -> list[int]:
     """Sum of ticks of each cell."""
     given = {"user": "who", "value": "v", "bounds": (0, 1), "cell": "place", **wanted}
     return shoal.Records(path, **given).aggregate().cell_sums()
@@ -50,7 +50,7 @@ def sums(path: Path, **wanted: Any) -> list[int]:  # noqa: ANN401
 @pytest.mark.parametrize("missing", ["refuse", "public"])
 @pytest.mark.parametrize("cell", [*CELLS, CELLS], ids=str)
 def test_one_value_moves_its_own_record_alone(tmp_path: Path, missing: str, cell: object) -> None:
-    """G-CELLWISE: a fraction among the first rows or none, in any order of rows: every rule."""
+    """A fraction among the first rows or none, in any order of rows: every rule."""
     exact = 2**20 * (MANY + 20)
     for value, rows in itertools.product(("1", "0.5"), (1, -1)):
         path = written(tmp_path / "r.csv", (sample(value) + LATE)[::rows])
@@ -59,7 +59,7 @@ def test_one_value_moves_its_own_record_alone(tmp_path: Path, missing: str, cell
 
 
 def test_neighbours_lose_what_is_accounted(tmp_path: Path) -> None:
-    """G-CELLWISE: one user's whole number or fraction moves no other user's values."""
+    """One user's whole number or fraction moves no other user's values."""
     tapes = []
     for value in ("1", "0.5"):
         others = [f"u{at},{PLACE},{1 if at < MANY else 0.5}\n" for at in range(MANY + 2000)]
@@ -74,7 +74,7 @@ def test_neighbours_lose_what_is_accounted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["1", "0.5", "true", "", "1e3"])
 def test_whole_columns_are_read_cell_by_cell(tmp_path: Path, value: str) -> None:
-    """G-CELLWISE: outcomes of trials and unbounded values: numbers for numbers, truths as 1, 0."""
+    """Outcomes of trials and unbounded values: numbers for numbers, truths as 1, 0."""
     for rows in (1, -1):
         lines = [f"ann,{value}\n"] + ["p,1\n"] * MANY + ["q,0.5\n", "q,FALSE\n", "q, 7 \n"]
         path = written(tmp_path / "c.csv", lines[::rows], "who,v\n")
@@ -88,7 +88,7 @@ def test_whole_columns_are_read_cell_by_cell(tmp_path: Path, value: str) -> None
 
 @pytest.mark.parametrize("late", ["1.0", "often", "2013-01-01", ""])
 def test_labels_stay_texts(tmp_path: Path, late: str) -> None:
-    """G-CELLWISE: the space says that outcomes are texts, not what others answered."""
+    """The space says that outcomes are texts, not what others answered."""
     path = written(tmp_path / "l.csv", ["1\n"] * MANY + [f'"{late}"\n'], "v\n")
     column = read_columns(path, private={"outcome": "v"}, public={}, texts=True).column("v")
     assert column.to_pylist() == ["1"] * MANY + [late or None]
@@ -99,7 +99,7 @@ def test_labels_stay_texts(tmp_path: Path, late: str) -> None:
 @pytest.mark.parametrize("missing", ["refuse", "public"])
 @pytest.mark.parametrize("at", [0, -1])
 def test_texts_are_no_numbers_wherever_they_are(tmp_path: Path, missing: str, at: int) -> None:
-    """G-CELLWISE: refused in the first row and in the last, with and without other gaps."""
+    """Refused in the first row and in the last, with and without other gaps."""
     for bad in ("fast 43156789", "NA", "1,5", "0x10", "1_0", "1e1_0", "+-5", "nan(1)", "+-inf"):
         lines = sample("1") + [f",{PLACE},0.5\n"] * (missing == "public")
         lines.insert(at % (len(lines) + 1), f'bob,{PLACE},"{bad}"\n')
@@ -113,7 +113,7 @@ def test_texts_are_no_numbers_wherever_they_are(tmp_path: Path, missing: str, at
 
 @pytest.mark.parametrize("rows", [1, -1])
 def test_keys_are_those_of_the_whole_column(tmp_path: Path, rows: int) -> None:
-    """G-ROWS: users 0.4 to 49.4 stay apart from 0 to 49, before and after the whole numbers."""
+    """Users 0.4 to 49.4 stay apart from 0 to 49, before and after the whole numbers."""
     whole = [f"{at},x,0.5\n" for at in range(MANY)]
     lines = (whole + [f"{at}.4,x,0.5\n" for at in range(50)])[::rows]
     path = written(tmp_path / "k.csv", lines, "who,place,v\n")
@@ -142,7 +142,7 @@ def test_keys_are_those_of_the_whole_column(tmp_path: Path, rows: int) -> None:
 def test_a_key_has_the_type_that_every_cell_has(
     tmp_path: Path, cells: list[str], kind: pa.DataType
 ) -> None:
-    """G-ROWS: whole numbers, truths and dates in their one form, else texts, in any order."""
+    """Whole numbers, truths and dates in their one form, else texts, in any order."""
     for order in (cells, cells[::-1]):
         path = written(tmp_path / "k.csv", [f"{each},1\n" for each in [*order, ""]], "k,v\n")
         column = read_columns(path, private={"value": "v"}, public={"user": "k"}).column("k")
@@ -152,7 +152,7 @@ def test_a_key_has_the_type_that_every_cell_has(
 
 
 def test_times_are_read_one_by_one(tmp_path: Path) -> None:
-    """G-ENGINES: with and without a zone, dates, seconds or not: hours in UTC, or refused."""
+    """With and without a zone, dates, seconds or not: hours in UTC, or refused."""
     times = {
         "2013-01-01": 0,
         "2013-01-01 05:00": 5,
@@ -178,7 +178,7 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
 
 
 def test_a_date_is_a_key_and_a_slot(tmp_path: Path) -> None:
-    """G-ENGINES: one column in two rules, and no coordinates among texts."""
+    """One column in two rules, and no coordinates among texts."""
     path = written(tmp_path / "d.csv", ["a,2013-01-01,1\n", "b,2013-01-02,2\n"], "who,day,v\n")
     wanted: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 2)}
     found = shoal.Records(path, cell=["day", "timeslot(day,1d)"], **wanted).occupancy()
@@ -188,7 +188,7 @@ def test_a_date_is_a_key_and_a_slot(tmp_path: Path) -> None:
 
 
 def test_without_a_line_of_names_no_record_is_told(tmp_path: Path) -> None:
-    """G-CANARY: the first record is no list of columns; nor is a header of another kind."""
+    """The first record is no list of columns; nor is a header of another kind."""
     for text in ("ann,x,431.5\nbob,x,77\n", '"431.5";b;c\n', "431.5\n"):
         (tmp_path / "h.csv").write_text(text)
         with pytest.raises(ShoalError, match="first line names") as caught:
@@ -202,7 +202,7 @@ def test_without_a_line_of_names_no_record_is_told(tmp_path: Path) -> None:
 
 
 def test_forms_of_one_file_are_read_alike(tmp_path: Path) -> None:
-    """G-CELLWISE: a mark at the start, ends of lines, quotes; names that are no plain words."""
+    """A mark at the start, ends of lines, quotes; names that are no plain words."""
     plain = 'who,place,"an, ""odd"" name",V\na,x,0.5,9\nb,x,,9\n'
     expected = None
     for raw in (plain, "\ufeff" + plain, plain.replace("\n", "\r\n"), plain.replace("\n", "\r")):
@@ -216,7 +216,7 @@ def test_forms_of_one_file_are_read_alike(tmp_path: Path) -> None:
 
 
 def test_a_file_holds_what_a_table_holds(tmp_path: Path) -> None:
-    """G-ENGINES: numbers as Arrow writes them come back to the last bit."""
+    """Numbers as Arrow writes them come back to the last bit."""
     rng = np.random.default_rng(4)
     table = pa.table({
         "who": rng.integers(-5, 5, 5000).tolist(), "place": ["x"] * 5000,
@@ -234,7 +234,7 @@ def test_a_file_holds_what_a_table_holds(tmp_path: Path) -> None:
 def test_a_name_like_an_address_is_the_local_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-CELLWISE: the file that was looked at is the one that is read."""
+    """The file that was looked at is the one that is read."""
     monkeypatch.chdir(tmp_path)
     Path("file:").mkdir()
     Path("file:/a.csv").write_text("user,v,c\n1,2,x\n")
@@ -244,7 +244,7 @@ def test_a_name_like_an_address_is_the_local_file(
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_quoted_lines_that_look_like_rows_are_none(tmp_path: Path, end: str) -> None:
-    """G-CELLWISE: a file that an engine would read in parts is read as one."""
+    """A file that an engine would read in parts is read as one."""
     path, rows = tmp_path / "long.csv", 9000
     lines = "".join(f"{end}f{at},c,{at},x" for at in range(300))
     with path.open("w", newline="") as file:
@@ -261,7 +261,7 @@ def test_quoted_lines_that_look_like_rows_are_none(tmp_path: Path, end: str) -> 
 @pytest.mark.parametrize("name", ["self", "exprs", "rows"])
 @pytest.mark.parametrize("role", ["user", "value", "cell", "slot"])
 def test_a_column_may_have_the_name_of_a_parameter(tmp_path: Path, name: str, role: str) -> None:
-    """G-ENGINES: such as `self`: names are no arguments of a function of the engine's library."""
+    """Such as `self`: names are no arguments of a function of the engine's library."""
     columns = {"user": "who", "value": "v", "cell": "place", "slot": "at", role: name}
     head = ",".join(columns.values()) + "\n"
     path = written(tmp_path / "s.csv", ["a,0.5,x,2013-01-01\n", "b,1,y,2013-01-02\n"], head)

@@ -75,7 +75,7 @@ def refused(path: Path, missing: str = "refuse") -> None:
 def test_quotes_that_do_not_pair_are_refused(
     tmp_path: Path, kind: str, missing: str, end: str
 ) -> None:
-    """G-WHOLE: in a column that nobody reads, with rows behind that would be swallowed."""
+    """In a column that nobody reads, with rows behind that would be swallowed."""
     path = tmp_path / "a.csv"
     path.write_text(end.join([HEAD, *lines(*BROKEN[kind]), ""]), newline="")
     refused(path, missing)
@@ -83,7 +83,7 @@ def test_quotes_that_do_not_pair_are_refused(
 
 @pytest.mark.parametrize("last", ['"cut off in the midd', '"cut off\nand', '"', '"cut ""'])
 def test_a_file_that_is_cut_within_quotes_is_refused(tmp_path: Path, last: str) -> None:
-    """G-WHOLE: the last row is not left out."""
+    """The last row is not left out."""
     for end in ("", "\n", "\r\n"):
         path = tmp_path / "a.csv"
         path.write_text("\n".join([HEAD, *lines(), f"u,a,3,{last}"]) + end, newline="")
@@ -95,7 +95,7 @@ def test_a_file_that_is_cut_within_quotes_is_refused(tmp_path: Path, last: str) 
     "note", ['"two\nlines"', '"a ""big"" disk"', '"""so"""', '""', '"a, b"', '"x\r\ny"', "", '","']
 )
 def test_quoted_cells_are_read(tmp_path: Path, note: str, end: str) -> None:
-    """G-WHOLE: lines, commas and doubled quotes in a cell, with and without an end of the file."""
+    """Lines, commas and doubled quotes in a cell, with and without an end of the file."""
     path = tmp_path / "a.csv"
     for last in ("", end, end * 3):
         path.write_text(end.join([HEAD, *lines(note, note)]) + last, newline="")
@@ -103,7 +103,7 @@ def test_quoted_cells_are_read(tmp_path: Path, note: str, end: str) -> None:
 
 
 def test_empty_lines_are_records_of_one_column(tmp_path: Path) -> None:
-    """G-WHOLE: of several columns they are none; a last line needs no end."""
+    """Of several columns they are none; a last line needs no end."""
     path = tmp_path / "a.csv"
     for text, columns in (("v\n1\n\n2", 1), ("v,w\n1,\n\n\n2,", 2), ("v,w\r\n\r\n1,\r\n\r\n2,", 2)):
         path.write_text(text, newline="")
@@ -113,8 +113,8 @@ def test_empty_lines_are_records_of_one_column(tmp_path: Path) -> None:
 
 
 def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-WHOLE: a thousand files as Python writes and strictly reads them, cut anywhere."""
-    draw = random.Random(7)  # noqa: S311
+    """A thousand files as Python writes and strictly reads them, cut anywhere."""
+    draw = random.Random(7)
     path = tmp_path / "a.csv"
     for turn in range(1000):
         rows = [["".join(draw.choices('a,"\n\r', k=draw.randrange(4))) for _ in "ab"] for _ in "ab"]
@@ -134,7 +134,7 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_rows_that_the_engine_leaves_out_are_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-WHOLE: whatever an engine may do, it reads as many rows as the file has records."""
+    """Whatever an engine may do, it reads as many rows as the file has records."""
     path = tmp_path / "a.csv"
     path.write_text("\n".join([HEAD, *lines()]))
     monkeypatch.setattr(csv_file, "count_records", lambda *_, **__: MANY + 1)

@@ -44,7 +44,7 @@ def trips(kind: pa.DataType) -> pa.Table:
 @pytest.mark.parametrize("scale", [3, 22, 50])
 @pytest.mark.parametrize("form", FORMS)
 def test_decimals_of_more_than_38_digits_are_refused(tmp_path: Path, form: str, scale: int) -> None:
-    """G-CELLWISE: DuckDB would read all by the number of digits of the longest."""
+    """DuckDB would read all by the number of digits of the longest."""
     source: Any = FORMS[form](trips(pa.decimal256(60, scale)), tmp_path)
     records = shoal.Records(source, user="user", value="value", bounds=(0, 1), cell="cell")
     for read in (

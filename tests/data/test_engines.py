@@ -127,7 +127,7 @@ def session(request: pytest.FixtureRequest) -> Callable[[], Any]:
     return lambda: request.getfixturevalue("spark")
 
 
-def facts(source: object, **options: Any) -> tuple[Any, ...]:  # noqa: ANN401
+def facts(source: object, **options: Any) -> tuple[Any, ...]:
     """Everything the pass gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
@@ -160,22 +160,22 @@ def by_hand(whole: pa.Table) -> dict[Any, tuple[int, int, int]]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_gives_the_same_integers(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     tmp_path: Path,
     session: Callable[[], Any],
 ) -> None:
-    """G-ENGINES: all cell rules; equal to PyArrow in memory, integer for integer."""
+    """All cell rules; equal to PyArrow in memory, integer for integer."""
     whole = table()
     assert facts(engine(whole, tmp_path, session)) == facts(whole)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_drops_the_same_rows(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     tmp_path: Path,
     session: Callable[[], Any],
 ) -> None:
-    """G-MISSING: null, NaN and infinite values, null users and cells: the six rows go."""
+    """Null, NaN and infinite values, null users and cells: the six rows go."""
     whole = with_gaps(table())
     found = facts(engine(whole, tmp_path, session), missing="public", cell="place")
     kept = [n for n in range(3000) if n not in {5, 77, 301, 302, 9, 12}]
@@ -200,7 +200,7 @@ def test_the_integers_are_those_of_the_lattice() -> None:
     assert found == sorted(by_hand(whole).values())
 
 
-def _joined(whole: pa.Table, folder: Path) -> Any:  # noqa: ANN401
+def _joined(whole: pa.Table, folder: Path) -> Any:
     """A table of the user's own DuckDB, joined with one in memory."""
     import ibis
 
@@ -214,7 +214,7 @@ def _expressions() -> dict[str, Callable[[pa.Table, Path], Any]]:
     import ibis
     import polars as pl
 
-    def filtered(source: object, _: object) -> Any:  # noqa: ANN401
+    def filtered(source: object, _: object) -> Any:
         held = ibis.memtable(source)
         return held.filter(held.lat > -1000.0)
 
@@ -232,7 +232,7 @@ def _expressions() -> dict[str, Callable[[pa.Table, Path], Any]]:
 @pytest.mark.parametrize("rule", ["place", RULES[-1], RULES], ids=str)
 @pytest.mark.parametrize("how", _expressions())
 def test_expressions_over_tables_in_memory_are_read(tmp_path: Path, how: str, rule: object) -> None:
-    """G-ENGINES: by every rule, also those whose groups stream by, as the table itself is."""
+    """By every rule, also those whose groups stream by, as the table itself is."""
     whole = with_gaps(table(size=500))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ibis makes its tables of pandas with what will be gone
@@ -243,7 +243,7 @@ def test_expressions_over_tables_in_memory_are_read(tmp_path: Path, how: str, ru
 
 @pytest.mark.parametrize("engine", [to_parquet, pytest.param(to_spark, marks=pytest.mark.spark)])
 def test_large_memberships_are_added_as_integers(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     tmp_path: Path,
     session: Callable[[], Any],
 ) -> None:
@@ -258,7 +258,7 @@ def test_large_memberships_are_added_as_integers(
 
 
 def test_sums_beyond_floating_point_stay_exact() -> None:
-    """G-ENGINES: an odd number of odd squares near 2^38: floating point would round their sum."""
+    """An odd number of odd squares near 2^38: floating point would round their sum."""
     size, (lo, hi) = 3 * 2**15 + 1, BOUNDS
     value = lo + (hi - lo) * (1 - 2.0**-20)
     whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": [value] * size})

@@ -40,13 +40,13 @@ def write(path: Path, rows: list[str], head: str = HEAD) -> None:
         path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
 
 
-def records(source: object, **wanted: Any) -> shoal.Records:  # noqa: ANN401
+def records(source: object, **wanted: Any) -> shoal.Records:
     """Values by place."""
     given = {"user": "who", "value": "v", "bounds": (0, 8), "cell": "place", **wanted}
     return shoal.Records(source, **given)
 
 
-def refused(source: object, message: str, **wanted: Any) -> str:  # noqa: ANN401
+def refused(source: object, message: str, **wanted: Any) -> str:
     """The one line that is said of it."""
     with pytest.raises(ShoalError, match=message) as caught:
         records(source, **wanted).occupancy()
@@ -68,7 +68,7 @@ def split(folder: Path, ending: str) -> shoal.Records:
 )
 @settings(max_examples=15)
 def test_rows_may_be_split_over_files(owners: list[int], names: list[str], ending: str) -> None:
-    """G-ROWS: one file, or the same rows in many files of any names: one fingerprint, one sum."""
+    """One file, or the same rows in many files of any names: one fingerprint, one sum."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write(folder / f"whole{ending}", ROWS)
@@ -86,7 +86,7 @@ def test_rows_may_be_split_over_files(owners: list[int], names: list[str], endin
 def test_text_and_path_are_alike_and_stay_where_they_were(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: a pattern is one of the folder where it was named; files are called as it was."""
+    """A pattern is one of the folder where it was named; files are called as it was."""
     split(tmp_path / "here" / "trips", ending)
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -103,7 +103,7 @@ def test_text_and_path_are_alike_and_stay_where_they_were(
 
 
 def test_the_working_folder_is_no_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-PLACE: brackets in its name, and folders above that are called like columns."""
+    """Brackets in its name, and folders above that are called like columns."""
     for name, rows in (("k=[1]", ROWS), ("k=1", ROWS[:9])):
         write(tmp_path / name / "month=5" / "a.parquet", rows)
     monkeypatch.chdir(tmp_path / "k=[1]")
@@ -131,7 +131,7 @@ def _odd(kept: shoal.Records) -> object:
 def test_a_set_that_changes_meanwhile_is_refused(
     tmp_path: Path, ending: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: a file that is written, added or taken away while the others are read."""
+    """A file that is written, added or taken away while the others are read."""
     kept, run = split(tmp_path, ending), one_pass.run
 
     def late(*given: object, **wanted: object) -> object:
@@ -149,7 +149,7 @@ def test_a_set_that_changes_meanwhile_is_refused(
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_more_is_no_longer_what_was_planned(tmp_path: Path, ending: str) -> None:
-    """G-PLACE: between the plan and the release; nothing is charged."""
+    """Between the plan and the release; nothing is charged."""
     kept = split(tmp_path / "trips", ending)
     plan = shoal.plan(kept.occupancy(), bounds=(0, 8), epsilon=1, uninformative="keep")
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, unit="who")
@@ -163,7 +163,7 @@ def test_a_file_more_is_no_longer_what_was_planned(tmp_path: Path, ending: str) 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_files_have_the_same_columns(tmp_path: Path, ending: str) -> None:
-    """G-REFUSE: another name, order or type: the file and the column are named."""
+    """Another name, order or type: the file and the column are named."""
     split(tmp_path, ending)
     odd = tmp_path / f"odd{ending}"
     heads = {"who,place,w\n": "v", "who,place,v,tip\n": "tip", "who,v\n": "place"}
@@ -183,7 +183,7 @@ def test_files_have_the_same_columns(tmp_path: Path, ending: str) -> None:
 
 
 def test_every_file_keeps_its_own_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-WHOLE: a quote that is never closed, and counts that make up for one another."""
+    """A quote that is never closed, and counts that make up for one another."""
     kept = split(tmp_path, ".csv")
     write(tmp_path / "odd.csv", ['u1,1,"3\n'])
     assert "odd.csv' is malformed" in refused(kept.source, "malformed")
@@ -197,7 +197,7 @@ def test_every_file_keeps_its_own_records(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_no_file_counts_twice(tmp_path: Path) -> None:
-    """G-PLACE: a link beside the file that it leads to."""
+    """A link beside the file that it leads to."""
     kept = split(tmp_path, ".csv")
     for link in ((tmp_path / "d.csv").symlink_to, (tmp_path / "d.csv").hardlink_to):
         link(tmp_path / "a.csv")
@@ -216,7 +216,7 @@ def hive(folder: Path) -> Path:
 
 
 def test_folders_are_columns(tmp_path: Path) -> None:
-    """G-CELLWISE: whole numbers if all are, else texts; missing ones as anywhere."""
+    """Whole numbers if all are, else texts; missing ones as anywhere."""
     source = hive(tmp_path / "trips")
     found = records(source, cell=["kind", "month"], missing="public").occupancy()
     assert found.cells.column("kind").to_pylist() == [1, 1, 1]
@@ -243,7 +243,7 @@ def test_folders_are_columns(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_private_column(tmp_path: Path) -> None:
-    """G-ROLES: names of folders are public; what a file says itself comes before them."""
+    """Names of folders are public; what a file says itself comes before them."""
     source = hive(tmp_path / "trips")
     with pytest.raises(InputError, match="the value column 'kind', which folders"):
         records(source, value="kind").occupancy()
@@ -282,7 +282,7 @@ def test_a_folder_is_no_private_column(tmp_path: Path) -> None:
 def test_folders_of_other_kinds_are_refused(
     tmp_path: Path, names: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-REFUSE: nothing is left out without a word but notes, which begin with a dot or line."""
+    """Nothing is left out without a word but notes, which begin with a dot or line."""
     monkeypatch.chdir(tmp_path)
     for name in names:
         write(Path("trips") / name, ROWS)
@@ -290,7 +290,7 @@ def test_folders_of_other_kinds_are_refused(
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-REFUSE: an empty pattern, a missing file, a folder, a folder that a pattern finds."""
+    """An empty pattern, a missing file, a folder, a folder that a pattern finds."""
     monkeypatch.chdir(tmp_path)
     refused("trips/*.csv", r"no file whose name is like 'trips/\*.csv'")
     refused("a[.csv", "no file whose name is like")
@@ -307,7 +307,7 @@ def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_no_output_becomes_a_part_of_the_records(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-OUTPUTS: neither one of the files nor a new one of the pattern, through links, too."""
+    """Neither one of the files nor a new one of the pattern, through links, too."""
     occupancy = split(tmp_path / "trips", ending).occupancy()
     monkeypatch.chdir(tmp_path / "trips")
     (tmp_path / "link").symlink_to(tmp_path / "trips")
@@ -327,7 +327,7 @@ def test_no_output_becomes_a_part_of_the_records(
 
 @pytest.mark.parametrize("linked", ["file", "folder"])
 def test_no_output_replaces_what_links_in_a_folder_lead_to(tmp_path: Path, linked: str) -> None:
-    """G-OUTPUTS: records are all that a folder reaches, wherever it lies."""
+    """Records are all that a folder reaches, wherever it lies."""
     folder = tmp_path / "trips"
     far = tmp_path / "far" / "p.parquet"
     write(far, ROWS)
@@ -344,7 +344,7 @@ def test_no_output_replaces_what_links_in_a_folder_lead_to(tmp_path: Path, linke
 
 
 def test_links_that_lead_back_end(tmp_path: Path) -> None:
-    """G-OUTPUTS: a circle of folders is walked once."""
+    """A circle of folders is walked once."""
     write(tmp_path / "trips" / "p.parquet", ROWS)
     (tmp_path / "trips" / "deep").mkdir()
     (tmp_path / "trips" / "deep" / "back").symlink_to(tmp_path / "trips")
@@ -358,7 +358,7 @@ def test_links_that_lead_back_end(tmp_path: Path) -> None:
 def test_two_dots_behind_a_link_lead_where_the_system_goes(
     tmp_path: Path, ending: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: engines would shorten the text, and read another file than the one that is named."""
+    """Engines would shorten the text, and read another file than the one that is named."""
     monkeypatch.chdir(tmp_path)
     write(Path("else/g") / f"x{ending}", ROWS)
     write(Path("g") / f"x{ending}", ROWS[:1])
@@ -375,7 +375,7 @@ def test_two_dots_behind_a_link_lead_where_the_system_goes(
 def test_a_place_is_spelled_in_several_ways(
     tmp_path: Path, ending: str, given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: dots and doubled separators mean what they mean to the system."""
+    """Dots and doubled separators mean what they mean to the system."""
     whole = split(tmp_path / "trips", ending).aggregate()
     monkeypatch.chdir(tmp_path)
     found = records(given.format(tmp_path.name) + ending).aggregate()
@@ -383,7 +383,7 @@ def test_a_place_is_spelled_in_several_ways(
 
 
 def test_backslashes_above_a_set_are_refused_where_folders_are_columns(tmp_path: Path) -> None:
-    """G-PLACE: engines take them for ends of folders' names, and read other columns."""
+    """Engines take them for ends of folders' names, and read other columns."""
     folder = tmp_path / "a\\month=9" / "trips"
     write(folder / "month=5" / "p.parquet", ROWS)
     refused(folder, "a folder with a backslash", cell="month")
@@ -398,7 +398,7 @@ def test_backslashes_above_a_set_are_refused_where_folders_are_columns(tmp_path:
 def test_a_file_that_a_pattern_finds_twice_is_read_once(
     tmp_path: Path, ending: str, pattern: str
 ) -> None:
-    """G-WHOLE: where rows are persons each would lose a multiple of what is charged."""
+    """Where rows are persons each would lose a multiple of what is charged."""
     write(tmp_path / "May" / "x" / f"t{ending}", ROWS)
     (tmp_path / "June").mkdir()
     place = f"{tmp_path}/{pattern}{ending}"

@@ -59,7 +59,7 @@ FORMS: dict[str, Callable[[list[Any]], object]] = {
 @pytest.mark.parametrize("what", OBJECTS)
 @pytest.mark.parametrize("form", FORMS)
 def test_private_columns_of_objects_are_refused_by_their_dtype(form: str, what: str) -> None:
-    """G-CELLWISE: the same words whatever the cells hold, so that no cell decides."""
+    """The same words whatever the cells hold, so that no cell decides."""
     table = FORMS[form](OBJECTS[what])
     for read in (
         lambda: records(table).occupancy(),
@@ -75,7 +75,7 @@ def test_private_columns_of_objects_are_refused_by_their_dtype(form: str, what: 
 
 
 def test_expressions_over_guessed_numbers_are_refused() -> None:
-    """G-CELLWISE: a column of objects is not a private one by another name either."""
+    """A column of objects is not a private one by another name either."""
     table = ibis.memtable(objects([0.1, 0.3, 0.7]).rename(columns={"value": "speed"}))
     renamed = table.mutate(value=table.speed * 1)
     with pytest.raises(DataError, match="holds Python objects"):
@@ -83,7 +83,7 @@ def test_expressions_over_guessed_numbers_are_refused() -> None:
 
 
 def test_objects_of_polars_are_refused() -> None:
-    """G-CELLWISE: in frames that Ibis does not take."""
+    """In frames that Ibis does not take."""
     values = pl.Series([0.1, 0.3, 1], dtype=pl.Object)
     table = pl.DataFrame({"user": [1, 2, 3], "cell": ["x", "x", "y"], "value": values})
     with pytest.raises(DataError, match="the value column 'value' holds Python objects"):
@@ -134,7 +134,7 @@ WHOLE: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("role", ["user", "cell"])
 def test_whole_keys_beside_a_missing_one_stay_whole(kind: str, role: str) -> None:
-    """G-ENGINES: two persons whose numbers floating point does not tell apart are two."""
+    """Two persons whose numbers floating point does not tell apart are two."""
     keys: dict[str, Any] = {"user": ["a"] * 4, "cell": [1] * 4, "value": [0.5, 0.5, 0.5, 0.5]}
     table = pd.DataFrame({**keys, role: WHOLE[kind]()})
     arrow = pa.table({**keys, role: pa.array(PERSONS).dictionary_encode()})
@@ -153,7 +153,7 @@ def test_whole_keys_beside_a_missing_one_stay_whole(kind: str, role: str) -> Non
 
 
 def test_categories_of_numbers_in_an_expression_are_refused() -> None:
-    """G-ENGINES: Ibis would take them through floating point; texts are read."""
+    """Ibis would take them through floating point; texts are read."""
     numbers = pd.DataFrame(
         {
             "user": pd.Categorical(pd.array(PERSONS, dtype="Int64")),
@@ -168,7 +168,7 @@ def test_categories_of_numbers_in_an_expression_are_refused() -> None:
 
 
 OBJECT_KEYS: dict[str, list[Any]] = {
-    "days and times": [date(2020, 1, 1), datetime(2020, 1, 1, 5), None],  # noqa: DTZ001
+    "days and times": [date(2020, 1, 1), datetime(2020, 1, 1, 5), None],
     "texts and numbers": ["a", 1, "a"],
     "truths and numbers": [True, 1, 0],
     "days and NaT and numbers": [date(2020, 1, 1), pd.NaT, 1.5],
@@ -178,7 +178,7 @@ OBJECT_KEYS: dict[str, list[Any]] = {
 @pytest.mark.parametrize("what", OBJECT_KEYS)
 @pytest.mark.parametrize("form", [lambda values: pd.Series(values, dtype=object), pd.Categorical])
 def test_objects_of_several_kinds_are_no_key(form: Callable[[list[Any]], Any], what: str) -> None:
-    """G-ENGINES: of a day and a time beside each other Arrow would drop the time."""
+    """Of a day and a time beside each other Arrow would drop the time."""
     table = pd.DataFrame({"user": [1, 2, 3], "value": [0.1, 0.3, 0.7]})
     table["cell"] = form(OBJECT_KEYS[what])
     with pytest.raises(DataError, match="'cell' holds objects of several kinds"):
@@ -189,7 +189,7 @@ def test_objects_of_several_kinds_are_no_key(form: Callable[[list[Any]], Any], w
 
 
 def test_objects_of_one_kind_and_missing_ones_are_keys() -> None:
-    """G-MISSING: every kind of what is missing in pandas is missing, and no more."""
+    """Every kind of what is missing in pandas is missing, and no more."""
     for absent in (None, float("nan"), pd.NA, pd.NaT):
         for key in ("a", 7, True, date(2020, 1, 1)):
             table = pd.DataFrame({"user": [1, 2, 3], "value": [0.1, 0.3, 0.7]})
@@ -202,7 +202,7 @@ def test_objects_of_one_kind_and_missing_ones_are_keys() -> None:
 
 
 def test_types_that_ibis_was_told_are_refused() -> None:
-    """G-ENGINES: a frame is read as it is, not as Ibis was told that it is."""
+    """A frame is read as it is, not as Ibis was told that it is."""
     numbers = frame(np.array([0.1, 0.3, 0.7])).astype({"user": "int64"})
     told = ibis.memtable(numbers, schema={"user": "string", "cell": "string", "value": "float64"})
     with pytest.raises(DataError, match="'user' of a frame that Ibis was told another type of"):
@@ -211,7 +211,7 @@ def test_types_that_ibis_was_told_are_refused() -> None:
     for times in (
         pd.to_datetime(["2020-01-01 05:00"] * 3),
         pd.to_datetime(["2020-01-01 05:00"] * 3).tz_localize("Europe/Berlin").as_unit("ns"),
-        pd.Series([datetime(2020, 1, 1, 5)] * 3, dtype=object),  # noqa: DTZ001
+        pd.Series([datetime(2020, 1, 1, 5)] * 3, dtype=object),
     ):
         slots = shoal.Records(
             ibis.memtable(numbers.assign(at=times)),

@@ -34,7 +34,7 @@ def _default_handler() -> Iterator[None]:
 
 
 def test_ctrl_c_while_the_engine_reads() -> None:
-    """G-STOP: it is an interrupt for whoever waits, without what the engine said."""
+    """It is an interrupt for whoever waits, without what the engine said."""
     import ibis
 
     backend = ibis.duckdb.connect()
@@ -51,7 +51,7 @@ def test_ctrl_c_while_the_engine_reads() -> None:
 
 
 def test_ctrl_c_that_an_engine_swallows_is_raised() -> None:
-    """G-STOP: what was read until then is not taken for all; the process keeps its own handler."""
+    """What was read until then is not taken for all; the process keeps its own handler."""
     raised = pytest.raises(KeyboardInterrupt)
     with raised as caught, engine_errors("a.csv"), suppress(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -60,7 +60,7 @@ def test_ctrl_c_that_an_engine_swallows_is_raised() -> None:
 
 
 def test_ctrl_c_that_an_engine_makes_an_error_of_is_raised() -> None:
-    """G-STOP: an error of the engine's own, without a cause or a context, is no bad record."""
+    """An error of the engine's own, without a cause or a context, is no bad record."""
     raised = pytest.raises(KeyboardInterrupt)
     with raised as caught, engine_errors("a.csv"):
         with suppress(KeyboardInterrupt):
@@ -72,7 +72,7 @@ def test_ctrl_c_that_an_engine_makes_an_error_of_is_raised() -> None:
 
 @pytest.mark.parametrize("kind", ["duckdb's", "python's", "behind", "plain"])
 def test_whatever_an_engine_makes_of_ctrl_c(kind: str) -> None:
-    """G-STOP: errors of two kinds, or one that was raised while Ctrl-C was handled."""
+    """Errors of two kinds, or one that was raised while Ctrl-C was handled."""
     import duckdb
 
     stop = {"duckdb's": duckdb.InterruptException("INTERRUPT Error"), "plain": KeyboardInterrupt()}
@@ -86,7 +86,7 @@ def test_whatever_an_engine_makes_of_ctrl_c(kind: str) -> None:
 
 
 def test_other_ends_are_not_taken_for_bad_records() -> None:
-    """G-STOP: nor is an ordinary failure taken for Ctrl-C."""
+    """Nor is an ordinary failure taken for Ctrl-C."""
     with pytest.raises(SystemExit), engine_errors("a.csv"):
         raise SystemExit
     failed = r"could not read 'a.csv' \(RuntimeError\)"
@@ -96,7 +96,7 @@ def test_other_ends_are_not_taken_for_bad_records() -> None:
 
 @pytest.mark.parametrize("kind", ["date", "time"])
 def test_a_crash_of_polars_is_an_error_of_ours(kind: str) -> None:
-    """G-FUZZ: of dates that no calendar has, in keys, outcomes and values."""
+    """Of dates that no calendar has, in keys, outcomes and values."""
     import polars as pl
 
     far: Any = pl.Series([2**30] * 6, dtype=pl.Int32).cast(pl.Date)
@@ -119,7 +119,7 @@ def test_a_crash_of_polars_is_an_error_of_ours(kind: str) -> None:
 
 
 def test_a_crash_while_an_engine_reads() -> None:
-    """G-CANARY: what it says stays inside."""
+    """What it says stays inside."""
     import polars as pl
 
     with pytest.raises(DataError, match="PanicException") as caught, engine_errors("a.csv"):

@@ -36,7 +36,7 @@ ALIKE = [{"integer", "short integer"}, {"truth", "NumPy's truth"}]
 @pytest.mark.parametrize("form", ["list", "objects"])
 @pytest.mark.parametrize("pair", list(permutations(KINDS, 2)), ids=" and ".join)
 def test_keys_of_two_kinds_are_refused(pair: tuple[str, str], form: str) -> None:
-    """G-FUZZ: also those that Arrow dies of, times of NumPy among its numbers."""
+    """Also those that Arrow dies of, times of NumPy among its numbers."""
     both = [KINDS[name] for name in pair]
     column = both if form == "list" else np.fromiter(both, dtype=object)
     if set(pair) in ALIKE:
@@ -61,7 +61,7 @@ BYTES = [b"\xff", b"\xed\xa0\x80", b"\xc0\xaf", b"a\xe2\x82"]
 @pytest.mark.parametrize("text", BYTES, ids=repr)
 @pytest.mark.parametrize("role", ["user", "cell"])
 def test_text_of_arrow_that_is_not_utf8_is_refused(text: bytes, role: str) -> None:
-    """G-FUZZ: before anything is counted, not when a plan is shown."""
+    """Before anything is counted, not when a plan is shown."""
     ends = np.array([0, len(text), len(text) + 1, len(text) + 2], np.int32)
     buffers = pa.py_buffer(ends.tobytes()), pa.py_buffer(text + b"ab")
     column = pa.StringArray.from_buffers(3, *buffers)

@@ -22,15 +22,15 @@ SPACE = Space.ordinal(["low", "mid", "high"])
 @pytest.mark.parametrize(
     "form", [list, pa.array, pd.Series, pd.Categorical, lambda x: np.array(x, dtype=object)]
 )
-def test_a_text_that_is_no_label_is_not_told_of(odd: str, form: Any) -> None:  # noqa: ANN401
-    """G-CANARY: no error depends on one outcome; an unknown text counts as the first level."""
+def test_a_text_that_is_no_label_is_not_told_of(odd: str, form: Any) -> None:
+    """No error depends on one outcome; an unknown text counts as the first level."""
     assert SPACE.numbers(form(["mid", odd, "high"])).tolist() == [1, 0, 2]
     assert SPACE.numbers(form(["mid", "low", "high"])).tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize("odd", [3, 0.5, True, b"low", ("low",)])
 def test_an_object_that_is_no_text_is_not_told_of(odd: object) -> None:
-    """G-CELLWISE: next to any other cell it counts as the first level."""
+    """Next to any other cell it counts as the first level."""
     for cells in (["high", odd], np.array(["high", odd], dtype=object)):
         if isinstance(cells, np.ndarray) and cells.ndim != 1:
             continue
@@ -49,12 +49,12 @@ def test_what_is_missing_is_missing(absent: object) -> None:
     ids=str,
 )
 def test_what_other_libraries_call_missing_is_missing(absent: object) -> None:
-    """G-MISSING: it is no first level."""
+    """It is no first level."""
     assert np.isnan(SPACE.numbers(["high", absent, "mid"])).tolist() == [False, True, False]
 
 
 def test_masked_cells_are_missing() -> None:
-    """G-MISSING: whatever lies under the mask, of objects and of texts."""
+    """Whatever lies under the mask, of objects and of texts."""
     for kind in (object, "U"):
         masked = np.ma.array(np.array(["high", "high"], dtype=kind), mask=[False, True])
         assert SPACE.numbers(masked).tolist()[0] == 2
@@ -63,7 +63,7 @@ def test_masked_cells_are_missing() -> None:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
 def test_every_kind_of_text_of_arrow_is_read(kind: pa.DataType) -> None:
-    """G-ENGINES: as columns, as scalars, and as scalars of dictionaries."""
+    """As columns, as scalars, and as scalars of dictionaries."""
     column = pa.array(["high", None, "low"], kind)
     forms = [column, list(column), pd.Series(list(column), dtype=object)]
     if kind != pa.string_view():
@@ -73,7 +73,7 @@ def test_every_kind_of_text_of_arrow_is_read(kind: pa.DataType) -> None:
 
 
 def test_a_text_of_arrow_that_is_none_is_not_told_of() -> None:
-    """G-CELLWISE: bytes that are no text count as the first level wherever the column is."""
+    """Bytes that are no text count as the first level wherever the column is."""
     data = pa.array([b"high", b"\xff", b"mid"]).view(pa.string())
     for form in (data, list(data), pd.Series(data, dtype=pd.ArrowDtype(pa.string()))):
         assert SPACE.numbers(form).tolist() == [2, 0, 1]
@@ -82,14 +82,14 @@ def test_a_text_of_arrow_that_is_none_is_not_told_of() -> None:
 @pytest.mark.parametrize(
     "column", [np.array(["1", "0"]), pa.array(["1", "0"]), pa.array([b"1", b"0"])], ids=str
 )
-def test_texts_are_no_numbers(column: Any) -> None:  # noqa: ANN401
-    """G-CELLWISE: one that spells no number would decide whether all are read."""
+def test_texts_are_no_numbers(column: Any) -> None:
+    """One that spells no number would decide whether all are read."""
     with pytest.raises(DataError, match="outcomes of another kind"):
         Space.binary().numbers(column)
 
 
 def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
-    """G-CELLWISE: as the column would be that they come from; other kinds are no labels."""
+    """As the column would be that they come from; other kinds are no labels."""
     column = pa.chunked_array([["high", None, "low", "mid"]])
     np.testing.assert_array_equal(SPACE.numbers(list(column)), SPACE.numbers(column))
     whole = Space.ordinal(["1", "2"])
@@ -117,8 +117,8 @@ def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:  # noqa: ANN401
-    """G-MISSING: units would all count as the first level, and nobody would be told."""
+def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:
+    """Units would all count as the first level, and nobody would be told."""
     with pytest.raises(DataError, match="outcomes of another kind"):
         SPACE.numbers(column)
 
@@ -127,7 +127,7 @@ def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:  # no
     "odd", [np.float16("inf"), np.float32("inf"), np.timedelta64(1, "s"), 10**40, b"1", "\ud800"]
 )
 def test_no_object_decides_whether_labels_are_read(odd: object) -> None:
-    """G-CANARY: it counts as the first level, in lists and in arrays of objects."""
+    """It counts as the first level, in lists and in arrays of objects."""
     space = Space.ordinal(["0", "1", "2"])
     for form in (list, lambda cells: np.array(cells, dtype=object)):
         assert space.numbers(form(["2", odd, "1"])).tolist() == [2, 0, 1]
@@ -136,14 +136,14 @@ def test_no_object_decides_whether_labels_are_read(odd: object) -> None:
 @pytest.mark.parametrize(
     "form", [np.array, lambda cells: pd.Series(cells, dtype=pd.StringDtype("python"))]
 )
-def test_a_broken_text_does_not_decide_whether_a_column_is_read(form: Any) -> None:  # noqa: ANN401
-    """G-CANARY: columns of texts, too, which Arrow would refuse whole."""
+def test_a_broken_text_does_not_decide_whether_a_column_is_read(form: Any) -> None:
+    """Columns of texts, too, which Arrow would refuse whole."""
     assert SPACE.numbers(form(["high", "\ud800", "mid"])).tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("column", [{1, 0}, frozenset({1.0}), {1: 0}], ids=str)
-def test_numbers_without_an_order_are_refused(column: Any) -> None:  # noqa: ANN401
-    """G-ROWS: nobody knows which cell of a set is whose."""
+def test_numbers_without_an_order_are_refused(column: Any) -> None:
+    """Nobody knows which cell of a set is whose."""
     with pytest.raises(DataError, match="outcomes of another kind"):
         Space.binary().numbers(column)
 

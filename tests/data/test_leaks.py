@@ -69,7 +69,7 @@ def _silent(call: Callable[[], object], caplog: pytest.LogCaptureFixture) -> Sho
 
 @pytest.mark.parametrize("kind", LATE)
 def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    """G-CANARY: the engine quotes the line; neither we nor anything behind us does."""
+    """The engine quotes the line; neither we nor anything behind us does."""
     path = tmp_path / "late.csv"
     path.write_bytes(LATE[kind])
     records = {"user": "who", "value": "speed", "bounds": (0, 90), "cell": "place"}
@@ -110,8 +110,8 @@ def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) 
     ],
     ids=lambda values: type(values).__name__,
 )
-def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:  # noqa: ANN401
-    """G-CANARY: NumPy, Arrow and engines quote what they dislike; nobody hears it."""
+def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    """NumPy, Arrow and engines quote what they dislike; nobody hears it."""
     good: Any = [1, 2]
     moment = unbiased.Moment(2, 1)
     space = trials.Space.counts(0, 9)
@@ -143,7 +143,7 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def _as_arrow(values: Any) -> bool:  # noqa: ANN401
+def _as_arrow(values: Any) -> bool:
     try:
         return len(pa.array(values)) == 2
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -151,7 +151,7 @@ def _as_arrow(values: Any) -> bool:  # noqa: ANN401
 
 
 def test_bad_parquet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """G-CANARY: damaged pages of a file whose texts hold the canary."""
+    """Damaged pages of a file whose texts hold the canary."""
     path = tmp_path / "a.parquet"
     table = pa.table({"who": [CANARY] * 99, "place": [1] * 99, "speed": [float(CANARY)] * 99})
     pq.write_table(table, path, compression="none")
@@ -163,7 +163,7 @@ def test_bad_parquet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """G-CANARY: a file that is no plan, occupancy, manifest or ledger may hold values."""
+    """A file that is no plan, occupancy, manifest or ledger may hold values."""
     path = tmp_path / "a.json"
     for text in (
         f"{{{CANARY}",

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.audit
 TABLE = pa.table({"tailnum": ["a"], "Origin": ["x"], "speed": [1.0], "air_time": [2]})
 
 
-def said(source: object, **wanted: Any) -> str:  # noqa: ANN401
+def said(source: object, **wanted: Any) -> str:
     """The one line that is said of a name."""
     given = {"user": "tailnum", "value": "speed", "cell": "Origin", "bounds": (0, 2), **wanted}
     with pytest.raises(DataError) as caught:
@@ -42,10 +42,10 @@ def test_every_source_asks_for_the_nearest_name(
     tmp_path: Path,
     kind: str,
     role: str,
-    name: Any,  # noqa: ANN401
+    name: Any,
     meant: str,
 ) -> None:
-    """G-REFUSE: whatever the role, and whatever holds the records."""
+    """Whatever the role, and whatever holds the records."""
     path = tmp_path / f"trips.{kind}"
     source: object = path
     if kind == "parquet":
@@ -62,7 +62,7 @@ def test_every_source_asks_for_the_nearest_name(
 
 
 def test_no_engine_starts_for_a_wrong_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-REFUSE: the schema of a Parquet file says it, and of several that of each."""
+    """The schema of a Parquet file says it, and of several that of each."""
     monkeypatch.setattr(parquet_file, "duckdb", lambda: pytest.fail("an engine started"))
     for name in ("a", "b"):
         pq.write_table(TABLE, tmp_path / f"{name}.parquet")
@@ -72,7 +72,7 @@ def test_no_engine_starts_for_a_wrong_name(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("line", ["ann,placed,431.5", "placed", "who?,Origins,speedy,places"])
 def test_a_first_line_that_may_be_a_record_is_not_told(tmp_path: Path, line: str) -> None:
-    """G-CANARY: a CSV file without names, whose records are like the names that are asked for."""
+    """A CSV file without names, whose records are like the names that are asked for."""
     path = tmp_path / "a.csv"
     path.write_text(f"{line}\n{line}\n")
     for wanted in ({"cell": "place"}, {"value": "speeds", "cell": "place", "user": "whom"}):

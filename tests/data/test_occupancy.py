@@ -28,7 +28,7 @@ pytestmark = pytest.mark.unit
 
 @given(occupancy=occupancies.small, seed=st.integers(0, 99))
 def test_fingerprints_forget_names_and_order(occupancy: shoal.Occupancy, seed: int) -> None:
-    """G-ANONYMOUS: renaming users and shuffling rows changes nothing."""
+    """Renaming users and shuffling rows changes nothing."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(occupancy.user))
     names = rng.permutation(1000)
@@ -102,7 +102,7 @@ def test_the_summary_counts() -> None:
         (["a", 3], [1, 2], [1, 1], "mixed"),
     ],
 )
-def test_bad_counts(users: Any, cells: Any, counts: Any, message: str) -> None:  # noqa: ANN401
+def test_bad_counts(users: Any, cells: Any, counts: Any, message: str) -> None:
     """Each refused in one line."""
     with pytest.raises(DataError, match=message):
         shoal.Occupancy.from_counts(users, cells, counts)
@@ -143,7 +143,7 @@ def test_many_key_columns_do_not_overflow() -> None:
 
 
 def test_fingerprints_see_who_is_where() -> None:
-    """G-TAMPER: the same users with the same counts, one of them in another cell."""
+    """The same users with the same counts, one of them in another cell."""
     users, counts = ["a", "b", "b"], [2, 1, 1]
     one, other = (
         shoal.Occupancy.from_counts(users, [cell, "x", "y"], counts) for cell in ("x", "y")
@@ -165,7 +165,7 @@ def test_fingerprints_see_who_is_where() -> None:
     ],
 )
 def test_a_key_of_a_document_has_one_text(kind: str, true: object, false: object) -> None:
-    """G-TAMPER: the document that was read is published, and asked about, as it is."""
+    """The document that was read is published, and asked about, as it is."""
     column = {"name": "c", "type": kind, "values": [true]}
     assert keys.to_document(keys.from_document({"columns": [column]})) == {"columns": [column]}
     with pytest.raises(DocumentError, match="cells are damaged"):
@@ -173,7 +173,7 @@ def test_a_key_of_a_document_has_one_text(kind: str, true: object, false: object
 
 
 def test_a_false_column_before_the_true_one_is_refused() -> None:
-    """G-TAMPER: of two columns of one name the last was counted, and both were published."""
+    """Of two columns of one name the last was counted, and both were published."""
     document = copy.deepcopy(occupancies.sparse(2).to_document())
     columns = document["cells"]["columns"]
     columns.insert(0, {**columns[0], "values": list(reversed(columns[0]["values"]))})
@@ -182,7 +182,7 @@ def test_a_false_column_before_the_true_one_is_refused() -> None:
 
 
 def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
-    """G-TAMPER: each part is sound by itself, and the fingerprint is of other counts."""
+    """Each part is sound by itself, and the fingerprint is of other counts."""
     document = copy.deepcopy(occupancies.sparse(2).to_document())
     count = documents.unpack_integers(document["count"], "count")
     document["count"] = documents.pack_integers(count + (np.arange(len(count)) == 0))
@@ -193,8 +193,8 @@ def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
 
 
 @pytest.mark.parametrize("origin", [True, 5, "", b"a.csv"])
-def test_an_origin_is_a_path(origin: Any) -> None:  # noqa: ANN401
-    """G-OUTPUTS: what no output may replace is asked for by its path."""
+def test_an_origin_is_a_path(origin: Any) -> None:
+    """What no output may replace is asked for by its path."""
     occupancy = shoal.Occupancy.from_counts(["a", "b"], ["x", "x"], [1, 2])
     with pytest.raises(shoal.ShoalError, match="origin"):
         replace(occupancy, origin=origin)

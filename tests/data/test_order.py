@@ -62,7 +62,7 @@ def rank(values: list[Any]) -> list[int]:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_keys_of_every_type_and_form_have_one_order(name: str) -> None:
-    """G-ROWS: numbers by size, texts by bytes; widths, dictionaries and chunks change nothing."""
+    """Numbers by size, texts by bytes; widths, dictionaries and chunks change nothing."""
     for column in COLUMNS[name]:
         expected = rank(column.to_pylist())
         assert keys.encode(column, "user").tolist() == expected
@@ -73,8 +73,8 @@ def test_keys_of_every_type_and_form_have_one_order(name: str) -> None:
 
 
 @given(st.lists(st.text(max_size=4), min_size=1, max_size=30), st.randoms(use_true_random=False))
-def test_codes_move_with_their_rows(names: list[str], random: Any) -> None:  # noqa: ANN401
-    """G-ROWS: shuffled rows have the shuffled codes, for any texts."""
+def test_codes_move_with_their_rows(names: list[str], random: Any) -> None:
+    """Shuffled rows have the shuffled codes, for any texts."""
     order = list(range(len(names)))
     random.shuffle(order)
     codes = keys.encode(pa.array(names), "user")
@@ -88,8 +88,8 @@ def test_codes_move_with_their_rows(names: list[str], random: Any) -> None:  # n
     ),
     st.randoms(use_true_random=False),
 )
-def test_ties_are_resolved_by_key(counts: list[list[int]], random: Any) -> None:  # noqa: ANN401
-    """G-ROWS: `build` gives every membership the same place for any order of rows."""
+def test_ties_are_resolved_by_key(counts: list[list[int]], random: Any) -> None:
+    """`build` gives every membership the same place for any order of rows."""
     rows = [(f"u{u}", c, n) for u, own in enumerate(counts) for c, n in enumerate(own) if n]
     shuffled = random.sample(rows, len(rows))
 
@@ -110,7 +110,7 @@ def test_ties_are_resolved_by_key(counts: list[list[int]], random: Any) -> None:
 
 
 def test_colliding_marks_are_resolved_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-ROWS: users whose marks are equal by chance, with other counts, come by their keys."""
+    """Users whose marks are equal by chance, with other counts, come by their keys."""
     monkeypatch.setattr("shoal.data.occupancy._mix", np.zeros_like)
     who, where = np.array(["b", "b", "a", "a", "c"]), np.array([0, 1, 0, 1, 0])
     many = np.array([1, 3, 2, 2, 4])
@@ -192,7 +192,7 @@ SOURCES = [
 def test_every_engine_gives_every_order_of_rows_the_same_users(
     source: Callable[[pa.Table, Path], object], tmp_path: Path
 ) -> None:
-    """G-ROWS: counts and sums of each user in its place: shuffled, sorted, hashed, chunked rows."""
+    """Counts and sums of each user in its place: shuffled, sorted, hashed, chunked rows."""
     table = methods.tied()
     expected = facts(table)
     for order, rows in methods.orders(table).items():
@@ -202,7 +202,7 @@ def test_every_engine_gives_every_order_of_rows_the_same_users(
 
 
 def test_csv_files_give_every_order_the_same_users(tmp_path: Path) -> None:
-    """G-ROWS: more whole numbers than engines guess types from, before the fractions or after."""
+    """More whole numbers than engines guess types from, before the fractions or after."""
     whole: dict[str, Any] = {
         "who": ["u"] * 21_000,
         "place": ["p0"] * 21_000,
@@ -216,8 +216,8 @@ def test_csv_files_give_every_order_the_same_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_spark_gives_every_order_and_partition_the_same_users(spark: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    """G-ROWS: one partition or seven, by user or by value."""
+def test_spark_gives_every_order_and_partition_the_same_users(spark: Any, tmp_path: Path) -> None:
+    """One partition or seven, by user or by value."""
     table = methods.tied()
     expected = facts(table)
     for order, rows in methods.orders(table).items():
@@ -229,7 +229,7 @@ def test_spark_gives_every_order_and_partition_the_same_users(spark: Any, tmp_pa
 
 @pytest.mark.parametrize("threads", [1, 8])
 def test_many_threads_give_a_large_file_the_same_users(threads: int, tmp_path: Path) -> None:
-    """G-ROWS: 120,000 records sorted by value, 20,000 tied users, in 120 row groups."""
+    """120,000 records sorted by value, 20,000 tied users, in 120 row groups."""
     rng = np.random.default_rng(8)
     who = np.repeat(rng.permutation(20_000), 6)
     table = pa.table(
@@ -248,7 +248,7 @@ def test_many_threads_give_a_large_file_the_same_users(threads: int, tmp_path: P
 
 
 def test_collations_of_a_backend_do_not_merge_users() -> None:
-    """G-ROWS: names that a collation calls equal are different users, in the order of bytes."""
+    """Names that a collation calls equal are different users, in the order of bytes."""
     import ibis
 
     backend = ibis.duckdb.connect()

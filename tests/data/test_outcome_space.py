@@ -40,10 +40,10 @@ def test_an_outcome_on_a_level_stays_there(levels: tuple[float, ...], data: st.D
 
 
 def test_levels_as_an_array_are_nobodys_to_write() -> None:
-    """G-ACCOUNTING: neither those of a space nor those of a copy, which is the same space."""
+    """Neither those of a space nor those of a copy, which is the same space."""
     space = Space.counts(0, 3)
     first = space.array
-    pickled = pickle.loads(pickle.dumps(space))  # noqa: S301
+    pickled = pickle.loads(pickle.dumps(space))
     for each in (space, copy.copy(space), copy.deepcopy(space), pickled):
         assert each == space
         assert each.array.tolist() == [0, 1, 2, 3]
@@ -58,7 +58,7 @@ def test_levels_as_an_array_are_nobodys_to_write() -> None:
 def test_random_rounding_keeps_the_mean(
     levels: tuple[float, ...], outcome: float, number: int
 ) -> None:
-    """G-ROUNDING: over all fair words the mean of the level is the clipped outcome, to 2^-12.
+    """Over all fair words the mean of the level is the clipped outcome, to 2^-12.
 
     Words are enumerated on a grid of 2^12: exactly as many of them go up as the share says.
     """
@@ -109,7 +109,7 @@ def test_kinds_of_outcomes() -> None:
 
 @pytest.mark.parametrize("outcomes", [["secret"], [[1, 2]], [{"a": 1}], ["1", 2]])
 def test_other_kinds_are_refused_without_showing_them(outcomes: list[object]) -> None:
-    """G-CANARY: the message says what is allowed and nothing of what was there."""
+    """The message says what is allowed and nothing of what was there."""
     with pytest.raises(DataError) as caught:
         Space.binary().numbers(outcomes)
     assert "secret" not in str(caught.value)
@@ -163,13 +163,13 @@ def test_a_space_survives_its_document(levels: tuple[float, ...]) -> None:
 
 @pytest.mark.parametrize("levels", [(0, 1, 1 + 2.0**-52, 2), (2000 - 1e-10, 2000, 8000, 1e5, 1e6)])
 def test_levels_that_rounding_makes_one_are_refused(levels: tuple[float, ...]) -> None:
-    """G-FUZZ: differences of neighbours keep digits, or shares of them would be no shares."""
+    """Differences of neighbours keep digits, or shares of them would be no shares."""
     with pytest.raises(InputError, match="between neighbours"):
         Space(levels)
 
 
 @pytest.mark.parametrize("document", [{}, {"a": 1}, "levels", {"levels": [0, 1]}, None])
-def test_what_is_no_space_is_refused_in_words(document: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: a part too few or too many, or no object at all."""
+def test_what_is_no_space_is_refused_in_words(document: Any) -> None:
+    """A part too few or too many, or no object at all."""
     with pytest.raises(InputError, match="space"):
         Space.from_document(document)

@@ -118,7 +118,7 @@ SOURCES: dict[str, Callable[[pa.Table, Path], object]] = {
 
 @pytest.mark.parametrize(("name", "form"), list(product(CROWDS, SOURCES)))
 def test_a_column_is_the_one_of_its_name_or_refused(name: str, form: str, tmp_path: Path) -> None:
-    """G-ROLES: a private column is never read for a public one that an engine calls alike."""
+    """A private column is never read for a public one that an engine calls alike."""
     asked = CROWDS[name][1]
     source = SOURCES[form](crowd(name), tmp_path)
     readers: dict[str, Callable[[], Any]] = {
@@ -141,7 +141,7 @@ def test_a_column_is_the_one_of_its_name_or_refused(name: str, form: str, tmp_pa
 
 
 def test_frames_with_other_names_nearby_are_read() -> None:
-    """G-ROLES: what is not asked for, whatever it is called, decides nothing in a frame."""
+    """What is not asked for, whatever it is called, decides nothing in a frame."""
     table = crowd("a pair but for case, and its invented name")
     for form in ("arrow", "pandas", "numbered", "polars"):
         source: Any = SOURCES[form](table, None)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_frames_with_other_names_nearby_are_read() -> None:
 
 @pytest.mark.parametrize("name", [7, 7.0, None, True, ("7",), b"7"])
 def test_a_name_that_only_looks_like_one_is_none(name: object) -> None:
-    """G-ROLES: a column whose name is no text has no name here."""
+    """A column whose name is no text has no name here."""
     frame = pd.DataFrame([["a", 1, 2.0]], columns=pd.Index(["who", "where", name], dtype=object))
     records = shoal.Records(frame, user="who", value=str(name), bounds=(0, 8), cell="where")
     with pytest.raises(DataError, match=r"no column .* allowed: one of where, who;"):
@@ -160,7 +160,7 @@ def test_a_name_that_only_looks_like_one_is_none(name: object) -> None:
 
 
 def test_names_that_ibis_put_in_the_place_of_others_are_refused() -> None:
-    """G-ROLES: of a frame with one name that is no text Ibis renames all columns by place."""
+    """Of a frame with one name that is no text Ibis renames all columns by place."""
     frame = pd.DataFrame({"col2": [1, 2], "col1": [PRIVATE, 4], "col0": [5, 6], 9: [7, 7]})
     table = ibis.memtable(frame)
     for source in (table, table.mutate(more=1), table.filter(table.col0 > 0)):
@@ -170,7 +170,7 @@ def test_names_that_ibis_put_in_the_place_of_others_are_refused() -> None:
 
 
 def test_names_that_ibis_was_told_are_refused() -> None:
-    """G-ROLES: a frame's columns have their own names, also in Ibis."""
+    """A frame's columns have their own names, also in Ibis."""
     table: Any = ibis.memtable(crowd("one of the pair"), columns=["a", "b", "who", "where"])
     records = shoal.Records(table, user="who", value="a", bounds=(0, 8), cell="where")
     with pytest.raises(DataError, match="an engine calls by other names"):
@@ -178,7 +178,7 @@ def test_names_that_ibis_was_told_are_refused() -> None:
 
 
 def test_a_step_of_an_expression_renames_nothing() -> None:
-    """G-ROLES: names that are alike in the middle of an expression are refused at its end."""
+    """Names that are alike in the middle of an expression are refused at its end."""
     table: Any = ibis.memtable(pa.table({"who": [1], "where": [PRIVATE], "v": [2.0]}))
     twins = table.mutate(place=table["where"], Place=table["where"], place_1=1)
     records = shoal.Records(
@@ -193,7 +193,7 @@ def test_a_step_of_an_expression_renames_nothing() -> None:
 
 
 def test_trials_read_the_cluster_that_is_named(tmp_path: Path) -> None:
-    """G-ROLES: outcomes do not leave as the clusters of a file that names them twice."""
+    """Outcomes do not leave as the clusters of a file that names them twice."""
     outcomes = pa.array(PRIVATE + np.arange(8) % 2)
     arrays = [pa.array(np.arange(8) % 2), outcomes, outcomes, pa.array(np.arange(8) // 4)]
     path = tmp_path / "trial.parquet"
@@ -207,7 +207,7 @@ def test_trials_read_the_cluster_that_is_named(tmp_path: Path) -> None:
 # Without a name there is no view, and of two of one name a view's is the first.
 @pytest.mark.parametrize("name", sorted(CROWDS.keys() - {"nothing for a name", "one of two"}))
 def test_views_of_ones_own_read_the_column_or_refuse_it(name: str, tmp_path: Path) -> None:
-    """G-ROLES: DuckDB changes names where it makes a table or a view of a file, too."""
+    """DuckDB changes names where it makes a table or a view of a file, too."""
     path = str(parquet(crowd(name), tmp_path))
     engine: Any = ibis.duckdb.connect()
     view = engine.read_parquet(path)
@@ -233,7 +233,7 @@ def test_numbered_names_of_ones_own_are_read(tmp_path: Path) -> None:
 
 
 def test_names_alike_are_told_from_names_that_are_not_there() -> None:
-    """G-ROLES: a name is looked for as it is written, and neither of a pair but for case is it."""
+    """A name is looked for as it is written, and neither of a pair but for case is it."""
     check_present("a.parquet", ["a", "b", "B"], ["a"])
     for name in "bB":
         with pytest.raises(DataError, match=f"called '{name}' but for case"):

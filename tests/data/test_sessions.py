@@ -38,7 +38,7 @@ TIMES = pa.table(
 EXPECTED = {"zoned": {22, 4}, "naive": {22, 4}, "day": {0}}
 
 
-def keys(source: object, cell: str, **options: Any) -> list[Any]:  # noqa: ANN401
+def keys(source: object, cell: str, **options: Any) -> list[Any]:
     """The cell keys that the pass gives."""
     records = shoal.Records(
         source, user="who", value="value", bounds=(0, 9), cell=cell, **options
@@ -63,7 +63,7 @@ def test_duckdb_sessions_in_other_zones(tmp_path: Path, column: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("column", list(EXPECTED))
-def test_spark_sessions_in_other_zones(tmp_path: Path, spark: Any, column: str) -> None:  # noqa: ANN401
+def test_spark_sessions_in_other_zones(tmp_path: Path, spark: Any, column: str) -> None:
     """As above; `ibis.pyspark.connect` sets UTC, so the zone is set again after it."""
     import ibis
 
@@ -106,7 +106,7 @@ def test_a_path_is_one_file(tmp_path: Path) -> None:
 
 
 def test_threads_keep_the_logs_silent_until_the_last_has_read() -> None:
-    """G-CANARY: whichever comes first or last; afterwards they are as before."""
+    """Whichever comes first or last; afterwards they are as before."""
     logs = [logging.getLogger(name) for name in QUERY_LOGS]
     first, second = silent_query_logs(), silent_query_logs()
     for begun in (first, second):
@@ -122,11 +122,11 @@ def test_threads_keep_the_logs_silent_until_the_last_has_read() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("written", ["as text", "by methods"])
 def test_spark_logs_no_value(
-    spark: Any,  # noqa: ANN401
+    spark: Any,
     capfd: pytest.CaptureFixture[str],
     written: str,
 ) -> None:
-    """G-CANARY: PySpark's own log of a failed query would quote the value."""
+    """PySpark's own log of a failed query would quote the value."""
     from pyspark.sql import functions
 
     rows = spark.createDataFrame([("a", "987654.321x", 1)], "who string, text string, place int")

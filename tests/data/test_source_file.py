@@ -53,7 +53,7 @@ def mean(found: shoal.Records) -> tuple[tuple[str, ...], float]:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("order", OTHERS, ids=str)
 def test_every_pass_reads_the_names_anew(tmp_path: Path, order: list[str], ending: str) -> None:
-    """G-PLACE: a file with the same columns in another order is not read by the old one."""
+    """A file with the same columns in another order is not read by the old one."""
     path = tmp_path / f"a.{ending}"
     write(path, NAMES)
     kept = records(path)
@@ -66,7 +66,7 @@ def test_every_pass_reads_the_names_anew(tmp_path: Path, order: list[str], endin
 def test_a_file_that_changes_meanwhile_is_refused(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: between its first line and the pass, written in place or replaced."""
+    """Between its first line and the pass, written in place or replaced."""
     path, draft = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
     run = one_pass.run
 
@@ -75,7 +75,7 @@ def test_a_file_that_changes_meanwhile_is_refused(
             write(path, NAMES, rows=40)
         else:
             write(draft, NAMES, rows=20)
-            os.replace(draft, path)  # noqa: PTH105
+            os.replace(draft, path)
         return run(*given, **wanted)  # type: ignore[arg-type]
 
     monkeypatch.setattr(one_pass, "run", late)
@@ -90,7 +90,7 @@ def test_a_file_that_changes_meanwhile_is_refused(
 def test_the_working_folder_moves_no_records(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-PLACE: what is read is what was named, and that is what no output replaces."""
+    """What is read is what was named, and that is what no output replaces."""
     name = f"a.{ending}"
     for folder, speed in (("first", 30), ("second", 500)):
         (tmp_path / folder).mkdir()
@@ -111,7 +111,7 @@ def test_the_working_folder_moves_no_records(
 
 @pytest.mark.parametrize("source", ["a.csv", "*.csv", "x/../a.csv"])
 def test_no_working_folder(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-FUZZ: where the working folder was removed a relative path is refused in words."""
+    """Where the working folder was removed a relative path is refused in words."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

@@ -97,7 +97,7 @@ def _run(script: str, folder: Path) -> tuple[int, list[Path]]:
 
 
 def test_a_kill_leaves_nothing_that_others_can_read(tmp_path: Path) -> None:
-    """G-SPILL: private sums lie in no folder of the user's work, nor where others can open them."""
+    """Private sums lie in no folder of the user's work, nor where others can open them."""
     code, left = _run("spill()\nos.kill(os.getpid(), 9)", tmp_path)
     assert code == -signal.SIGKILL
     (folder,) = left
@@ -109,14 +109,14 @@ def test_a_kill_leaves_nothing_that_others_can_read(tmp_path: Path) -> None:
     "script", ["spill()", "spill()\nengine.disconnect()", CHILD, WORKER, "spill()\n1/0"]
 )
 def test_a_process_that_ends_leaves_nothing(tmp_path: Path, script: str) -> None:
-    """G-SPILL: with the engine open or closed, after an error, and after a child's end."""
+    """With the engine open or closed, after an error, and after a child's end."""
     code, left = _run(script, tmp_path)
     assert code == ("1/0" in script)
     assert left == []
 
 
 def test_the_command_line_leaves_nothing(tmp_path: Path) -> None:
-    """G-SPILL: it ends without an ordinary exit, after a release as after a refusal."""
+    """It ends without an ordinary exit, after a release as after a refusal."""
     work, system = tmp_path / "work", tmp_path / "system"
     work.mkdir()
     system.mkdir()
@@ -134,7 +134,7 @@ def test_the_command_line_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_child_that_outlives_its_parent_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    """G-SPILL: the parent's goes with the parent, and others may take its name then."""
+    """The parent's goes with the parent, and others may take its name then."""
     code, _ = _run(ORPHAN, tmp_path)
     assert code == 0
     end, system = time.monotonic() + 30, tmp_path / "system"
@@ -144,7 +144,7 @@ def test_a_child_that_outlives_its_parent_has_a_folder_of_its_own(tmp_path: Path
 
 
 def test_engines_have_folders_of_their_own() -> None:
-    """G-SPILL: two engines would write over each other; none is made before it is needed."""
+    """Two engines would write over each other; none is made before it is needed."""
     asked = "select current_setting('temp_directory')"
     found = [Path(duckdb().con.execute(asked).fetchone()[0]) for _ in range(2)]
     assert found[0] != found[1]
@@ -155,7 +155,7 @@ def test_engines_have_folders_of_their_own() -> None:
 def test_without_a_place_for_temporary_files_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """G-SPILL: better out of memory than written elsewhere."""
+    """Better out of memory than written elsewhere."""
 
     def nowhere(**_: object) -> str:
         raise FileNotFoundError
@@ -168,7 +168,7 @@ def test_without_a_place_for_temporary_files_nothing_is_written(
 
 
 def test_a_folder_that_was_swept_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-SPILL: systems remove old temporary files, also of a process that still runs."""
+    """Systems remove old temporary files, also of a process that still runs."""
     monkeypatch.setattr(spill, "_made", None)
     first = Path(spill.spill_folder()).parent
     first.rmdir()
@@ -195,7 +195,7 @@ def _shared(path: Path) -> None:
 def test_what_took_the_name_of_a_folder_is_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, squat: Callable[[Path], None]
 ) -> None:
-    """G-SPILL: whoever makes a folder of a name that was swept could read what comes there."""
+    """Whoever makes a folder of a name that was swept could read what comes there."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(spill, "_made", None)
     first = Path(spill.spill_folder()).parent
@@ -209,7 +209,7 @@ def test_what_took_the_name_of_a_folder_is_not_used(
 def test_a_folder_of_another_user_is_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """G-SPILL: its owner opens it whatever its mode says."""
+    """Its owner opens it whatever its mode says."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(spill, "_made", None)
     first = Path(spill.spill_folder()).parent
@@ -222,7 +222,7 @@ def test_a_folder_of_another_user_is_not_used(
 def test_a_group_bit_of_the_system_s_folder_costs_no_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """G-SPILL: folders inherit it, and are nobody else's for that."""
+    """Folders inherit it, and are nobody else's for that."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     tmp_path.chmod(0o2700)
     monkeypatch.setattr(spill, "_made", None)
@@ -251,10 +251,10 @@ IN_MEMORY = {
 
 @pytest.mark.parametrize("made", IN_MEMORY.values(), ids=IN_MEMORY)
 def test_tables_of_ibis_in_memory_run_in_our_engine(
-    made: Any,  # noqa: ANN401
+    made: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """G-SPILL: Ibis's own engine would write private sums to the working folder."""
+    """Ibis's own engine would write private sums to the working folder."""
     monkeypatch.setattr(ibis.options, "default_backend", None)
     table = made(ibis.memtable(TRIPS))
     _, backend = connect(table)
@@ -272,7 +272,7 @@ def test_tables_of_ibis_in_memory_run_in_our_engine(
 
 
 def test_tables_of_a_connection_stay_with_it(tmp_path: Path) -> None:
-    """G-ENGINES: what any table of a connection is part of runs there."""
+    """What any table of a connection is part of runs there."""
     parquet.write_table(TRIPS, tmp_path / "trips.parquet")
     theirs = ibis.duckdb.connect()
     table = theirs.read_parquet(tmp_path / "trips.parquet")

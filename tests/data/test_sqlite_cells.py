@@ -25,7 +25,7 @@ NUMBERS = {
 NONE = ["", "n/a", "NaN", "7 mph", "1,5", b"5", float("inf"), float("-inf"), None]
 
 
-def table(folder: Path, columns: dict[str, str], rows: list[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+def table(folder: Path, columns: dict[str, str], rows: list[tuple[Any, ...]]) -> Any:
     """A table of SQLite."""
     import ibis
 
@@ -37,7 +37,7 @@ def table(folder: Path, columns: dict[str, str], rows: list[tuple[Any, ...]]) ->
     return ibis.sqlite.connect(folder / "s.db").table("t")
 
 
-def records(source: object, value: str, **wanted: Any) -> shoal.Records:  # noqa: ANN401
+def records(source: object, value: str, **wanted: Any) -> shoal.Records:
     """Values between -8 and 8."""
     given = {"user": "who", "cell": "place", "bounds": (-8, 8), **wanted}
     return shoal.Records(source, value=value, **given)
@@ -46,7 +46,7 @@ def records(source: object, value: str, **wanted: Any) -> shoal.Records:  # noqa
 @pytest.mark.parametrize("column", NUMBERS)
 @pytest.mark.parametrize("cell", NONE, ids=repr)
 def test_what_is_no_number_is_missing(tmp_path: Path, column: str, cell: object) -> None:
-    """G-MISSING: texts, bytes and infinities, as on every other engine; the others stay."""
+    """Texts, bytes and infinities, as on every other engine; the others stay."""
     rows = [(f"u{at}", "x", 4) for at in range(5)] + [("u1", "x", 1.5), ("bad", "x", cell)]
     source = table(tmp_path, {"who": "text", "place": "text", column: NUMBERS[column]}, rows)
     with pytest.raises(DataError, match=f"missing|infinite in the column '{column}'") as caught:
@@ -63,7 +63,7 @@ def test_what_is_no_number_is_missing(tmp_path: Path, column: str, cell: object)
 @pytest.mark.parametrize("cell", ["7", "7x", "", b"7", 7.5], ids=repr)
 @pytest.mark.parametrize("name", ["who", "place"])
 def test_a_text_is_no_whole_number_as_key(tmp_path: Path, name: str, cell: object) -> None:
-    """G-ENGINES: it joins no other user's records, and no other cell."""
+    """It joins no other user's records, and no other cell."""
     # SQLite itself makes whole numbers of texts like 7: there is none then.
     at = ("who", "place").index(name)
     rows: list[list[Any]] = [[7, 7, 1.0], [8, 7, 1.0], [9, 7, 1.0]]
@@ -81,7 +81,7 @@ def test_a_text_is_no_whole_number_as_key(tmp_path: Path, name: str, cell: objec
 
 
 def test_bytes_are_no_text_as_key(tmp_path: Path) -> None:
-    """G-ENGINES: nor as a label."""
+    """Nor as a label."""
     rows = [("a", "x", 1.0), (b"a", "x", 2.0)]
     source = table(tmp_path, {"who": "text", "place": "text", "v": "real"}, rows)
     with pytest.raises(DataError, match="null in the column 'who'"):
@@ -101,7 +101,7 @@ def test_bytes_are_no_text_as_key(tmp_path: Path) -> None:
     ],
 )
 def test_no_first_row_decides_how_others_are_read(tmp_path: Path, made: str, first: object) -> None:
-    """G-ROWS: Ibis takes the type of an undeclared column from the first row, so none is taken."""
+    """Ibis takes the type of an undeclared column from the first row, so none is taken."""
     import ibis
 
     with sqlite3.connect(tmp_path / "s.db") as connection:
@@ -129,7 +129,7 @@ def _declared(folder: Path) -> bool:
 
 
 def test_a_query_in_sql_is_refused(tmp_path: Path) -> None:
-    """G-ROWS: its columns have no declared types."""
+    """Its columns have no declared types."""
     source = table(tmp_path, {"who": "text", "place": "text", "v": "real"}, [("a", "x", 1.0)])
     query = source.get_backend().sql("select coalesce(who, v) as who, place, v from t order by v")
     with pytest.raises(DataError, match="a query in SQL in a database of SQLite"):
@@ -139,7 +139,7 @@ def test_a_query_in_sql_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["tinyint", "smallint", "int2", "int8", "int", "bigint"])
 def test_whole_number_keys_have_64_bits(tmp_path: Path, kind: str) -> None:
-    """G-ENGINES: whatever width is declared, SQLite keeps 64 bits: no two keys become one."""
+    """Whatever width is declared, SQLite keeps 64 bits: no two keys become one."""
     given = [1, 257, 65537, 2**40 + 1, -(2**62)]
     rows = [(each, each, 1.0) for each in given]
     source = table(tmp_path, {"who": kind, "place": kind, "v": "real"}, rows)
@@ -152,7 +152,7 @@ def test_whole_number_keys_have_64_bits(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("cell", [2, -1, "yes"], ids=repr)
 def test_answers_are_0_or_1(tmp_path: Path, cell: object) -> None:
-    """G-ENGINES: another number is missing, not another answer."""
+    """Another number is missing, not another answer."""
     rows = [("a", 1, 1.0), ("b", cell, 1.0)]
     source = table(tmp_path, {"who": "text", "place": "boolean", "v": "real"}, rows)
     with pytest.raises(DataError, match="null in the column 'place"):
@@ -171,7 +171,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize("cell", ["timeslot(place,1s)", "timeslot(place,1d)", "hour_of_day(place)"])
 def test_times_are_read_as_those_of_a_csv_file(tmp_path: Path, cell: str) -> None:
-    """G-ENGINES: with or without T, seconds, a fraction and UTC, or a day alone; null is null."""
+    """With or without T, seconds, a fraction and UTC, or a day alone; null is null."""
     rows: list[tuple[Any, ...]] = [(f"u{at}", each, 1.0) for at, each in enumerate(WRITTEN)]
     (tmp_path / "t.csv").write_text(
         "who,place,v\n" + "".join(f"{who},{at},1.0\n" for who, at, _ in rows), encoding="utf-8"
@@ -187,7 +187,7 @@ def test_times_are_read_as_those_of_a_csv_file(tmp_path: Path, cell: str) -> Non
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_times_are_read_as_libraries_write_them(tmp_path: Path, zone: str | None) -> None:
-    """G-MISSING: pandas writes `+00:00` behind them, and Ibis T between: no row is dropped."""
+    """Pandas writes `+00:00` behind them, and Ibis T between: no row is dropped."""
     import ibis
     import pandas as pd
 
@@ -230,7 +230,7 @@ def test_times_are_read_as_libraries_write_them(tmp_path: Path, zone: str | None
 def test_days_and_times_in_another_form_are_refused(
     tmp_path: Path, kind: str, cell: object, missing: str
 ) -> None:
-    """G-MISSING: no row is dropped for how its time is written, and none is read as another."""
+    """No row is dropped for how its time is written, and none is read as another."""
     sound = {"date": "2020-01-01", "timestamp": "2020-01-01 10:00:00"}[kind]
     rows = [("a", sound, 1.0), ("b", cell, 1.0), ("c", None, 1.0)]
     source = table(tmp_path, {"who": "text", "place": kind, "v": "real"}, rows)
@@ -248,7 +248,7 @@ def test_days_and_times_in_another_form_are_refused(
 
 @pytest.mark.parametrize("kind", ["date", "timestamp"])
 def test_how_private_times_are_written_refuses_nothing(tmp_path: Path, kind: str) -> None:
-    """G-MISSING: one user's cell would decide, so that it is missing."""
+    """One user's cell would decide, so that it is missing."""
     rows = [("a", "2020-01-01", 1.0), ("b", "yesterday", 1.0)]
     source = table(tmp_path, {"who": "text", "at": kind, "v": "real"}, rows)
     found = read_columns(source, private={"outcome": "at"}, public={}, texts=True).column("at")
@@ -258,7 +258,7 @@ def test_how_private_times_are_written_refuses_nothing(tmp_path: Path, kind: str
 
 
 def test_whole_labels_stay_whole(tmp_path: Path) -> None:
-    """G-ENGINES: labels of SQLite are read as those of a Parquet file; others are missing."""
+    """Labels of SQLite are read as those of a Parquet file; others are missing."""
     labels = [0, 1, 1, 2**53 + 1, -(2**62) - 1]
     rows: list[tuple[Any, ...]] = [(each, "x", 1.0) for each in labels]
     kinds = {"label": "integer", "place": "text", "v": "real"}
@@ -275,7 +275,7 @@ def test_whole_labels_stay_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(3))
 def test_a_column_may_have_the_name_of_a_parameter(tmp_path: Path, at: int) -> None:
-    """G-ENGINES: such as `self`: names are no arguments of a function of Ibis."""
+    """Such as `self`: names are no arguments of a function of Ibis."""
     names = ["who", "place", "v"]
     names[at] = "self"
     kinds = dict(zip(names, ["text", "text", "real"], strict=True))
@@ -286,7 +286,7 @@ def test_a_column_may_have_the_name_of_a_parameter(tmp_path: Path, at: int) -> N
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
 def test_texts_in_another_encoding_are_refused(tmp_path: Path, encoding: str) -> None:
-    """G-ENGINES: their bytes would be other keys."""
+    """Their bytes would be other keys."""
     import ibis
 
     with sqlite3.connect(tmp_path / "s.db") as connection:
@@ -310,7 +310,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize("cell", ["timeslot(place,1s)", "timeslot(place,1d)", "hour_of_day(place)"])
 def test_fractions_of_a_second_stay_in_their_second(tmp_path: Path, cell: str) -> None:
-    """G-ENGINES: SQLite rounds to milliseconds, and up; slots are those of other engines."""
+    """SQLite rounds to milliseconds, and up; slots are those of other engines."""
     rows = [(at, moment, 1.0) for at, moment in enumerate(MOMENTS)]
     kinds = {"who": "integer", "place": "timestamp", "v": "real"}
     found = records(table(tmp_path, kinds, rows), "v", cell=cell).occupancy()
@@ -323,7 +323,7 @@ def test_fractions_of_a_second_stay_in_their_second(tmp_path: Path, cell: str) -
     "tail", [".5+05:00", ".5Z5", ".5 ", ".5x", ".", ".Z", ".5.5", ". 5", ".+5", ".5-01"]
 )
 def test_nothing_follows_a_fraction_of_a_second(tmp_path: Path, tail: str) -> None:
-    """G-ENGINES: another zone behind it would be left out, and the time be another one."""
+    """Another zone behind it would be left out, and the time be another one."""
     moment = "2020-01-01 10:00:00"
     rows = [("a", f"{moment}.25", 1.0), ("b", moment + tail, 1.0)]
     source = table(tmp_path, {"who": "text", "place": "timestamp", "v": "real"}, rows)
@@ -332,7 +332,7 @@ def test_nothing_follows_a_fraction_of_a_second(tmp_path: Path, tail: str) -> No
 
 
 def test_hexagons_are_those_of_other_engines(tmp_path: Path) -> None:
-    """G-ENGINES: a place that is missing in SQLite is null, for it has no NaN."""
+    """A place that is missing in SQLite is null, for it has no NaN."""
     rows: list[tuple[Any, ...]] = [(52.5, 13.4, 1.0), (0.0, 180.0, 2.0), (52.5, 13.4, 3.0)]
     source = table(tmp_path, {"lat": "real", "lon": "real", "v": "real"}, rows)
     source = source.mutate(who=ibis_number(source))
@@ -354,6 +354,6 @@ def test_hexagons_are_those_of_other_engines(tmp_path: Path) -> None:
         records(source, "v", cell="hexagon(lat,lon,7)").occupancy()
 
 
-def ibis_number(source: Any) -> Any:  # noqa: ANN401
+def ibis_number(source: Any) -> Any:
     """Whole numbers that differ, as users."""
     return source.v.cast("int64")

@@ -31,7 +31,7 @@ lattices = bounds.map(_lattice).filter(lambda found: found is not None)
 
 @given(lattice=lattices, share=st.floats(0, 1))
 def test_rounding_stays_within_its_bound(lattice: Lattice, share: float) -> None:
-    """G-TICKS: |value of the tick - clipped value| <= U * rounding, in exact arithmetic."""
+    """|value of the tick - clipped value| <= U * rounding, in exact arithmetic."""
     lo, hi = lattice.bounds.lo, lattice.bounds.hi
     x = float(np.clip(lo + share * (hi - lo), lo, hi))
     tick = int(lattice.ticks(np.array([x]))[0])
@@ -73,7 +73,7 @@ def test_bad_bounds(pair: tuple[float, float]) -> None:
 
 @pytest.mark.parametrize(("lo", "bits"), [(1e12, 20), (2.0**43, 1), (-1e12, 20), (2.0**30, 13)])
 def test_ticks_are_far_coarser_than_the_numbers_near_the_bounds(lo: float, bits: int) -> None:
-    """G-REFUSE: with fewer than 2^10 numbers in a tick, rounding could pass its stated bound."""
+    """With fewer than 2^10 numbers in a tick, rounding could pass its stated bound."""
     with pytest.raises(InputError, match="tick bits"):
         Lattice(Bounds(lo, lo + 1), bits)
     assert Lattice(Bounds(2.0**30, 2.0**30 + 1), 12).bits == 12

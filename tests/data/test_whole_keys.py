@@ -30,7 +30,7 @@ ZONE = [10.0, NONE, 10.0, -0.0, 10.0, 20.0, 0.0]
 VALUES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
 
-def frame(**columns: Any) -> pd.DataFrame:  # noqa: ANN401
+def frame(**columns: Any) -> pd.DataFrame:
     """A frame of pandas, in which a missing key has made all keys floating."""
     return pd.DataFrame({"who": WHO, "zone": ZONE, "v": VALUES, **columns})
 
@@ -38,7 +38,7 @@ def frame(**columns: Any) -> pd.DataFrame:  # noqa: ANN401
 def whole() -> pa.Table:
     """The same keys as integers."""
     keys = {
-        name: pa.array([None if each != each else int(each) for each in column], pa.int64())  # noqa: PLR0124
+        name: pa.array([None if each != each else int(each) for each in column], pa.int64())
         for name, column in (("who", WHO), ("zone", ZONE))
     }
     return pa.table({**keys, "v": VALUES})
@@ -63,7 +63,7 @@ def with_nan(given: pd.DataFrame, folder: Path) -> object:
 
 def sqlite(given: pd.DataFrame, folder: Path) -> object:
     """A table of SQLite, which has no NaN."""
-    rows = [[None if each != each else each for each in row] for row in given.to_numpy().tolist()]  # noqa: PLR0124
+    rows = [[None if each != each else each for each in row] for row in given.to_numpy().tolist()]
     connection = sqlite3.connect(folder / "a.sqlite")
     connection.execute("create table trips (who real, zone real, v real)")
     connection.executemany("insert into trips values (?, ?, ?)", rows)
@@ -97,7 +97,7 @@ def records(source: object, missing: str = "public") -> shoal.Records:
 def test_a_missing_key_makes_no_other_keys(
     make: Callable[[pd.DataFrame, Path], object], tmp_path: Path
 ) -> None:
-    """G-ENGINES: as integers beside a missing one, on every engine; what is missing is missing."""
+    """As integers beside a missing one, on every engine; what is missing is missing."""
     expected = records(whole()).aggregate()
     source = make(frame(), tmp_path)
     found = records(source).aggregate()
@@ -110,8 +110,8 @@ def test_a_missing_key_makes_no_other_keys(
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_spark_reads_the_same(spark: Any) -> None:  # noqa: ANN401
-    """G-ENGINES: NaN and null in floating point are both a missing key."""
+def test_spark_reads_the_same(spark: Any) -> None:
+    """NaN and null in floating point are both a missing key."""
     rows = [tuple(map(float, row)) for row in frame().to_numpy()]
     found = records(spark.createDataFrame(rows, "who double, zone double, v double"))
     expected = records(whole()).occupancy()
@@ -123,7 +123,7 @@ def test_spark_reads_the_same(spark: Any) -> None:  # noqa: ANN401
 def test_what_is_not_surely_whole_is_no_key(
     make: Callable[[pd.DataFrame, Path], object], odd: float, tmp_path: Path
 ) -> None:
-    """G-REFUSE: a fraction, or numbers between which others are lost, wherever they stand."""
+    """A fraction, or numbers between which others are lost, wherever they stand."""
     for rows in (1, -1):
         source = make(frame(zone=[odd, *ZONE[1:]])[::rows].reset_index(drop=True), tmp_path / "")
         with pytest.raises(DataError, match="the column 'zone' holds float64"):
@@ -133,14 +133,14 @@ def test_what_is_not_surely_whole_is_no_key(
 
 
 def test_an_infinite_key_is_a_missing_one() -> None:
-    """G-MISSING: as an infinite value is."""
+    """As an infinite value is."""
     found = records(frame(zone=[np.inf, *ZONE[1:]])).occupancy()
     assert found.cells.column("zone").to_pylist() == [0, 10, 20]
     assert int(found.count.sum()) == 4
 
 
 def test_units_of_trials_are_whole_too() -> None:
-    """G-ENGINES: whole columns for trials and means; private numbers stay as they are."""
+    """Whole columns for trials and means; private numbers stay as they are."""
     found = read_columns(frame(), private={"value": "v"}, public={"user": "who"})
     assert found.schema.field("who").type == pa.int64()
     assert found.column("who").null_count == 1

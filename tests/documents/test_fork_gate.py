@@ -125,7 +125,7 @@ def _run(script: str) -> tuple[str, str]:
     ("number", "raised"), [("SIGINT", "KeyboardInterrupt"), ("SIGALRM", "Late")]
 )
 def test_a_signal_does_not_end_the_wait_of_a_fork(number: str, raised: str) -> None:
-    """G-LEDGER: the fork waits on, the interrupt comes after it, the child may charge."""
+    """The fork waits on, the interrupt comes after it, the child may charge."""
     said, errors = _run(f"SIGNAL = {int(getattr(signal, number))}\n{WAITING}")
     lines = said.splitlines()
     assert "session over: False" not in said
@@ -134,10 +134,10 @@ def test_a_signal_does_not_end_the_wait_of_a_fork(number: str, raised: str) -> N
 
 
 def test_a_fork_within_an_operation_keeps_it_closed() -> None:
-    """G-LEDGER: who holds the gate and forks holds it still, and the child can let go."""
+    """Who holds the gate and forks holds it still, and the child can let go."""
     assert _run(WITHIN) == ("0\n0\n[False]\n", "")
 
 
 def test_a_fork_that_began_before_the_hooks_were_there_leaves_the_child_free() -> None:
-    """G-LEDGER: another thread may import shoal while a fork waits for something else."""
+    """Another thread may import shoal while a fork waits for something else."""
     assert _run(LATE) == ("0\n", "")

@@ -29,6 +29,6 @@ pytestmark = pytest.mark.unit
 def test_only_the_one_text_of_a_key_is_read(
     kind: str, good: list[object], bad: list[object]
 ) -> None:
-    """G-VERIFY: what another reader could take for another key, or for the same, is none."""
+    """What another reader could take for another key, or for the same, is none."""
     assert [each for each in good if key_of(kind, each) is None] == []
     assert [each for each in bad if key_of(kind, each) is not None] == []

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.evidence import specimens
 
 import shoal
 from shoal import documents
 from shoal.errors import DocumentError
-from tests.evidence import specimens
 from tests.support import flights
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _changed(document: dict[str, Any], way: Way, value: float) -> dict[str, Any]
 
 
 def test_no_number_of_a_document_has_two_texts(true: list[dict[str, Any]]) -> None:
-    """G-CANONICAL: another form of a number is refused, wherever it is, before it is looked at."""
+    """Another form of a number is refused, wherever it is, before it is looked at."""
     seen: dict[str, set[Way]] = {kind: set() for kind in KINDS}
     for document in true:
         schema = document["schema"]
@@ -86,7 +86,7 @@ WHOLE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("wanted", WHOLE)
 def test_whole_numbers_are_written_as_any_number(wanted: str, tmp_path: Path) -> None:
-    """G-CANONICAL: what a caller gives as 200 is written as 200.0, and is read again."""
+    """What a caller gives as 200 is written as 200.0, and is read again."""
     plan = flights.plan(**WHOLE[wanted])
     plan.save(tmp_path / "plan.json")
     loaded = shoal.Plan.load(tmp_path / "plan.json")

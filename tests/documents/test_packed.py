@@ -22,13 +22,13 @@ pytestmark = pytest.mark.unit
 TRUE = np.array([3, 1, 4, 1, 5, 300])
 
 
-def packed(raw: bytes, **changes: Any) -> documents.Document:  # noqa: ANN401
+def packed(raw: bytes, **changes: Any) -> documents.Document:
     """A column of two-byte numbers."""
     data = base64.b64encode(zlib.compress(raw, level=1)).decode()
     return {"type": "<u2", "length": len(raw) // 2, "data": data, **changes}
 
 
-def _data(change: Any) -> documents.Document:  # noqa: ANN401
+def _data(change: Any) -> documents.Document:
     true = documents.pack_integers(TRUE)
     return {**true, "data": base64.b64encode(change(base64.b64decode(true["data"]))).decode()}
 
@@ -64,13 +64,13 @@ GAMES: dict[str, object] = {
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_packed_column_has_one_form(game: str) -> None:
-    """G-CANONICAL: no bytes too many, the smallest type, canonical base 64, the exact length."""
+    """No bytes too many, the smallest type, canonical base 64, the exact length."""
     with pytest.raises(DocumentError, match="damaged"):
         documents.unpack_integers(GAMES[game], "x")
 
 
 def test_unused_bits_of_base64_are_refused() -> None:
-    """G-CANONICAL: base 64 has bits that decode to nothing; they are 0."""
+    """Base 64 has bits that decode to nothing; they are 0."""
     true = documents.pack_integers(np.arange(5))
     text = true["data"]
     assert text.endswith("=")
@@ -85,7 +85,7 @@ def test_unused_bits_of_base64_are_refused() -> None:
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=30))
 def test_columns_come_back(numbers: list[int]) -> None:
-    """G-CANONICAL: whatever is packed is unpacked."""
+    """Whatever is packed is unpacked."""
     column = np.array(numbers, dtype=np.int64)
     assert documents.unpack_integers(documents.pack_integers(column), "x").tolist() == numbers
 
@@ -99,7 +99,7 @@ def test_long_columns_of_one_number_come_back() -> None:
 
 
 def test_a_long_column_is_at_most_eight_times_as_long_as_its_packing() -> None:
-    """G-FUZZ: what is read of a document is in proportion to it; more is refused unread."""
+    """What is read of a document is in proportion to it; more is refused unread."""
     raw = bytes(2**20)
     tight = base64.b64encode(zlib.compress(raw, level=9)).decode()
     with pytest.raises(DocumentError):
@@ -113,7 +113,7 @@ def test_a_long_column_is_at_most_eight_times_as_long_as_its_packing() -> None:
 @pytest.mark.parametrize("size", [2**16, 2**16 + 1, 2**18])
 @pytest.mark.parametrize("most", [1, 255, 256, 2**40])
 def test_columns_that_repeat_come_back(period: int, size: int, most: int) -> None:
-    """G-CANONICAL: whatever is packed is unpacked, however tightly it could be packed."""
+    """Whatever is packed is unpacked, however tightly it could be packed."""
     column = np.arange(size, dtype=np.int64) % period * most
     assert np.array_equal(documents.unpack_integers(documents.pack_integers(column), "x"), column)
 
@@ -136,7 +136,7 @@ except DocumentError:
 
 
 def test_a_small_file_does_not_fill_the_memory() -> None:
-    """G-FUZZ: 256 MiB of zeros in 260 kB are refused before they are inflated."""
+    """256 MiB of zeros in 260 kB are refused before they are inflated."""
     done = subprocess.run([sys.executable, "-c", BOMB], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 2**16, "kilobytes more than before"
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20
@@ -144,7 +144,7 @@ def test_a_small_file_does_not_fill_the_memory() -> None:
 
 @pytest.mark.parametrize("length", [0, 3, 4, 6, 100])
 def test_a_column_is_exactly_as_long_as_it_says(length: int) -> None:
-    """G-CANONICAL: five numbers packed as any other many, one more or one less among them."""
+    """Five numbers packed as any other many, one more or one less among them."""
     data = base64.b64encode(zlib.compress(bytes([9, 8, 7, 6, 5]), level=1)).decode()
     whole = {"type": "<u1", "length": 5, "data": data}
     assert documents.unpack_integers(whole, "numbers").tolist() == [9, 8, 7, 6, 5]

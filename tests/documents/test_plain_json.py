@@ -68,7 +68,7 @@ GAMES = {
 
 @pytest.mark.parametrize("game", GAMES)
 def test_what_can_be_read_in_two_ways_is_not_read(game: str, tmp_path: Path) -> None:
-    """G-CANONICAL: duplicate keys, NaN, other encodings, spaces and overflow are refused."""
+    """Duplicate keys, NaN, other encodings, spaces and overflow are refused."""
     (tmp_path / "x.json").write_bytes(GAMES[game])
     with pytest.raises(DocumentError) as error:
         documents.read(tmp_path / "x.json", "x/1", "document")
@@ -83,7 +83,7 @@ def test_true_documents_are_read() -> None:
 
 @given(PLAIN)
 def test_canonical_bytes_are_read_back(content: object) -> None:
-    """G-CANONICAL: whatever is written is read, and only as it was written."""
+    """Whatever is written is read, and only as it was written."""
     data = documents.canonical_bytes({"schema": "x/1", "content": content})
     found = documents.parse(data, "x/1", "document")
     assert documents.canonical_bytes(found) == data
@@ -93,8 +93,8 @@ def test_canonical_bytes_are_read_back(content: object) -> None:
 
 
 @given(PLAIN, st.data())
-def test_no_changed_byte_goes_unseen(content: object, data: Any) -> None:  # noqa: ANN401
-    """G-CANONICAL: changed bytes are refused, or have another content."""
+def test_no_changed_byte_goes_unseen(content: object, data: Any) -> None:
+    """Changed bytes are refused, or have another content."""
     true = bytearray(documents.canonical_bytes({"schema": "x/1", "content": content}))
     at = data.draw(st.integers(0, len(true) - 1))
     changed = bytearray(true)
@@ -123,13 +123,13 @@ def test_no_changed_byte_goes_unseen(content: object, data: Any) -> None:  # noq
     ],
 )
 def test_objects_in_memory_are_held_to_the_same(content: dict[Any, Any]) -> None:
-    """G-CANONICAL: whatever is not plain JSON is one clear error."""
+    """Whatever is not plain JSON is one clear error."""
     with pytest.raises(DocumentError):
         documents.plain(content, "document")
 
 
 def test_endless_objects_are_refused() -> None:
-    """G-CANONICAL: an object inside itself, or a thousand levels, end in one clear error."""
+    """An object inside itself, or a thousand levels, end in one clear error."""
     endless: dict[str, Any] = {"schema": "x/1"}
     endless["a"] = endless
     deep: list[Any] = []
@@ -148,7 +148,7 @@ def _open_files() -> int:
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "device", "missing", "link to a fifo"])
 def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
-    """G-FUZZ: a pipe that nobody writes to does not hang; a device does not fill the memory."""
+    """A pipe that nobody writes to does not hang; a device does not fill the memory."""
     path = tmp_path / "x"
     if "fifo" in kind:
         os.mkfifo(path)
@@ -173,8 +173,8 @@ def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [5, None, 2.5, "a\0b", "\ud800", b"\xff", ["x"], True])
-def test_what_is_no_path_is_one_clear_error(path: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: TypeError and UnicodeEncodeError stay inside; standard input is not read."""
+def test_what_is_no_path_is_one_clear_error(path: Any) -> None:
+    """TypeError and UnicodeEncodeError stay inside; standard input is not read."""
     with pytest.raises(DocumentError):
         shoal.Plan.load(path)
     with pytest.raises(DocumentError):
@@ -182,7 +182,7 @@ def test_what_is_no_path_is_one_clear_error(path: Any) -> None:  # noqa: ANN401
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
-    """G-FUZZ: the size is looked at first."""
+    """The size is looked at first."""
     path = tmp_path / "x"
     with path.open("wb") as stream:
         stream.truncate(2**40)
@@ -192,7 +192,7 @@ def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
 
 
 def test_texts_that_never_end_take_no_time() -> None:
-    """G-FUZZ: 400 kB of quotes are refused at once; from each of them to the end took hours."""
+    """400 kB of quotes are refused at once; from each of them to the end took hours."""
     slashes = b"\\" * 400_000
     for text in (b'"\\' * 200_000, b'"' + b'\\"' * 200_000, b'"' * 400_001, b'{"a":"' + slashes):
         with pytest.raises(DocumentError, match="not JSON"):

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.unit
 
 @pytest.mark.parametrize("text", [b'{"a":-0.0}', b"[-0.0,1]", b"[[-0.0]]", b"[-0]", b"[1,-0.0]"])
 def test_minus_zero_is_not_read(text: bytes) -> None:
-    """G-CANONICAL: a number has one spelling."""
+    """A number has one spelling."""
     with pytest.raises(DocumentError, match="not written as shoal writes it"):
         strict(text, "a document")
 
 
 def test_a_file_that_never_gives_anything_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-FUZZ: some files of the system call themselves regular and have nothing to read."""
+    """Some files of the system call themselves regular and have nothing to read."""
 
     class Waiting(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
@@ -47,7 +47,7 @@ def test_a_file_that_never_gives_anything_is_refused(monkeypatch: pytest.MonkeyP
 
 
 def test_minus_zero_is_written_as_zero() -> None:
-    """G-CANONICAL: what is written can be read; numbers near zero keep their signs."""
+    """What is written can be read; numbers near zero keep their signs."""
     written = documents.canonical_bytes({"a": [-0.0, -0.01, (1, -0.0)], "b": "-0.0", "c": -1e-9})
     assert written == b'{"a":[0.0,-0.01,[1,0.0]],"b":"-0.0","c":-1e-09}'
     assert strict(written, "a document") == plain({"a": [0.0, -0.01, [1, 0.0]], "b": "-0.0",
@@ -55,7 +55,7 @@ def test_minus_zero_is_written_as_zero() -> None:
 
 
 def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
-    """G-AGAIN: bounds from 0 and from -0.0 are one question, and so is an interval."""
+    """Bounds from 0 and from -0.0 are one question, and so is an interval."""
     ledger = flights.ledger(tmp_path, 5)
     for low in (0, 0.0, -0.0, float(np.float32(-0.0))):
         records = flights.records(bounds=(low, 700))
@@ -79,7 +79,7 @@ def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
 
 
 def test_thresholds_weights_and_settings_have_one_zero() -> None:
-    """G-AGAIN: a threshold of -0.0 asks the same question."""
+    """A threshold of -0.0 asks the same question."""
     for one, other in (("0", "-0.0"), ("0", "-0")):
         first, second = (
             flights.plan(statistics=[f"share_above({each})"]).to_document() for each in (one, other)

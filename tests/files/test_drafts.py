@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 def test_the_mask_of_the_process_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mask: int
 ) -> None:
-    """G-OUTPUTS: whoever makes a file meanwhile, also a ledger, makes it with the user's mode."""
+    """Whoever makes a file meanwhile, also a ledger, makes it with the user's mode."""
     old = os.umask(mask)
     try:
         with monkeypatch.context() as patch:
@@ -35,7 +35,7 @@ def test_the_mask_of_the_process_stays(
 def test_a_folder_is_the_one_that_the_system_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, missing: bool
 ) -> None:
-    """G-OUTPUTS: of `x/..` the text says one folder and a link another; refused before any work."""
+    """Of `x/..` the text says one folder and a link another; refused before any work."""
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     (there / "sub").mkdir(parents=True)

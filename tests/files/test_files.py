@@ -59,7 +59,7 @@ def _writers(folder: Path) -> dict[str, Callable[..., None]]:
 
 
 def test_every_call_that_writes_keeps_what_is_there(tmp_path: Path) -> None:
-    """G-OUTPUTS: in Python, too, a file is replaced by overwrite=True alone, a ledger never."""
+    """In Python, too, a file is replaced by overwrite=True alone, a ledger never."""
     for name, write in _writers(tmp_path).items():
         place = tmp_path / name
         write(place)
@@ -90,10 +90,10 @@ def test_every_call_that_writes_keeps_what_is_there(tmp_path: Path) -> None:
 def test_a_file_that_appears_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-OUTPUTS: between the check and the last step somebody may take the name."""
+    """Between the check and the last step somebody may take the name."""
     link = os.link
 
-    def late(source: Any, target: Any) -> None:  # noqa: ANN401
+    def late(source: Any, target: Any) -> None:
         Path(target).write_bytes(b"theirs")
         link(source, target)
 
@@ -108,7 +108,7 @@ def test_a_file_that_appears_meanwhile_is_kept(
 def test_file_systems_without_hard_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    """G-OUTPUTS: a new file is made under its own name, one that is there is kept."""
+    """A new file is made under its own name, one that is there is kept."""
 
     def refuse(_source: object, _target: object) -> None:
         raise OSError(code, "no links here")
@@ -123,7 +123,7 @@ def test_file_systems_without_hard_links(
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-OUTPUTS: no part of a file, and the old one as it was."""
+    """No part of a file, and the old one as it was."""
     old = b'{"schema":"shoal.plan/3"}'
     (tmp_path / "old.json").write_bytes(old)
 
@@ -158,7 +158,7 @@ def test_databases_are_told_from_other_files(tmp_path: Path) -> None:
     "damage", [(0, b"\0"), (1, b"q"), (0, bytes(16)), (68, b"\0"), (10, b"x" * 6)]
 )
 def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int, bytes]) -> None:
-    """G-OUTPUTS: SQLite knows it no longer, but its charges can still be restored."""
+    """SQLite knows it no longer, but its charges can still be restored."""
     path, (at, bad) = tmp_path / "a.ledger", damage
     shoal.Ledger.create(path, epsilon=1)
     data = bytearray(path.read_bytes())
@@ -187,7 +187,7 @@ def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int
     ],
 )
 def test_a_file_of_somebody_else_is_kept(tmp_path: Path, name: str, data: bytes) -> None:
-    """G-OUTPUTS: what shoal did not make is never replaced, forced or not."""
+    """What shoal did not make is never replaced, forced or not."""
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(DocumentError, match="shoal did not make"):
@@ -196,7 +196,7 @@ def test_a_file_of_somebody_else_is_kept(tmp_path: Path, name: str, data: bytes)
 
 
 def test_a_table_made_from_ours_is_kept(tmp_path: Path) -> None:
-    """G-OUTPUTS: Arrow hands the mark of a table on to what is made from it."""
+    """Arrow hands the mark of a table on to what is made from it."""
     path = tmp_path / "out.parquet"
     tables.write(_table(), path)
     made = parquet.read_table(path)
@@ -226,7 +226,7 @@ def test_an_empty_file_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_large_document_is_known_by_its_schema(tmp_path: Path) -> None:
-    """G-OUTPUTS: wherever in a large file of one line its name stands."""
+    """Wherever in a large file of one line its name stands."""
     path = tmp_path / "a.json"
     for before in (2**20 - 5, 3 * 2**20):
         data = b'{"cells":"' + b"x" * before + b'","schema":"shoal.occupancy/1","user":"'
@@ -237,7 +237,7 @@ def test_a_large_document_is_known_by_its_schema(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev").is_dir(), reason="no folder of devices")
 def test_a_link_to_a_device_is_kept(tmp_path: Path) -> None:
-    """G-OUTPUTS: `/dev/stdout` may lead to a regular file; what is replaced would be the link."""
+    """`/dev/stdout` may lead to a regular file; what is replaced would be the link."""
     (tmp_path / "made.json").touch()
     with (tmp_path / "made.json").open("wb") as stream:
         link = tmp_path / "stdout"
@@ -251,7 +251,7 @@ def test_a_link_to_a_device_is_kept(tmp_path: Path) -> None:
 def test_a_ledger_that_appears_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-OUTPUTS: between the look and the replacement somebody makes a ledger."""
+    """Between the look and the replacement somebody makes a ledger."""
     path, fill = tmp_path / "a.ledger", files._fill
 
     def late(handle: int, data: bytes) -> None:
@@ -266,7 +266,7 @@ def test_a_ledger_that_appears_meanwhile_is_kept(
 
 
 def test_looking_at_a_ledger_does_not_unlock_it(tmp_path: Path) -> None:
-    """G-OUTPUTS: closing another handle of the file would drop the locks of this process."""
+    """Closing another handle of the file would drop the locks of this process."""
     import sqlite3
 
     path = tmp_path / "a.ledger"
@@ -285,7 +285,7 @@ def test_looking_at_a_ledger_does_not_unlock_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [None, 3, b"a.json", "a\0b", "x.ledger-journal"])
-def test_no_path_at_all(path: Any) -> None:  # noqa: ANN401
+def test_no_path_at_all(path: Any) -> None:
     """One clear message."""
     with pytest.raises(DocumentError):
         files.write_bytes(path, b"x")
@@ -296,7 +296,7 @@ def _table() -> pa.Table:
 
 
 def test_records_are_never_replaced(tmp_path: Path) -> None:
-    """G-OUTPUTS: an engine may read a file that no path of ours names; forced, too."""
+    """An engine may read a file that no path of ours names; forced, too."""
     parquet.write_table(_table(), tmp_path / "a.parquet")
     base = duckdb.connect(str(tmp_path / "b.duckdb"))
     base.sql("create table t as select 1 as x")
@@ -313,7 +313,7 @@ def test_records_are_never_replaced(tmp_path: Path) -> None:
 def test_what_a_database_keeps_beside_it_is_never_written(
     tmp_path: Path, name: str, *, overwrite: bool
 ) -> None:
-    """G-OUTPUTS: rows that DuckDB has committed may lie in its `.wal` alone; forced, too."""
+    """Rows that DuckDB has committed may lie in its `.wal` alone; forced, too."""
     with pytest.raises(DocumentError, match=r"does not end in .*\.wal: databases keep such files"):
         files.write_bytes(tmp_path / name, b"new", overwrite=overwrite)
     assert list(tmp_path.iterdir()) == []
@@ -324,7 +324,7 @@ def test_what_a_database_keeps_beside_it_is_never_written(
 
 
 def test_a_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) -> None:
-    """G-OUTPUTS: what shoal wrote carries its mark, also among many columns."""
+    """What shoal wrote carries its mark, also among many columns."""
     for table in (_table(), pa.table({f"c{at}": pa.array([at]) for at in range(900)})):
         path = tmp_path / "out.parquet"
         tables.write(table, path, overwrite=True)
@@ -334,8 +334,8 @@ def test_a_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("given", ["no", "", 0, 1, None, [], "False"])
-def test_only_true_replaces_a_file(tmp_path: Path, given: Any) -> None:  # noqa: ANN401
-    """G-OUTPUTS: what merely counts as true, such as the text `no`, is refused."""
+def test_only_true_replaces_a_file(tmp_path: Path, given: Any) -> None:
+    """What merely counts as true, such as the text `no`, is refused."""
     path = tmp_path / "a.json"
     files.write_bytes(path, b'{"schema":"shoal.plan/3"}')
     with pytest.raises(InputError, match="overwrite is"):

@@ -41,7 +41,7 @@ def _source(path: Path) -> tuple[shoal.Records, bytes]:
 def test_no_output_replaces_the_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, spelled: str
 ) -> None:
-    """G-OUTPUTS: overwrite=True replaces outputs, not the records, however spelled or linked."""
+    """Overwrite=True replaces outputs, not the records, however spelled or linked."""
     (tmp_path / "x").mkdir()
     monkeypatch.chdir(tmp_path)
     source = tmp_path / OWN
@@ -79,7 +79,7 @@ def test_no_output_replaces_the_records(
 
 
 def test_no_output_replaces_the_ledger(tmp_path: Path) -> None:
-    """G-OUTPUTS: not even one that was moved away from its place since."""
+    """Not even one that was moved away from its place since."""
     records, _ = _source(tmp_path / OWN)
     plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     book = tmp_path / "a.ledger.csv"
@@ -97,7 +97,7 @@ def test_no_output_replaces_the_ledger(tmp_path: Path) -> None:
 
 
 def test_no_output_replaces_a_loaded_manifest(tmp_path: Path) -> None:
-    """G-OUTPUTS: it may be all that is left of a release."""
+    """It may be all that is left of a release."""
     records, _ = _source(tmp_path / OWN)
     plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     place = tmp_path / "release.json"
@@ -123,7 +123,7 @@ def test_no_output_replaces_a_loaded_manifest(tmp_path: Path) -> None:
 
 
 def test_no_output_replaces_a_loaded_plan(tmp_path: Path) -> None:
-    """G-OUTPUTS: neither itself, nor its counts, nor a manifest of it."""
+    """Neither itself, nor its counts, nor a manifest of it."""
     records, _ = _source(tmp_path / OWN)
     place = tmp_path / "plan.json"
     shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1).save(place)
@@ -136,7 +136,7 @@ def test_no_output_replaces_a_loaded_plan(tmp_path: Path) -> None:
 
 
 def test_no_output_replaces_loaded_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-OUTPUTS: nor a plan made from them; they are the same counts wherever they come from."""
+    """Nor a plan made from them; they are the same counts wherever they come from."""
     monkeypatch.chdir(tmp_path)
     records, _ = _source(tmp_path / OWN)
     counted = records.occupancy()
@@ -160,7 +160,7 @@ def test_no_output_replaces_loaded_counts(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("subject", ["occupancy", "plan", "frontier", "comparison", "of a release"])
 def test_no_picture_replaces_the_records(tmp_path: Path, subject: str) -> None:
-    """G-OUTPUTS: also where a link gives the records a picture's ending."""
+    """Also where a link gives the records a picture's ending."""
     source, link = tmp_path / OWN, tmp_path / "counts.png"
     records, before = _source(source)
     link.symlink_to(source)

@@ -42,7 +42,7 @@ THEIRS = (
 @pytest.mark.parametrize("header", THEIRS)
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_a_table_with_columns_of_ones_own_is_kept(tmp_path: Path, header: str, ending: str) -> None:
-    """G-OUTPUTS: what somebody made of a released table is theirs, also if it has all of ours."""
+    """What somebody made of a released table is theirs, also if it has all of ours."""
     path, names = tmp_path / f"analysis.{ending}", header.split(",")
     row = dict.fromkeys(names, "1")
     before = f"{header}\n{','.join(row.values())}\n" if ending == "csv" else json.dumps([row])
@@ -53,7 +53,7 @@ def test_a_table_with_columns_of_ones_own_is_kept(tmp_path: Path, header: str, e
 
 
 def test_rows_of_another_shape_among_ours_are_kept(tmp_path: Path) -> None:
-    """G-OUTPUTS: the first row does not speak for the others."""
+    """The first row does not speak for the others."""
     ours = dict.fromkeys(("cluster", "arm", "outcome", "debiased"), 1)
     for at, rows in enumerate(([ours, {**ours, "note": "x"}], [ours, "x"], [])):
         path = tmp_path / f"{at}.json"
@@ -96,7 +96,7 @@ def _released(folder: Path) -> dict[str, pa.Table]:
 
 
 def test_every_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) -> None:
-    """G-OUTPUTS: tables of all families, statistics and endings are known for earlier outputs."""
+    """Tables of all families, statistics and endings are known for earlier outputs."""
     for table in _released(tmp_path).values():
         for ending in ("csv", "json", "parquet"):
             path = tmp_path / f"out.{ending}"
@@ -106,7 +106,7 @@ def test_every_table_of_ours_is_replaced_if_that_is_asked_for(tmp_path: Path) ->
 
 
 def test_a_link_that_leads_nowhere_is_kept(tmp_path: Path) -> None:
-    """G-OUTPUTS: shoal makes no links; the disk with the records may not be there now."""
+    """Shoal makes no links; the disk with the records may not be there now."""
     link = tmp_path / "out.csv"
     link.symlink_to(tmp_path / "unmounted" / "records.csv")
     with pytest.raises(DocumentError, match="shoal did not make"):
@@ -130,7 +130,7 @@ def _changed(table: pa.Table) -> dict[str, pa.Table]:
 
 
 def test_a_table_changed_within_its_shape_is_kept(tmp_path: Path) -> None:
-    """G-OUTPUTS: readers hand the mark on, so that it tells of the contents, not of the shape."""
+    """Readers hand the mark on, so that it tells of the contents, not of the shape."""
     path, theirs = tmp_path / "out.parquet", tmp_path / "mine.parquet"
     for table in _released(tmp_path).values():
         tables.write(table, path, overwrite=True)
@@ -145,7 +145,7 @@ def test_a_table_changed_within_its_shape_is_kept(tmp_path: Path) -> None:
 
 
 def test_no_footer_of_another_length_is_ours(tmp_path: Path) -> None:
-    """G-OUTPUTS: a file that was cut or spoiled is nobody's output, and gives no traceback."""
+    """A file that was cut or spoiled is nobody's output, and gives no traceback."""
     path = tmp_path / "out.parquet"
     tables.write(pa.table({"a": [1.0, 2.0]}), path)
     whole = path.read_bytes()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.unit
 
 
 def test_a_file_with_brackets_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-OUTPUTS: it is no pattern while it is there, or a link of that name is."""
+    """It is no pattern while it is there, or a link of that name is."""
     monkeypatch.chdir(tmp_path)
     assert is_pattern("a[1].csv")
     assert would_match(Path("a[1].csv"), Path("a1.csv"))
@@ -24,7 +24,7 @@ def test_a_file_with_brackets_is_itself(tmp_path: Path, monkeypatch: pytest.Monk
 def test_matches_come_in_the_order_of_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: of bytes, whatever the system lists first; a broken name finds nothing."""
+    """Of bytes, whatever the system lists first; a broken name finds nothing."""
     monkeypatch.chdir(tmp_path)
     for name in ("b.csv", "Z.csv", "é.csv", "a.csv", ".hidden.csv", "x/c.csv"):
         Path(name).parent.mkdir(exist_ok=True)
@@ -64,7 +64,7 @@ def test_matches_come_in_the_order_of_their_names(
 def test_a_new_file_is_told_by_where_it_would_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, target: str, *, taken: bool
 ) -> None:
-    """G-OUTPUTS: through links of folders and files, and whether case is folded."""
+    """Through links of folders and files, and whether case is folded."""
     monkeypatch.chdir(tmp_path)
     Path("x/y").mkdir(parents=True)
     Path("x/old.csv").touch()

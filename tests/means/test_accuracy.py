@@ -16,15 +16,15 @@ from shoal.unbiased import plan
 
 pytestmark = pytest.mark.statistics
 
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
-RUNS = 4000 if PROVE else 60
+FULL = bool(os.environ.get("SHOAL_FULL"))
+RUNS = 4000 if FULL else 60
 AT_ONCE = 20
 USERS, CENTRE = 100_000, 7.0 / 3
 FALSE_ALARM = 1e-9
 # Two-sided normal quantile of that rate.
 SIGMAS = 6.11
 # A wrong scale that so many runs tell apart.
-WRONG = 1.25 if PROVE else 4.0
+WRONG = 1.25 if FULL else 4.0
 MOST = 1.06
 
 
@@ -71,7 +71,7 @@ def scale_between(added: np.ndarray) -> tuple[float, float]:
 
 
 def test_what_privacy_adds_is_the_planned_noise(runs: Runs) -> None:
-    """G-ERROR: its scale fits (false alarms 1e-9), a wrong one is rejected, and it has no bias."""
+    """Its scale fits (false alarms 1e-9), a wrong one is rejected, and it has no bias."""
     low, high = scale_between(runs.added)
     assert low <= runs.scale <= high
     for wrong in (WRONG, 1 / WRONG):
@@ -84,7 +84,7 @@ def test_what_privacy_adds_is_the_planned_noise(runs: Runs) -> None:
 
 
 def test_gaussian_means_err_by_at_most_six_percent_more_than_without_privacy(runs: Runs) -> None:
-    """G-ERROR: RMSE <= 1.06/sqrt(n) at n = 1e5, epsilon = 1, delta = 1e-6; so is the certificate.
+    """RMSE <= 1.06/sqrt(n) at n = 1e5, epsilon = 1, delta = 1e-6; so is the certificate.
 
     The estimate moves with the values, so what privacy adds depends on their differences alone,
     and of Gaussian values these are independent of the mean (Basu): the squared error is
@@ -98,14 +98,14 @@ def test_gaussian_means_err_by_at_most_six_percent_more_than_without_privacy(run
 
 
 def test_errors_agree_with_the_certificate(runs: Runs) -> None:
-    """G-ERROR: squared errors, the mean's replaced by 1/n, are as planned within 6 deviations."""
+    """Squared errors, the mean's replaced by 1/n, are as planned within 6 deviations."""
     error = runs.plain + runs.added
     found = error**2 - runs.plain**2
     slack = SIGMAS * float(found.std()) / math.sqrt(RUNS)
     planned = 2 * runs.scale**2
     assert abs(float(found.mean()) - planned) <= slack
     assert 1 / USERS + float(found.mean()) - slack <= runs.certificate**2
-    if PROVE:
+    if FULL:
         assert (1 / USERS + float(found.mean()) + slack) * USERS <= MOST**2
         assert math.sqrt(float((error**2).mean()) * USERS) <= MOST
     # Noise of eight times the scale.

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.audit
 MOMENTS = (Moment(2, 1), Moment(8, 1.8))
 
 
-def split(n: int = 3000, **wanted: Any) -> UnbiasedPlan:  # noqa: ANN401
+def split(n: int = 3000, **wanted: Any) -> UnbiasedPlan:
     """A symmetric mean whose users are in one of two parts."""
     return unbiased.plan(
         "symmetric_mean", n, moment=MOMENTS, epsilon=1, delta="1e-6", reuse=False, **wanted
@@ -31,7 +31,7 @@ def split(n: int = 3000, **wanted: Any) -> UnbiasedPlan:  # noqa: ANN401
 
 
 def test_rows_in_the_order_of_their_values_do_no_harm() -> None:
-    """G-MIX: users of sorted rows are in random parts; the estimate errs within its certificate.
+    """Users of sorted rows are in random parts; the estimate errs within its certificate.
 
     Unmixed, the last step would hold the largest values: off by 0.42, 14 certified errors. Chance:
     the mean of ten estimates errs by 0.3 certified errors of one; 3 of them are ten deviations.
@@ -186,7 +186,7 @@ class Fixed:
         """Not used."""
         raise NotImplementedError
 
-    def select(self, scores: Any, scale: float, draw: int) -> int:  # noqa: ANN401
+    def select(self, scores: Any, scale: float, draw: int) -> int:
         """Not used."""
         raise NotImplementedError
 

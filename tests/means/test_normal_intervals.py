@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.statistics
 
 USERS, CENTRE = 500, 0.37
-RUNS = 40_000 if os.environ.get("SHOAL_PROVE") else 5_000
+RUNS = 40_000 if os.environ.get("SHOAL_FULL") else 5_000
 AT_ONCE = 1000
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 SIGMAS = 6.11
@@ -124,7 +124,7 @@ def covers(off: Floats, half: Floats) -> bool:
     ],
 )
 def test_normal_intervals_cover_and_are_hardly_wider_than_an_oracles(method: str, law: str) -> None:
-    """G-NORMAL: 94.5% to 96% of 5,000 releases of 500 users; 5% wider than with V known.
+    """94.5% to 96% of 5,000 releases of 500 users; 5% wider than with V known.
 
     Intervals of four fifths of the width, or of 1.35 times the width, are rejected.
     """

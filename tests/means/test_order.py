@@ -30,7 +30,7 @@ WISHES: dict[str, tuple[str, dict[str, Any]]] = {
 wide = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 
-def plan(name: str, users: Any, **more: Any) -> unbiased.UnbiasedPlan:  # noqa: ANN401
+def plan(name: str, users: Any, **more: Any) -> unbiased.UnbiasedPlan:
     """A plan of one of the methods."""
     method, wanted = WISHES[name]
     return unbiased.plan(method, users, moment=MOMENTS, **wanted, **more)
@@ -46,7 +46,7 @@ def orders(values: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("weights", ["equal", "counts"])
 @pytest.mark.parametrize("name", WISHES)
 def test_with_keys_every_order_of_rows_gives_the_same_draw(name: str, weights: str) -> None:
-    """G-ROWS: tied users with values far apart; all that reaches noise is equal to the last bit."""
+    """Tied users with values far apart; all that reaches noise is equal to the last bit."""
     rng = np.random.default_rng(5)
     who = np.repeat(rng.permutation(600), 1 + np.arange(600) % 3)
     values = rng.normal(size=len(who)) * 10.0 ** rng.integers(-9, 9, len(who))
@@ -63,7 +63,7 @@ def test_with_keys_every_order_of_rows_gives_the_same_draw(name: str, weights: s
 
 @pytest.mark.parametrize("name", WISHES)
 def test_without_keys_the_law_is_that_of_any_order(name: str) -> None:
-    """G-ROWS: rows that take their fair words along give the same integers in every order.
+    """Rows that take their fair words along give the same integers in every order.
 
     Words are independent and alike, so dealing them to rows in another order changes no
     probability: the distribution of a draw is a function of the values' multiset, whatever their
@@ -82,9 +82,9 @@ def test_without_keys_the_law_is_that_of_any_order(name: str) -> None:
 @given(st.lists(wide, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_a_users_mean_is_the_same_in_every_order_and_odd(
     values: list[float],
-    random: Any,  # noqa: ANN401
+    random: Any,
 ) -> None:
-    """G-ROWS: to the last bit, for any doubles; and mirrored values have the mirrored mean."""
+    """To the last bit, for any doubles; and mirrored values have the mirrored mean."""
     shuffled = random.sample(values, len(values))
     (mean,) = UserValues.of(values, [0] * len(values)).value
     assert UserValues.of(shuffled, [0] * len(values)).value.tolist() == [mean]
@@ -101,7 +101,7 @@ def test_a_users_mean_is_the_mean(values: list[float]) -> None:
 
 
 def test_values_that_cancel_leave_no_trace_of_their_order() -> None:
-    """G-ROWS: 2^500, 1 and -2^500 add up to 0 or 1 by order in floating point."""
+    """2^500, 1 and -2^500 add up to 0 or 1 by order in floating point."""
     found = {
         float(UserValues.of([2.0**500, -(2.0**500), 1.0][at:] + [2.0**500, -(2.0**500), 1.0][:at],
                         ["a"] * 3).value[0])
@@ -111,14 +111,14 @@ def test_values_that_cancel_leave_no_trace_of_their_order() -> None:
 
 
 def test_people_of_equal_counts_come_by_their_keys() -> None:
-    """G-ROWS: not in the order in which their rows appear."""
+    """Not in the order in which their rows appear."""
     one = UserValues.of([1.0, 2.0, 3.0, 4.0], ["c", "a", "b", "b"])
     assert one.value.tolist() == [2.0, 1.0, 3.5]
     assert one.count.tolist() == [1, 1, 2]
 
 
 def test_a_release_is_the_same_from_every_order() -> None:
-    """G-ROWS: the whole manifest, from a simulation on shuffled records."""
+    """The whole manifest, from a simulation on shuffled records."""
     rng = np.random.default_rng(9)
     who, values = rng.integers(0, 300, 1000), rng.normal(size=1000)
     found = plan("split", UserValues.of(values, who).count)

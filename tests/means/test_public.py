@@ -39,17 +39,17 @@ WISHES: dict[str, dict[str, Any]] = {
 MOMENT = (Moment(2, 1), Moment(4, 1.4))
 
 
-def planned(method: str, counts: Any = N, **changes: Any) -> UnbiasedPlan:  # noqa: ANN401
+def planned(method: str, counts: Any = N, **changes: Any) -> UnbiasedPlan:
     """A plan of a method."""
     return unbiased.plan(method, counts, moment=MOMENT, **{**WISHES[method], **changes})
 
 
-def called(method: str, values: Any, users: Any = None, **changes: Any) -> Any:  # noqa: ANN401
+def called(method: str, values: Any, users: Any = None, **changes: Any) -> Any:
     """One call of a method's function."""
     return getattr(unbiased, method)(values, users, moment=MOMENT, **{**WISHES[method], **changes})
 
 
-def book(folder: Path, **budget: Any) -> shoal.Ledger:  # noqa: ANN401
+def book(folder: Path, **budget: Any) -> shoal.Ledger:
     """A new ledger."""
     return shoal.Ledger.create(
         folder / "a.ledger", **{"epsilon": 10, "delta": "0.9", "unit": "each row", **budget}
@@ -71,7 +71,7 @@ def test_one_call_estimates_and_says_how_well(method: str) -> None:
 
 @pytest.mark.parametrize("method", WISHES)
 def test_losses_are_exact_and_within_the_wish(method: str) -> None:
-    """G-BUDGET: fractions, never above, hardly below, and those of the manifest."""
+    """Fractions, never above, hardly below, and those of the manifest."""
     plan = planned(method)
     epsilon, delta = (Fraction(WISHES[method].get(part, 0)) for part in ("epsilon", "delta"))
     assert plan.exact_epsilon <= epsilon
@@ -101,7 +101,7 @@ def test_plans_survive_a_file(method: str, weights: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("method", WISHES)
 def test_changed_plans_are_refused(method: str) -> None:
-    """G-TAMPER: every number of a plan is either checked or changes the claims."""
+    """Every number of a plan is either checked or changes the claims."""
     document = planned(method).to_document()
     text = documents.canonical_bytes(document)
     for part in ("parameters", "claims", "request"):
@@ -129,7 +129,7 @@ def test_changed_plans_are_refused(method: str) -> None:
 
 @pytest.mark.parametrize("method", WISHES)
 def test_a_ledger_records_once_and_replays(method: str, tmp_path: Path) -> None:
-    """G-LEDGER: the same request costs nothing and gives the same bytes; another name draws."""
+    """The same request costs nothing and gives the same bytes; another name draws."""
     ledger = book(tmp_path)
     one = called(method, VALUES, ledger=ledger, values_name="height", name="first")
     spent = ledger.spent
@@ -143,7 +143,7 @@ def test_a_ledger_records_once_and_replays(method: str, tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_not_drawn(tmp_path: Path) -> None:
-    """G-REFUSE: budget, values, counts and simulations are refused before a charge."""
+    """Budget, values, counts and simulations are refused before a charge."""
     ledger = book(tmp_path, epsilon="1/2", delta=0)
     with pytest.raises(BudgetError):
         called("clipped_mean", VALUES, ledger=ledger, values_name="height")
@@ -214,7 +214,7 @@ def test_publishing_needs_consent(method: str) -> None:
     ],
 )
 def test_unusable_wishes_are_refused(method: str, changes: dict[str, Any]) -> None:
-    """G-FUZZ: every bad argument raises an InputError before any value is there."""
+    """Every bad argument raises an InputError before any value is there."""
     arguments = {"counts": N, "moment": MOMENT, **WISHES[method], **changes}
     with pytest.raises(InputError):
         unbiased.plan(method, **arguments)
@@ -234,7 +234,7 @@ def test_unknown_methods_and_options_are_refused() -> None:
 
 
 def test_simulations_are_marked_and_repeat() -> None:
-    """G-SIMULATION: the same seed, the same bytes; another, others; marked in the manifest."""
+    """The same seed, the same bytes; another, others; marked in the manifest."""
     one, again, other = (
         called("symmetric_mean", VALUES, noise=shoal.Simulated(seed)) for seed in (1, 1, 2)
     )
@@ -256,7 +256,7 @@ def test_people_are_means_and_counts_without_names() -> None:
 
 @pytest.mark.parametrize("method", WISHES)
 def test_one_user_moves_nothing_public_but_the_value(method: str) -> None:
-    """G-CANARY: manifests of neighbours differ in value and interval alone; no value is in them."""
+    """Manifests of neighbours differ in value and interval alone; no value is in them."""
     canary = 1234.56789
     changed = VALUES.copy()
     changed[3] = canary
@@ -280,7 +280,7 @@ def test_manifests_are_written_as_recorded(tmp_path: Path) -> None:
 
 
 def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:
-    """G-LEDGER: with a ledger values have a name, and another name is another question."""
+    """With a ledger values have a name, and another name is another question."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, delta="0.1", unit="each row")
     one = called("clipped_mean", VALUES, ledger=ledger, values_name="height")
     two = called("clipped_mean", VALUES + 1, ledger=ledger, values_name="weight")
@@ -291,7 +291,7 @@ def test_two_kinds_of_values_are_two_questions(tmp_path: Path) -> None:
 
 
 def test_what_is_drawn_is_what_is_written() -> None:
-    """G-COVERAGE: of a plan whose request was replaced, the manifest's interval is drawn from."""
+    """Of a plan whose request was replaced, the manifest's interval is drawn from."""
     made = unbiased.plan(
         "sampled_mean", 2000, moment=unbiased.Moment(4, 1), delta="0.01", interval=(1000, 1001),
         publish_values=True,
@@ -304,7 +304,7 @@ def test_what_is_drawn_is_what_is_written() -> None:
 
 
 def test_arrays_of_a_mean_that_are_seen_otherwise_change_no_draw() -> None:
-    """G-ACCOUNTING: as of cells, a plan is made anew for each release."""
+    """As of cells, a plan is made anew for each release."""
     plan = unbiased.plan(
         "clipped_mean", 400, moment=unbiased.Moment(2, 10), epsilon=1, interval=(0, 10), bias=0.5,
     )  # fmt: skip

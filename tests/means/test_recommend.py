@@ -24,7 +24,7 @@ MOMENTS = (Moment(2, 1), Moment(4, 1.5))
 WISH: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "moment": MOMENTS, "interval": (0, 10)}
 
 
-def advice(**changes: Any) -> Recommendation:  # noqa: ANN401
+def advice(**changes: Any) -> Recommendation:
     """For the usual request with changes."""
     return recommend(**{"n": N, **WISH, **changes})
 
@@ -138,7 +138,7 @@ def test_counts_of_users_and_a_bias_that_is_kept() -> None:
 
 @pytest.mark.parametrize("cap", [None, 3])
 def test_the_table_is_of_the_weights_that_were_asked_for(cap: int | None) -> None:
-    """G-ERROR: what is compared is what would be released, with weighted users too."""
+    """What is compared is what would be released, with weighted users too."""
     counts = [1] * 900 + [50] * 20
     found = advice(n=counts, weights="counts", cap=cap, bias=1.0, publish_values=True)
     assert (
@@ -197,13 +197,13 @@ def test_one_moment_implies_all() -> None:
     ],
 )
 def test_unusable_wishes_are_refused(changes: dict[str, Any]) -> None:
-    """G-FUZZ: an InputError each."""
+    """An InputError each."""
     with pytest.raises(InputError):
         advice(**changes)
 
 
 def test_small_integers_are_numbers_like_others() -> None:
-    """G-FUZZ: of any width; no product overflows."""
+    """Of any width; no product overflows."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = advice(releases=np.int8(100), publish_values=True)

@@ -44,7 +44,7 @@ def _trials() -> tuple[Any, ...]:
 
 
 def test_names_with_dollars_are_drawn_as_they_are(tmp_path: Path) -> None:
-    """G-FUZZ: of cells, arms, clusters and questions."""
+    """Of cells, arms, clusters and questions."""
     every = [_cells("balanced")[1], *_cells("user_clipped"), *_trials()]
     path = tmp_path / "p.svg"
     with mpl.rc_context({"svg.fonttype": "none"}):
@@ -54,7 +54,7 @@ def test_names_with_dollars_are_drawn_as_they_are(tmp_path: Path) -> None:
 
 
 def test_settings_of_matplotlib_do_not_decide_whether_there_is_a_picture(tmp_path: Path) -> None:
-    """G-FUZZ: a release is charged by then, and LaTeX may not be there or take no such names."""
+    """A release is charged by then, and LaTeX may not be there or take no such names."""
     release, path = _cells("balanced")[1], tmp_path / "p.svg"
     settings: Any = {"text.usetex": True, "text.parse_math": False, "svg.fonttype": "none"}
     with mpl.rc_context(settings):
@@ -64,7 +64,7 @@ def test_settings_of_matplotlib_do_not_decide_whether_there_is_a_picture(tmp_pat
 
 
 def test_letters_without_a_shape_are_told_of_in_one_line(tmp_path: Path) -> None:
-    """G-FUZZ: by our own warning, that names no file."""
+    """By our own warning, that names no file."""
     occupancy = shoal.Occupancy.from_counts([1, 2, 3], ["\u65e5\u672c", "b", "b"], [1, 2, 3])
     plan = shoal.plan(occupancy, bounds=(0, 9), epsilon=50, method="user_clipped")
     with pytest.warns(ShoalWarning, match="drawn as boxes"):

@@ -23,7 +23,7 @@ budgets = st.builds(Budget, parts, parts)
 
 @given(one=budgets, other=budgets, times=st.integers(0, 1000))
 def test_both_parts_add_up(one: Budget, other: Budget, times: int) -> None:
-    """G-LEDGER: sums, differences and multiples are those of epsilon and of delta, exactly."""
+    """Sums, differences and multiples are those of epsilon and of delta, exactly."""
     for added, epsilon, delta in (
         (one + other, one.epsilon + other.epsilon, one.delta + other.delta),
         (one - other, one.epsilon - other.epsilon, one.delta - other.delta),
@@ -34,7 +34,7 @@ def test_both_parts_add_up(one: Budget, other: Budget, times: int) -> None:
 
 @given(one=budgets, epsilon=st.sampled_from([-1, 0, 1]), delta=st.sampled_from([-1, 0, 1]))
 def test_a_charge_fits_if_both_parts_do(one: Budget, epsilon: int, delta: int) -> None:
-    """G-LEDGER: a hair above in one part is too much; exactly all of it fits."""
+    """A hair above in one part is too much; exactly all of it fits."""
     hair = Fraction(1, 10**30)
     other = Budget(one.epsilon + epsilon * hair, one.delta + delta * hair)
     assert other.within(one) is (epsilon <= 0 and delta <= 0)
@@ -52,23 +52,23 @@ def test_a_charge_fits_if_both_parts_do(one: Budget, epsilon: int, delta: int) -
         (3, Fraction(3)),
     ],
 )
-def test_amounts_are_their_shortest_decimals(amount: Any, exact: Fraction) -> None:  # noqa: ANN401
-    """G-LEDGER: ten charges of 0.1 are 1, and neither more nor less."""
+def test_amounts_are_their_shortest_decimals(amount: Any, exact: Fraction) -> None:
+    """Ten charges of 0.1 are 1, and neither more nor less."""
     assert Budget.of(amount).epsilon == exact
     assert Budget.of(0, amount).delta == exact
 
 
 @pytest.mark.parametrize("amount", [-1, -1e-300, "-1/3", Fraction(-1, 10**50), float("nan"), "x"])
-def test_charges_below_zero_are_refused(amount: Any) -> None:  # noqa: ANN401
-    """G-REFUSE: nothing is ever given back."""
+def test_charges_below_zero_are_refused(amount: Any) -> None:
+    """Nothing is ever given back."""
     for wrong in ((amount, 0), (0, amount)):
         with pytest.raises(InputError, match="allowed"):
             Budget.of(*wrong)
 
 
 @pytest.mark.parametrize("delta", [1, "1", 1.0, 2])
-def test_a_budget_has_a_delta_below_one(delta: Any) -> None:  # noqa: ANN401
-    """G-REFUSE: at 1 nothing is protected."""
+def test_a_budget_has_a_delta_below_one(delta: Any) -> None:
+    """At 1 nothing is protected."""
     with pytest.raises(InputError, match="below 1"):
         Budget.total(1, delta)
     assert Budget.total(1, "999/1000").delta == Fraction(999, 1000)
@@ -76,7 +76,7 @@ def test_a_budget_has_a_delta_below_one(delta: Any) -> None:  # noqa: ANN401
 
 @given(value=parts)
 def test_shown_charges_are_rounded_up_and_what_is_left_down(value: Fraction) -> None:
-    """G-LEDGER: six digits on the safe side, within a unit of the last of them."""
+    """Six digits on the safe side, within a unit of the last of them."""
     up, down = (Budget(value).show(up=way).split(",")[0].split()[1] for way in (True, False))
     assert Fraction(down) <= value <= Fraction(up)
     assert Fraction(up) - Fraction(down) <= value / 10**5
@@ -84,7 +84,7 @@ def test_shown_charges_are_rounded_up_and_what_is_left_down(value: Fraction) -> 
 
 @given(value=st.fractions(min_value=0, max_value=10**6, max_denominator=10**40))
 def test_a_loss_is_never_understated(value: Fraction) -> None:
-    """G-ACCOUNTING: the least float that is not below, and texts that are not below."""
+    """The least float that is not below, and texts that are not below."""
     found = round_up(value)
     assert Fraction(found) >= value
     assert value == 0 or Fraction(found) <= value * (1 + Fraction(1, 2**50))
@@ -93,7 +93,7 @@ def test_a_loss_is_never_understated(value: Fraction) -> None:
 
 @given(value=parts)
 def test_texts_are_read_back(value: Fraction) -> None:
-    """G-LEDGER: as stored and hashed."""
+    """As stored and hashed."""
     assert from_text(text(value)) == value
 
 
@@ -126,13 +126,13 @@ def test_long_amounts_are_printed_shortly(value: Fraction) -> None:
     "value", ["1e400", 10**16, "1000000000000001", "1_0", "\uff10.5", "1e-4_0"]
 )
 def test_totals_beyond_reason_and_odd_digits_are_refused(value: object) -> None:
-    """G-REFUSE: a slip of the keyboard makes no ledger."""
+    """A slip of the keyboard makes no ledger."""
     with pytest.raises(InputError, match="epsilon is"):
         Budget.total(value)  # type: ignore[arg-type]
 
 
 def test_what_is_shown_does_not_hang_on_the_callers_decimals() -> None:
-    """G-REFUSE: a caller that traps rounded decimals has the same words as others."""
+    """A caller that traps rounded decimals has the same words as others."""
     budget = Budget.of("1000001/7", "1/3000001")
     shown = str(budget), budget.show(up=True), budget.show(up=False)
     with localcontext() as context:
@@ -161,15 +161,15 @@ class _Whole(int):
 @pytest.mark.parametrize(
     "value", [_Pretty(5.0), _Small(5), _Whole(5), type("Tens", (Decimal,), {})("5")]
 )
-def test_amounts_of_classes_of_their_own_are_refused(value: Any) -> None:  # noqa: ANN401
-    """G-BOOKED: what a number says of itself is less than what it is worth."""
+def test_amounts_of_classes_of_their_own_are_refused(value: Any) -> None:
+    """What a number says of itself is less than what it is worth."""
     with pytest.raises(InputError, match="epsilon is"):
         Budget.of(value)
 
 
 @pytest.mark.parametrize("digits", [False, "1.13"])
-def test_numbers_of_numpy_count_whatever_it_is_told_to_print(digits: Any) -> None:  # noqa: ANN401
-    """G-BOOKED: with all digits that tell them from others, and no more."""
+def test_numbers_of_numpy_count_whatever_it_is_told_to_print(digits: Any) -> None:
+    """With all digits that tell them from others, and no more."""
     with np.printoptions(legacy=digits):
         for given, exact in (
             (np.float64(0.1234567890123456), "0.1234567890123456"),

@@ -26,7 +26,7 @@ def accountants() -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "6"])
 def test_pure_plans_are_events_of_the_same_loss(epsilon: str) -> None:
-    """G-ACCOUNTING: at a tiny delta the event's epsilon is the plan's, from above."""
+    """At a tiny delta the event's epsilon is the plan's, from above."""
     core, pld, _ = accountants()
     plan = shoal.plan(
         occupancies.sparse(1),
@@ -42,7 +42,7 @@ def test_pure_plans_are_events_of_the_same_loss(epsilon: str) -> None:
 
 
 def test_gaussian_plans_are_events_of_their_rho() -> None:
-    """G-ACCOUNTING: Renyi accounting of the event is no better than the plan's conversion."""
+    """Renyi accounting of the event is no better than the plan's conversion."""
     core, _, rdp = accountants()
     plan = shoal.plan(
         occupancies.crowded(),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.statistics
 
 BITS = 12
-SIZE = 5_000_000 if os.environ.get("SHOAL_PROVE") else 200_000
+SIZE = 5_000_000 if os.environ.get("SHOAL_FULL") else 200_000
 # Exact discrete Gaussian noise takes twice the time of discrete Laplace noise.
 GAUSSIAN_SIZE = SIZE // 2
 # Two-sided normal quantile of a false alarm rate of 1e-9; |Z| has standard deviation near t.
@@ -159,7 +159,7 @@ def test_simulated_noise_is_repeatable_and_marked() -> None:
 @pytest.mark.parametrize("source", [OperatingSystem(), Simulated(5)], ids=["system", "simulated"])
 @pytest.mark.parametrize("draw", ["add_laplace", "add_gaussian"])
 def test_numbers_outside_the_lattice_are_clamped_not_refused(source: Noise, draw: str) -> None:
-    """G-REPLAY: an exception would tell something about a private number."""
+    """An exception would tell something about a private number."""
     low, high = getattr(source, draw)([-(2**70), 2**70], 4)
     assert abs(low) < 2**12
     assert abs(high - LARGEST_STEPS) < 2**12

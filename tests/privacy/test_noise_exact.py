@@ -41,7 +41,7 @@ def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
 def test_opendp_itself_states_the_accounted_loss(
     bits: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ACCOUNTING: its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, exactly.
+    """Its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, exactly.
 
     A scale that is 1% low, which few draws would show, is a loss that is 1% high.
     """
@@ -57,14 +57,14 @@ def test_opendp_itself_states_the_accounted_loss(
 def test_opendp_itself_states_the_loss_of_a_selection(
     scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-SELECTION: its privacy map says 2/scale for scores that move by 1."""
+    """Its privacy map says 2/scale for scores that move by 1."""
     made = made_by(monkeypatch, "make_noisy_max")
     OperatingSystem().select(np.array([0, 5, 1]), scale, draw=0)
     assert [each.map(1) for each in made] == [pytest.approx(2 / scale, rel=1e-15)]
 
 
 def test_fair_words_are_new_in_every_call_and_in_every_block() -> None:
-    """G-EXACT: words of two calls, and those a million places apart, hardly ever agree."""
+    """Words of two calls, and those a million places apart, hardly ever agree."""
     source, block = OperatingSystem(), 1 << 20
     words = source.bits(2 * block + 8, draw=0)
     assert (words[:block] == words[block : 2 * block]).sum() == 0
@@ -74,7 +74,7 @@ def test_fair_words_are_new_in_every_call_and_in_every_block() -> None:
 
 
 def test_every_bit_of_a_fair_word_is_fair() -> None:
-    """G-EXACT: each of 64 bits is set in half of the words, within 7 standard errors."""
+    """Each of 64 bits is set in half of the words, within 7 standard errors."""
     words = OperatingSystem().bits(100_000, draw=0)
     for bit in range(64):
         often = float(((words >> np.uint64(bit)) & np.uint64(1)).mean())
@@ -88,12 +88,12 @@ class Labelled:
     asked: list[tuple[str, list[int], int]] = field(default_factory=list)
     simulated: bool = True
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Place 0 gets 1, place 1 gets 4, then 9, ..."""
         self.asked.append(("laplace", steps, lattice_bits))
         return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """The same."""
         self.asked.append(("gaussian", steps, lattice_bits))
         return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
@@ -117,7 +117,7 @@ PLANS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("wanted", PLANS, ids=str)
 def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
-    """G-ACCOUNTING: one draw of the planned kind and scale; nothing is changed or used twice."""
+    """One draw of the planned kind and scale; nothing is changed or used twice."""
     records = flights.records()
     plan = flights.plan(uninformative="keep", **wanted)
     source, others = Labelled(), [each.measure for each in plan.statistics if each.measure]
@@ -130,7 +130,7 @@ def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
 
 
 def test_gaussian_plans_draw_gaussian_noise() -> None:
-    """G-ACCOUNTING: many cells of one user are planned and drawn with Gaussian noise."""
+    """Many cells of one user are planned and drawn with Gaussian noise."""
     occupancy = occupancies.crowded()
     plan = shoal.plan(
         occupancy, method="balanced", bounds=(0, 1), epsilon=1, delta=1e-6, uninformative="keep"
@@ -144,7 +144,7 @@ def test_gaussian_plans_draw_gaussian_noise() -> None:
     assert [kind for kind, *_ in source.asked] == ["gaussian"]
 
 
-def _aggregate(table: dict[str, NDArray[Any]]) -> Any:  # noqa: ANN401
+def _aggregate(table: dict[str, NDArray[Any]]) -> Any:
     import pyarrow as pa
 
     made = pa.table({name: pa.array(each) for name, each in table.items()})
@@ -152,7 +152,7 @@ def _aggregate(table: dict[str, NDArray[Any]]) -> Any:  # noqa: ANN401
 
 
 def test_only_a_marked_simulation_is_not_the_operating_systems_noise() -> None:
-    """G-SIMULATION: without a request noise is real; a simulation says so and is never recorded."""
+    """Without a request noise is real; a simulation says so and is never recorded."""
     assert isinstance(source_of(None), OperatingSystem)
     assert isinstance(source_of(None, recorded=True), OperatingSystem)
     assert source_of(Simulated(0)) == Simulated(0)

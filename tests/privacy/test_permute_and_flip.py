@@ -63,7 +63,7 @@ def scores_of(kind: str, values: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["middle", "quantile"])
 def test_one_value_moves_no_score_by_more_than_one(kind: str) -> None:
-    """G-SELECTION: over all data sets of 4 values and all changes of one, and 1 is attained."""
+    """Over all data sets of 4 values and all changes of one, and 1 is attained."""
     most = 0
     for rest in itertools.product(range(0, TOP + 1, 2), repeat=3):
         found = [scores_of(kind, (*rest, own)) for own in range(TOP + 1)]
@@ -90,7 +90,7 @@ def test_the_two_ways_to_compute_probabilities_agree(scores: list[int], scale: f
 def test_a_selection_costs_no_more_than_accounted(
     scores: list[int], moves: list[int], scale: float
 ) -> None:
-    """G-SELECTION: exact probabilities of scores 1 apart differ by at most exp(2/scale)."""
+    """Exact probabilities of scores 1 apart differ by at most exp(2/scale)."""
     one = np.array(scores)
     other = one + np.array(moves[: len(scores)])
     ratio = selections.by_permutations(one, scale) / selections.by_permutations(other, scale)
@@ -99,7 +99,7 @@ def test_a_selection_costs_no_more_than_accounted(
 
 
 def test_the_accounted_loss_of_a_selection_is_nearly_attained() -> None:
-    """G-SELECTION: a candidate that rises while all its rivals fall gains exp(2/scale)."""
+    """A candidate that rises while all its rivals fall gains exp(2/scale)."""
     one, other = np.array([-6, *[0] * 50]), np.array([-5, *[-1] * 50])
     first = selections.probabilities(one, 2.0)[0]
     second = selections.probabilities(other, 2.0)[0]

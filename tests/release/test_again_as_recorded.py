@@ -60,10 +60,10 @@ def _book(folder: Path) -> shoal.Ledger:
 def test_a_trial_of_another_version_is_read_with_its_own_parameters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-AGAIN: effects, table and loss are those of the recorded bytes, not of today's choice."""
+    """Effects, table and loss are those of the recorded bytes, not of today's choice."""
     book = _book(tmp_path)
 
-    def older(*given: Any, **more: Any) -> Any:  # noqa: ANN401
+    def older(*given: Any, **more: Any) -> Any:
         chosen = choose(*given, **more)
         replaced = min(3 * chosen.parameters.replaced, 2**32 - 2**20)
         parameters = dataclasses.replace(chosen.parameters, replaced=replaced)
@@ -87,7 +87,7 @@ def test_a_trial_of_another_version_is_read_with_its_own_parameters(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_delivered_again_is_read_from_its_manifest(family: str, tmp_path: Path) -> None:
-    """G-AGAIN: plan and numbers of any family are those of the recorded bytes."""
+    """Plan and numbers of any family are those of the recorded bytes."""
     book = _book(tmp_path)
     first, again = FAMILIES[family](book), FAMILIES[family](book)
     assert (first.from_ledger, again.from_ledger) == (False, True)

@@ -53,7 +53,7 @@ def drawing(text: bytes) -> Callable[[], bytes]:
 
 
 def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
-    """G-LEDGER: both parts of the charge are booked; asked again nothing is drawn or charged."""
+    """Both parts of the charge are booked; asked again nothing is drawn or charged."""
     book = book_of(tmp_path)
     first = deliver(book, asked("may"), drawing(b"3.1"))
     assert (first.document, first.from_ledger) == (b"3.1", False)
@@ -66,7 +66,7 @@ def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
 
 
 def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> None:
-    """G-LEDGER: next month's question is not this month's: a name, or a request to repeat it."""
+    """Next month's question is not this month's: a name, or a request to repeat it."""
     book = book_of(tmp_path)
     deliver(book, asked(), drawing(b"3.1"))
     with pytest.raises(InputError, match="name"):
@@ -76,7 +76,7 @@ def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> N
 
 
 def test_a_ledger_without_delta_says_so(tmp_path: Path) -> None:
-    """G-REFUSE: a release with delta is refused in words that name delta; nothing is drawn."""
+    """A release with delta is refused in words that name delta; nothing is drawn."""
     book = book_of(tmp_path, delta=0)
     with pytest.raises(BudgetError, match="made without delta; allowed: releases with delta 0"):
         deliver(book, asked("may"), never)
@@ -84,7 +84,7 @@ def test_a_ledger_without_delta_says_so(tmp_path: Path) -> None:
 
 
 def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
-    """G-UNIT: no guess fixes the unit of a ledger; where it is the ledger's it is none."""
+    """No guess fixes the unit of a ledger; where it is the ledger's it is none."""
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
     guess = asked("may", whose=Whose(PrivacyUnit("each row"), said=False))
     before = book.path.read_bytes()
@@ -96,7 +96,7 @@ def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
-    """G-REFUSE: neither in epsilon nor in delta; nothing is read, written or charged."""
+    """Neither in epsilon nor in delta; nothing is read, written or charged."""
     book = book_of(tmp_path)
     deliver(book, asked("may"), drawing(b"3.1"))
     for charge in (Budget.of("501/1000"), Budget.of(0, "91e-10"), Budget.of(2)):
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
 
 
 def test_of_two_draws_at_once_the_recorded_one_is_delivered(tmp_path: Path) -> None:
-    """G-LEDGER: another process records the same question while this one draws."""
+    """Another process records the same question while this one draws."""
     book = book_of(tmp_path)
 
     def slow() -> bytes:
@@ -123,7 +123,7 @@ def test_of_two_draws_at_once_the_recorded_one_is_delivered(tmp_path: Path) -> N
 
 
 def test_a_budget_that_is_used_up_while_drawing_refuses(tmp_path: Path) -> None:
-    """G-LEDGER: only the write lock decides: the draw is thrown away, nothing is overspent."""
+    """Only the write lock decides: the draw is thrown away, nothing is overspent."""
     book = book_of(tmp_path)
 
     def slow() -> bytes:
@@ -140,7 +140,7 @@ def test_a_budget_that_is_used_up_while_drawing_refuses(tmp_path: Path) -> None:
 
 
 def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
-    """G-LEDGER: the first entry says whose losses are added up; another unit is refused."""
+    """The first entry says whose losses are added up; another unit is refused."""
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
 
     def slow() -> bytes:
@@ -157,7 +157,7 @@ def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
 def test_an_entry_rewritten_with_a_hash_of_its_own_breaks_the_chain(
     number: int, tmp_path: Path
 ) -> None:
-    """G-LEDGER: what comes after an entry holds its hash: nobody rewrites the past unseen."""
+    """What comes after an entry holds its hash: nobody rewrites the past unseen."""
     book = book_of(tmp_path, epsilon=9, delta="1e-7")
     for name in ("one", "two", "three"):
         deliver(book, asked(name), drawing(name.encode()))
@@ -187,7 +187,7 @@ def test_an_entry_rewritten_with_a_hash_of_its_own_breaks_the_chain(
 def test_sums_of_charges_are_never_understated(
     parts: list[tuple[Fraction, Fraction]],
 ) -> None:
-    """G-LEDGER: long fractions are rounded upwards, by hardly anything."""
+    """Long fractions are rounded upwards, by hardly anything."""
     spent, exact = Budget.of(0), Budget.of(0)
     for epsilon, delta in parts:
         charge = Budget(epsilon, delta)

@@ -43,16 +43,16 @@ class Thrown(Simulated):
         super().__init__(1)
         object.__setattr__(self, "place", place)
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """All there."""
         return [self.place for _ in steps]  # type: ignore[attr-defined]
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """All there."""
         return [self.place for _ in steps]  # type: ignore[attr-defined]
 
 
-def _finite(found: Any) -> bool:  # noqa: ANN401  JSON
+def _finite(found: Any) -> bool:
     if isinstance(found, dict):
         return all(map(_finite, found.values()))
     if isinstance(found, list):
@@ -62,14 +62,14 @@ def _finite(found: Any) -> bool:  # noqa: ANN401  JSON
 
 @pytest.mark.parametrize("pair", [(0, 1.01e50), (-1.01e50, 0), (0, 2.6e154), (0, 9e299)])
 def test_bounds_are_no_further_than_numbers_reach(pair: tuple[float, float]) -> None:
-    """G-REFUSE: with wider bounds a draw overflowed, uncharged, depending on the values."""
+    """With wider bounds a draw overflowed, uncharged, depending on the values."""
     with pytest.raises(InputError, match="1e\\+50"):
         Bounds(*pair)
 
 
 @pytest.mark.parametrize("high", [1e-101, 1e-280, 5e-324])
 def test_bounds_are_no_nearer_than_squares_reach(high: float) -> None:
-    """G-REFUSE: with narrower bounds the range of a variance is no number but 0."""
+    """With narrower bounds the range of a variance is no number but 0."""
     with pytest.raises(InputError, match="nearer"):
         Bounds(0, high)
 
@@ -80,7 +80,7 @@ def test_bounds_are_no_nearer_than_squares_reach(high: float) -> None:
 def test_every_number_that_can_be_drawn_can_be_written(
     name: str, epsilon: object, bounds: tuple[float, float]
 ) -> None:
-    """G-LEDGER: a draw whose document cannot be made would be free; there is none."""
+    """A draw whose document cannot be made would be free; there is none."""
     table = methods.tied(3, 14, 3)
     wanted = {**methods.METHODS[name], "bounds": bounds}
     try:
@@ -98,7 +98,7 @@ def test_every_number_that_can_be_drawn_can_be_written(
 @pytest.mark.parametrize("scale", [2.0**100, 2.0**90])
 @pytest.mark.parametrize("name", ["balanced-joint", "balanced-gaussian-all"])
 def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
-    """G-LEDGER: noise as wide as any plan's, and its square, are numbers."""
+    """Noise as wide as any plan's, and its square, are numbers."""
     plan = methods.plan(methods.tied(3, 14, 3), {**methods.METHODS[name], "bounds": (-FAR, FAR)}, 4)
     wide = dataclasses.replace(plan, relative_scale=np.full_like(plan.relative_scale, scale))
     about = methods.records(methods.tied(3, 14, 3)).describe()
@@ -115,7 +115,7 @@ def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
 @pytest.mark.parametrize("bounds", WIDEST)
 @pytest.mark.parametrize("epsilon", ["1e-8", 1])
 def test_means_of_one_cell_are_numbers(bounds: tuple[float, float], epsilon: object) -> None:
-    """G-REFUSE: without a ledger too, whether a call fails says nothing of the values."""
+    """Without a ledger too, whether a call fails says nothing of the values."""
     users = np.arange(40) // 2
     for place in ENDS:
         for name in ("baseline", "worst_case_optimal", "levy", "quantile", "akmv", "adaptive"):
@@ -132,7 +132,7 @@ def test_means_of_one_cell_are_numbers(bounds: tuple[float, float], epsilon: obj
 
 @pytest.mark.parametrize("epsilon", ["1e-8", "1e-3", 1])
 def test_vectors_are_numbers(epsilon: str | int) -> None:
-    """G-REFUSE: also in the widest ball."""
+    """Also in the widest ball."""
     points, users = np.full((40, 3), FAR / 3), np.arange(40) // 2
     for place in ENDS:
         try:
@@ -147,7 +147,7 @@ def test_vectors_are_numbers(epsilon: str | int) -> None:
 @pytest.mark.parametrize("size", [2.0**-300, 1.0, 2.0**300])
 @pytest.mark.parametrize("place", ENDS)
 def test_unbiased_means_are_numbers(size: float, place: int) -> None:
-    """G-LEDGER: whatever the size of the moment and the values, what is drawn can be written."""
+    """Whatever the size of the moment and the values, what is drawn can be written."""
     kinds: list[dict[str, Any]] = [
         {"method": "clipped_mean", "epsilon": "1e-6", "interval": (0, size), "bias": size},
         {"method": "sampled_mean", "delta": "1e-18", "interval": (0, size), "publish_values": True},
@@ -167,7 +167,7 @@ def test_unbiased_means_are_numbers(size: float, place: int) -> None:
 
 @pytest.mark.parametrize("farthest", [2.0**301, 1e300])
 def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
-    """G-VERIFY: what the second opinion would refuse is not planned."""
+    """What the second opinion would refuse is not planned."""
     wanted: dict[str, Any] = {"moment": unbiased.Moment(2, 2.0**299), "epsilon": 1, "delta": "1e-6"}
     with pytest.raises(InputError, match="farthest"):
         unbiased.plan("symmetric_mean", 3000, farthest=farthest, **wanted)
@@ -185,7 +185,7 @@ def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
     "name", ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"]
 )
 def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: object) -> None:
-    """G-LEDGER: a trial of outcomes as large as any can be written down, whatever is drawn."""
+    """A trial of outcomes as large as any can be written down, whatever is drawn."""
     arm, cluster = np.arange(400) % 2, np.arange(400) // 100
     outcome = np.array(levels)[np.arange(400) % len(levels)]
     for place in ENDS:
@@ -200,7 +200,7 @@ def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: objec
 
 @pytest.mark.parametrize("high", [2.6e154, 1e51])
 def test_no_refusal_is_a_free_look(high: float, tmp_path: Path) -> None:
-    """G-LEDGER: of neighbours, both are refused before a value is read, or both are charged."""
+    """Of neighbours, both are refused before a value is read, or both are charged."""
     for values in ([0.0, 0.0], [0.0, high], [high, high]):
         table = pa.table({"who": ["a", "a"], "place": ["x", "x"], "value": values})
         with pytest.raises(InputError, match="bound"):

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal import trials, unbiased
 from shoal.errors import DocumentError
-from tests.repository.house.releases import releases
+from tests.support.releases import releases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ KINDS: dict[str, Any] = {
 }
 
 
-def said(found: Any) -> list[object]:  # noqa: ANN401
+def said(found: Any) -> list[object]:
     """All that a release tells its reader, besides where it is booked."""
     if isinstance(found, shoal.Release):
         own: list[object] = [found.table().to_pylist()]
@@ -36,7 +36,7 @@ def said(found: Any) -> list[object]:  # noqa: ANN401
 
 @pytest.mark.parametrize("family", KINDS)
 def test_a_loaded_release_says_what_the_fresh_one_said(family: str, tmp_path: Path) -> None:
-    """G-READABLE: results that were drawn just now are those that its manifest is read as."""
+    """Results that were drawn just now are those that its manifest is read as."""
     fresh: Any = releases()[family]()
     assert fresh.drawn is not None
     path = tmp_path / "manifest.json"

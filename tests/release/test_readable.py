@@ -64,7 +64,7 @@ def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
     return "read"
 
 
-def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
+def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
     user, value, cell = odd.pop("user", "who"), odd.pop("value", "value"), odd.pop("cell", "place")
     keys, columns = odd.pop("keys", ["x", "y"] * (_ROWS // 2)), odd.pop("columns", 1)
     rule = odd.pop("rule", None)
@@ -77,7 +77,7 @@ def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
         }
     )
 
-    def release() -> Any:  # noqa: ANN401
+    def release() -> Any:
         records = shoal.Records(table, user=user, value=value, cell=rule or names, bounds=(0, 100))
         wanted = {"epsilon": 1, "uninformative": "keep", **odd}
         plan = shoal.plan(records.occupancy(), bounds=(0, 100), **{"method": "balanced", **wanted})
@@ -135,14 +135,14 @@ CELLS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("odd", CELLS)
 def test_cells_are_refused_or_read(tmp_path: Path, odd: str) -> None:
-    """G-READABLE: no release of cells is charged that cannot be read and verified."""
+    """No release of cells is charged that cannot be read and verified."""
     wanted, options = CELLS[odd]
     book = _ledger(tmp_path)
     assert _judge(book, _cells(book, **options), tmp_path) == wanted
 
 
-def _trial(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
-    def release() -> Any:  # noqa: ANN401
+def _trial(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
+    def release() -> Any:
         given = dict(odd)
         kind = getattr(trials, given.pop("kind", "UniformPrior"))
         made = {name: given.pop(name) for name in ("delta", "spread_share") if name in given}
@@ -209,14 +209,14 @@ TRIALS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("odd", TRIALS)
 def test_trials_are_refused_or_read(tmp_path: Path, odd: str) -> None:
-    """G-READABLE: no trial is charged that cannot be read and verified."""
+    """No trial is charged that cannot be read and verified."""
     wanted, options = TRIALS[odd]
     book = _ledger(tmp_path)
     assert _judge(book, _trial(book, **options), tmp_path) == wanted
 
 
-def _mean(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:  # noqa: ANN401
-    def release() -> Any:  # noqa: ANN401
+def _mean(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
+    def release() -> Any:
         wanted: dict[str, Any] = {"epsilon": 4, "delta": "1/4", **odd}
         moment = wanted.pop("moment", unbiased.Moment(2, 1.0))
         plan = unbiased.plan("symmetric_mean", 300, moment=moment, **wanted)
@@ -245,7 +245,7 @@ MEANS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("odd", MEANS)
 def test_means_are_refused_or_read(tmp_path: Path, odd: str) -> None:
-    """G-READABLE: no unbiased mean is charged that cannot be read and verified."""
+    """No unbiased mean is charged that cannot be read and verified."""
     wanted, options = MEANS[odd]
     book = _ledger(tmp_path)
     assert _judge(book, _mean(book, **options), tmp_path) == wanted
@@ -255,7 +255,7 @@ def test_means_are_refused_or_read(tmp_path: Path, odd: str) -> None:
 def test_every_family_rehearses_before_it_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: Callable[..., Callable[[], Any]]
 ) -> None:
-    """G-READABLE: whatever a schema does not allow is found before the draw, not after it."""
+    """Whatever a schema does not allow is found before the draw, not after it."""
     book, calls = _ledger(tmp_path), []
 
     def damaged(*given: object) -> documents.Document:
@@ -277,7 +277,7 @@ def test_plans_are_read_before_a_draw(
     reader: str,
     family: Callable[..., Callable[[], Any]],
 ) -> None:
-    """G-READABLE: what the reader of plans refuses, beyond their schema, is found before a draw."""
+    """What the reader of plans refuses, beyond their schema, is found before a draw."""
     book = _ledger(tmp_path)
     release = family(book)
 
@@ -289,7 +289,7 @@ def test_plans_are_read_before_a_draw(
 
 
 def test_amounts_schemas_and_verifier_have_one_limit() -> None:
-    """G-READABLE: a fraction that is taken is one that the schemas and the second opinion read."""
+    """A fraction that is taken is one that the schemas and the second opinion read."""
     folder = Path(documents.__file__).parent / "schemas"
     patterns = {
         part["pattern"]
@@ -331,7 +331,7 @@ FAMILIES: dict[str, tuple[Callable[..., Callable[[], Any]], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_no_confidence_keeps_the_second_opinion_busy(tmp_path: Path, kind: str) -> None:
-    """G-FUZZ: `verify` answers for any confidence, and that of a manifest is 0.95."""
+    """`verify` answers for any confidence, and that of a manifest is 0.95."""
     family, options = FAMILIES[kind]
     manifest = json.loads(family(_ledger(tmp_path), **options)().document)
     part = manifest
@@ -346,7 +346,7 @@ def test_no_confidence_keeps_the_second_opinion_busy(tmp_path: Path, kind: str) 
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_no_confidence_keeps_a_result_busy(tmp_path: Path, kind: str) -> None:
-    """G-FUZZ: intervals of any confidence are given, or refused in one line."""
+    """Intervals of any confidence are given, or refused in one line."""
     family, options = FAMILIES[kind]
     found = family(_ledger(tmp_path), **options)()
     for confidence in EXTREME:
@@ -363,7 +363,7 @@ def test_no_confidence_keeps_a_result_busy(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("confidence", EXTREME)
 def test_the_verifiers_quantile_ends(confidence: float) -> None:
-    """G-FUZZ: a probability that floating-point sums never reach is refused, not looked for."""
+    """A probability that floating-point sums never reach is refused, not looked for."""
     from shoal.verification.trials.spread import normal_laplace
 
     # For some of these numbers of terms probabilities add up to less than 1.
@@ -377,14 +377,14 @@ def test_the_verifiers_quantile_ends(confidence: float) -> None:
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\u202eb", "c" * 201])
 def test_columns_of_a_table_have_names_that_manifests_hold(name: str) -> None:
-    """G-READABLE: so do cells that are given as a table, not as columns of records."""
+    """So do cells that are given as a table, not as columns of records."""
     with pytest.raises(DataError):
         as_table({name: [1, 2]})
     assert as_table({"c" * 200: [1, 2]}).num_rows
 
 
 def test_keys_are_shown_on_their_line(tmp_path: Path) -> None:
-    """G-FUZZ: no key of a cell or cluster moves the cursor of who reads a plan or release."""
+    """No key of a cell or cluster moves the cursor of who reads a plan or release."""
     odd = ["x\ny\x1b[2J", "\u202ez"]
     book = _ledger(tmp_path)
     release = _cells(book, keys=odd * (_ROWS // 2))()

@@ -11,8 +11,8 @@ import pytest
 import shoal
 from shoal import documents, trials, unbiased
 from shoal.errors import DocumentError
-from tests.repository.house.releases import releases
 from tests.support import methods
+from tests.support.releases import releases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ ROWS: dict[str, Callable[[list[Any]], list[Any]]] = {
 }
 
 
-def _load(kind: Any, folder: Path, document: Document) -> Any:  # noqa: ANN401
+def _load(kind: Any, folder: Path, document: Document) -> Any:
     (folder / "m.json").write_bytes(documents.canonical_bytes(document))
     return kind.load(folder / "m.json")
 
@@ -47,7 +47,7 @@ def _cells(name: str) -> Document:
     return made.release(methods.records(table), noise=shoal.Simulated(2)).manifest
 
 
-def _ways(part: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
+def _ways(part: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where every leaf of a document lies."""
     if isinstance(part, dict | list):
         for name in part if isinstance(part, dict) else range(len(part)):
@@ -56,7 +56,7 @@ def _ways(part: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  #
         yield way
 
 
-def _other(leaf: Any) -> Any:  # noqa: ANN401
+def _other(leaf: Any) -> Any:
     """Another leaf that the schema may allow, too."""
     if leaf is None or isinstance(leaf, bool):
         return False if leaf is None else None
@@ -75,7 +75,7 @@ def _changed(document: Document, way: tuple[Any, ...], change: Callable[[Any], A
     return made
 
 
-def _check_every_leaf(kind: Any, folder: Path, document: Document, *within: str) -> None:  # noqa: ANN401
+def _check_every_leaf(kind: Any, folder: Path, document: Document, *within: str) -> None:
     part: Any = document
     for name in within:
         part = part[name]
@@ -89,7 +89,7 @@ def _check_every_leaf(kind: Any, folder: Path, document: Document, *within: str)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("method", METHODS)
 def test_cells_have_one_row_each_in_their_order(method: str, rows: str, tmp_path: Path) -> None:
-    """G-READABLE: rows too few, too many or in another order are refused, not mistaken."""
+    """Rows too few, too many or in another order are refused, not mistaken."""
     document = _cells(method)
     _load(shoal.Release, tmp_path, document)
     document["results"] = ROWS[rows](document["results"])
@@ -99,7 +99,7 @@ def test_cells_have_one_row_each_in_their_order(method: str, rows: str, tmp_path
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_recorded_rows_are_refused_when_they_are_read(rows: str, tmp_path: Path) -> None:
-    """G-FUZZ: a ledger's document with such rows is delivered as it is, and read with an error."""
+    """A ledger's document with such rows is delivered as it is, and read with an error."""
     table = methods.tied(3, 14, 3)
     made, records = methods.plan(table, {"method": "balanced"}), methods.records(table)
     first = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=100)
@@ -124,13 +124,13 @@ def test_recorded_rows_are_refused_when_they_are_read(rows: str, tmp_path: Path)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_number_of_cells_follows(method: str, tmp_path: Path) -> None:
-    """G-READABLE: key, cell, value and interval of a manifest are those of what was drawn."""
+    """Key, cell, value and interval of a manifest are those of what was drawn."""
     document = _cells(method)
     _check_every_leaf(shoal.Release, tmp_path, document, "results")
 
 
 def test_every_effect_of_a_trial_follows(tmp_path: Path) -> None:
-    """G-READABLE: arms, effects, errors and intervals are those of what was released."""
+    """Arms, effects, errors and intervals are those of what was released."""
     made: Any = releases()["trial"]()
     _check_every_leaf(trials.PrivateTrial, tmp_path, made.manifest, "results", "effects")
     document = copy.deepcopy(made.manifest)
@@ -140,14 +140,14 @@ def test_every_effect_of_a_trial_follows(tmp_path: Path) -> None:
 
 
 def test_a_mean_follows_from_its_exact_number(tmp_path: Path) -> None:
-    """G-READABLE: value, interval and what failed are those of the exact estimate."""
+    """Value, interval and what failed are those of the exact estimate."""
     made: Any = releases()["unbiased mean"]()
     _check_every_leaf(unbiased.UnbiasedEstimate, tmp_path, made.manifest, "results")
 
 
 @pytest.mark.parametrize("exact", ["9" * 400, "-" + "9" * 400, f"{'9' * 4000}/7"])
 def test_a_mean_beyond_floating_point_numbers_is_refused(exact: str, tmp_path: Path) -> None:
-    """G-FUZZ: an exact estimate above 1e308 is damage, found where the manifest is loaded."""
+    """An exact estimate above 1e308 is damage, found where the manifest is loaded."""
     made: Any = releases()["unbiased mean"]()
     document = _changed(made.manifest, ("results", "exact"), lambda _: exact)
     with pytest.raises(DocumentError, match="damaged"):
@@ -156,7 +156,7 @@ def test_a_mean_beyond_floating_point_numbers_is_refused(exact: str, tmp_path: P
 
 @pytest.mark.parametrize("family", KINDS)
 def test_another_machines_last_digits_are_read(family: str, tmp_path: Path) -> None:
-    """G-READABLE: numbers that differ by a part of 1e-12 are those of another machine."""
+    """Numbers that differ by a part of 1e-12 are those of another machine."""
     made: Any = releases()[family]()
     document = made.manifest
     for way in _ways(document["results"]):
@@ -171,7 +171,7 @@ def test_another_machines_last_digits_are_read(family: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("family", KINDS)
 def test_the_loss_is_that_of_the_plan(tmp_path: Path, family: str) -> None:
-    """G-READABLE: no other loss is read from the guarantee, nor from the plan's claims."""
+    """No other loss is read from the guarantee, nor from the plan's claims."""
     made: Any = releases()[family]()
     document = json.loads(made.document)
     assert _load(KINDS[family], tmp_path, document).epsilon == made.epsilon
@@ -188,7 +188,7 @@ def test_the_loss_is_that_of_the_plan(tmp_path: Path, family: str) -> None:
     "mechanism", ["cluster_dp", "uniform_prior", "best_table", "noisy_histogram", "noisy_ht"]
 )
 def test_a_loss_that_is_stated_everywhere_is_computed_again(tmp_path: Path, mechanism: str) -> None:
-    """G-READABLE: guarantee and claims may agree with each other and not with the mechanism."""
+    """Guarantee and claims may agree with each other and not with the mechanism."""
     made: dict[str, Any] = {
         "cluster_dp": trials.ClusterDP(epsilon=2),
         "uniform_prior": trials.UniformPrior(epsilon=2),

@@ -53,16 +53,16 @@ def _values(first: float) -> np.ndarray:
 
 @pytest.mark.parametrize("first", [_TINY, 0.5])
 @pytest.mark.parametrize("function", _MEANS)
-def test_no_value_decides_whether_the_mean_of_one_cell_raises(function: Any, first: float) -> None:  # noqa: ANN401
-    """G-FUZZ: a value below all others counts as 0, whatever the caller asks of NumPy."""
+def test_no_value_decides_whether_the_mean_of_one_cell_raises(function: Any, first: float) -> None:
+    """A value below all others counts as 0, whatever the caller asks of NumPy."""
     for bounds in ((0, 1), (0, 1e10), (-1, 1)):
         found = function(_values(first), _USERS, bounds=bounds, epsilon=1)
         assert bounds[0] <= found.value <= bounds[1]
 
 
 @pytest.mark.parametrize("domain", ["ball", "box"])
-def test_no_value_decides_whether_a_vector_raises(domain: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: nor in any dimension."""
+def test_no_value_decides_whether_a_vector_raises(domain: Any) -> None:
+    """Nor in any dimension."""
     points = np.abs(np.stack([_values(_TINY)] * 2, axis=1))
     found = mean.vector(points, _USERS, bounds=(0, 1e10), epsilon=1, domain=domain)
     assert len(found.value) == 2
@@ -70,8 +70,8 @@ def test_no_value_decides_whether_a_vector_raises(domain: Any) -> None:  # noqa:
 
 @pytest.mark.parametrize("users", [None, _USERS], ids=["rows", "users"])
 @pytest.mark.parametrize("method", _UNBIASED)
-def test_no_value_decides_whether_an_unbiased_mean_raises(method: str, users: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: by one call, and by a plan and its release."""
+def test_no_value_decides_whether_an_unbiased_mean_raises(method: str, users: Any) -> None:
+    """By one call, and by a plan and its release."""
     settings = {"moment": _MOMENTS, **_UNBIASED[method]}
     counts = len(_USERS) if users is None else np.bincount(users)
     planned = unbiased.plan(method, counts, **settings)
@@ -88,7 +88,7 @@ def test_no_value_decides_whether_an_unbiased_mean_raises(method: str, users: An
 
 @pytest.mark.parametrize("scale", [1.0, 1e-99, 1e49, 1e-60])
 def test_values_have_the_unit_of_the_values(scale: float) -> None:
-    """G-FUZZ: squares of squares of huge or tiny values are no numbers, but none is needed."""
+    """Squares of squares of huge or tiny values are no numbers, but none is needed."""
     speeds = np.resize([0.1, 0.2, 0.4, 0.9], 600)
     found = []
     for unit in (1.0, scale):

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from packaging.requirements import Requirement
-
-from tests.repository.install_size import megabytes, needed
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
+    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 
-ROOT = Path(__file__).parents[2]
 EXTRAS = ("pandas", "polars", "matplotlib", "h3ronpy", "pyspark", "dp_accounting", "causaldata")
 RUN = """
 import sys
@@ -73,21 +67,3 @@ def test_every_verb_runs_without_the_extras(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
-
-
-def test_the_core_asks_for_no_extra() -> None:
-    """What pyproject.toml names is followed through metadata; pandas is none of it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found: dict[str, Distribution] = {}
-    for each in map(Requirement, project["dependencies"]):
-        found |= needed(each.name, frozenset(each.extras))
-    assert {"duckdb", "ibis-framework", "opendp", "pyarrow", "scipy", "typer"} <= found.keys()
-    assert not {"pandas", "polars", "matplotlib", "pyspark"} & found.keys()
-    assert "pandas" in needed("ibis-framework", frozenset({"duckdb"}))
-    assert megabytes(found["opendp"]) > 100
-
-
-@pytest.mark.parametrize("name", ["no-such-distribution"])
-def test_what_is_not_installed_takes_no_room(name: str) -> None:
-    """A name that nobody installed is left out."""
-    assert needed(name) == {}

@@ -43,7 +43,7 @@ def test_what_another_process_yields_comes_as_it_is() -> None:
 
 @pytest.mark.parametrize("kind", [InputError, MemoryError, ValueError])
 def test_an_error_there_is_one_of_ours_here(kind: type[Exception]) -> None:
-    """G-REFUSE: after what came before it."""
+    """After what came before it."""
     found = apart(_fail, kind)
     assert next(found) == 1
     with pytest.raises(InputError, match=r"got|sizes that end in"):
@@ -51,7 +51,7 @@ def test_an_error_there_is_one_of_ours_here(kind: type[Exception]) -> None:
 
 
 def test_a_process_that_is_killed_is_missed() -> None:
-    """G-REFUSE: no waiting without end, no traceback."""
+    """No waiting without end, no traceback."""
     found = apart(_die)
     assert next(found)
     with pytest.raises(InputError, match="ended before its work did"):

@@ -22,7 +22,7 @@ from shoal.trials.mechanisms.outcomes import UniformPrior
 pytestmark = pytest.mark.study
 
 RATE, EPSILON = 1e-9, 0.25
-REPETITIONS = 2000 if os.environ.get("SHOAL_PROVE") else 160
+REPETITIONS = 2000 if os.environ.get("SHOAL_FULL") else 160
 
 
 @pytest.fixture(scope="module")

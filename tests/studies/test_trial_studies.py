@@ -87,7 +87,7 @@ def apart(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_simulation_has_mean_and_variance_of_the_real_mechanism(pooled: bool) -> None:  # noqa: FBT001
+def test_simulation_has_mean_and_variance_of_the_real_mechanism(pooled: bool) -> None:
     """Means and variances agree (false alarms 2e-9 each); other parameters are told apart."""
     random = np.random.default_rng(5)
     draws = assign(SMALL, REALISATIONS, random)

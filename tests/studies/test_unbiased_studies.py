@@ -104,7 +104,7 @@ def test_two_points_attain_a_moment_and_keep_the_others(
 def test_worst_two_points_stay_within_certificates(
     order: float, n: int, epsilon: float, bias: float
 ) -> None:
-    """G-ERROR: exact errors on many distributions are below certificates; the worst comes close."""
+    """Exact errors on many distributions are below certificates; the worst comes close."""
     asked = Asked(n, (Moment(order, 1.0),), epsilon, 1e-3)
     parts = asked.clipped(bias), asked.sampled(), asked.combined()
     for part in parts:

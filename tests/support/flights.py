@@ -35,13 +35,13 @@ def neighbour(original: pa.Table, user: str, value: float) -> pa.Table:
     return original.set_column(2, "speed", pa.array(speed))
 
 
-def records(source: object = None, **options: Any) -> shoal.Records:  # noqa: ANN401
+def records(source: object = None, **options: Any) -> shoal.Records:
     """Records of the table."""
     options = {"user": "aircraft", "value": "speed", "bounds": BOUNDS, "cell": "place", **options}
     return shoal.Records(table() if source is None else source, **options)
 
 
-def plan(source: object = None, **wanted: Any) -> shoal.Plan:  # noqa: ANN401
+def plan(source: object = None, **wanted: Any) -> shoal.Plan:
     """A plan for them."""
     made = records(source)
     return shoal.plan(

@@ -32,7 +32,7 @@ def two_points(order: float, far: float, p: float) -> tuple[np.ndarray, np.ndarr
 def test_two_point_distributions_never_exceed_the_bounds(
     order: float, far: float, p: float, margin: float
 ) -> None:
-    """G-BIAS: every bound holds for every two-point distribution, at its own moment."""
+    """Every bound holds for every two-point distribution, at its own moment."""
     values, chances, moment = two_points(order, far, p)
     up, size = 1 + 1e-9, (moment,)
     distance = np.abs(values)
@@ -85,7 +85,7 @@ def test_margins_keep_the_bias_budget_and_are_least(order: float, size: float, b
 )
 @pytest.mark.parametrize("half_width", [1.5, 3.0, 6.0])
 def test_bias_of_symmetric_laws_by_quadrature(distribution: object, half_width: float) -> None:
-    """G-BIAS: clipping around a guess that is off moves a symmetric mean by less than the bound."""
+    """Clipping around a guess that is off moves a symmetric mean by less than the bound."""
     moments = tuple(
         Moment(p, float(distribution.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))  # type: ignore[attr-defined]
         for p in (2.0, 4.0, 8.0)

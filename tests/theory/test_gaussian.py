@@ -72,7 +72,7 @@ def test_the_constant_of_the_proof(bits: int) -> None:
 @pytest.mark.parametrize("bits", BITS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None:
-    """G-CONVERSION: all moves up to three scales, the worst event each."""
+    """All moves up to three scales, the worst event each."""
     scale = 2**bits
     for move in range(1, 3 * scale + 1):
         rho = move**2 / (2 * scale**2)
@@ -83,7 +83,7 @@ def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None
 @pytest.mark.parametrize("moves", [(1, 1), (2, 1), (3, 2), (1, 1, 1), (2, 1, 1)])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_event_of_several_numbers_exceeds_delta(moves: tuple[int, ...], epsilon: float) -> None:
-    """G-CONVERSION: every outcome of two and three numbers that one user moves."""
+    """Every outcome of two and three numbers that one user moves."""
     rho = sum(m * m for m in moves) / 8
     found = worst_event(moves, 2, epsilon)
     assert found <= gaussian.delta_of_lattice(epsilon, rho, len(moves), 1)
@@ -116,7 +116,7 @@ def test_correction_near_its_first_order() -> None:
     numbers=st.integers(1, 500),
 )
 def test_inverses_keep_delta(epsilon: float, delta: float, numbers: int) -> None:
-    """G-CONVERSION: a loss or an epsilon that is returned keeps delta; sharp on a fine lattice."""
+    """A loss or an epsilon that is returned keeps delta; sharp on a fine lattice."""
     bits = 40
     rho = gaussian.rho_of_lattice(epsilon, delta, numbers, bits)
     back = gaussian.epsilon_of_lattice(rho, delta, numbers, bits)
@@ -127,7 +127,7 @@ def test_inverses_keep_delta(epsilon: float, delta: float, numbers: int) -> None
 
 
 def test_inverses_on_a_coarse_lattice() -> None:
-    """G-CONVERSION: also where the correction is a good part of delta, they keep it."""
+    """Also where the correction is a good part of delta, they keep it."""
     for epsilon, numbers, bits in itertools.product([0.5, 2.0, 8.0], [1, 7], [4, 6, 9]):
         delta = 2 * numbers * 4.0**-bits
         rho = gaussian.rho_of_lattice(epsilon, delta, numbers, bits)
@@ -167,10 +167,10 @@ def test_moments_are_never_below_the_sums(scale: int) -> None:
 
 @given(scale=st.sampled_from([1, 2, 5, 16]), beta=st.floats(-14, -0.01).map(lambda p: 10.0**p))
 def test_tail_quantile_is_the_least_or_one_above(scale: int, beta: float) -> None:
-    """G-COVERAGE: the tail beyond z is at most beta; two less is too few."""
+    """The tail beyond z is at most beta; two less is too few."""
     z = gaussian.tail_quantile(scale, beta)
 
-    def tail(at: int) -> Any:  # noqa: ANN401
+    def tail(at: int) -> Any:
         return 1 - DIGITS.fsum(p for k, p in distribution(scale).items() if abs(k) <= at)
 
     assert tail(z) <= beta
@@ -201,7 +201,7 @@ def test_scales_between_whole_numbers_are_refused(scale: float) -> None:
 
 @pytest.mark.parametrize(("first", "second"), SCALES)
 def test_joint_rate_is_the_most_over_all_pairs(first: float, second: float) -> None:
-    """G-JOINT: a convex function of two points of the hull is largest on the curve: all pairs."""
+    """A convex function of two points of the hull is largest on the curve: all pairs."""
     y = np.linspace(-0.5, 0.5, 2001)
     apart = ((y[:, None] - y) / first) ** 2 + ((y**2)[:, None] - y**2) ** 2 / second**2
     stated = float(gaussian.joint_rate(first, second))

@@ -71,7 +71,7 @@ def test_a_hundred_thousand_pairs_stay_within_two_radii() -> None:
 
 @given(vector=vectors, radius=st.integers(0, 40), seed=st.integers(0, 5))
 def test_the_order_of_rows_does_not_matter(vector: list[int], radius: int, seed: int) -> None:
-    """G-ROWS: each number has the same projection wherever it stands, ties included."""
+    """Each number has the same projection wherever it stands, ties included."""
     order = np.random.default_rng(seed).permutation(len(vector))
     moved = one([vector[at] for at in order], radius)
     assert [one(vector, radius)[at] for at in order] == moved
@@ -91,14 +91,14 @@ def test_owners_do_not_see_each_other() -> None:
 
 
 def test_sums_that_do_not_fit_are_refused() -> None:
-    """G-REACH: no sum wraps around."""
+    """No sum wraps around."""
     large = np.full(4, MOST // 3)
     with pytest.raises(OverflowError):
         project(large, np.zeros(4, dtype=np.int64), 1)
 
 
 def test_whether_anybody_is_outside_decides_no_step() -> None:
-    """G-REPLAY: the same lines run where no vector is moved, one is, and all are."""
+    """The same lines run where no vector is moved, one is, and all are."""
 
     def lines(radius: int) -> list[int]:
         ran: list[int] = []

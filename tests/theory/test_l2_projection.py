@@ -32,7 +32,7 @@ def one(vector: list[int], radius: int) -> list[int]:
 
 @given(vector=vectors, radius=st.integers(0, MOST_RADIUS))
 def test_no_norm_is_above_the_radius(vector: list[int], radius: int) -> None:
-    """G-REACH: squares in whole numbers; directions stay, and nothing moves that is well inside."""
+    """Squares in whole numbers; directions stay, and nothing moves that is well inside."""
     moved = one(vector, radius)
     square, length = sum(x * x for x in moved), sum(x * x for x in vector)
     assert square <= radius**2
@@ -58,7 +58,7 @@ def test_numbers_are_those_of_exact_division(vector: list[int], radius: int) -> 
 
 @given(vector=vectors)
 def test_norms_are_rounded_upwards(vector: list[int]) -> None:
-    """G-REACH: never below the root of the sum of squares, and a millionth above at most."""
+    """Never below the root of the sum of squares, and a millionth above at most."""
     size, owner = np.abs(np.array(vector)), np.zeros(len(vector), dtype=np.int64)
     [norm] = norms(size, owner).tolist()
     square = sum(x * x for x in vector)
@@ -68,7 +68,7 @@ def test_norms_are_rounded_upwards(vector: list[int]) -> None:
 
 @pytest.mark.parametrize("radius", [0, 1, 2, 3, 5, 6])
 def test_no_two_vectors_are_further_apart_than_two_radii(radius: int) -> None:
-    """G-REACH: all pairs of vectors of two numbers; two opposite ones nearly attain it."""
+    """All pairs of vectors of two numbers; two opposite ones nearly attain it."""
     numbers = range(-8, 9)
     points = {tuple(one(list(each), radius)) for each in itertools.product(numbers, repeat=2)}
     apart = max(
@@ -90,7 +90,7 @@ def test_owners_do_not_see_each_other() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    """G-REACH: no product of 64 bits wraps around unseen."""
+    """No product of 64 bits wraps around unseen."""
     large, owner = np.full(4, MOST // 2 + 1), np.zeros(4, dtype=np.int64)
     with pytest.raises(OverflowError, match="norm"):
         project(large, owner, 1)
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_whether_anybody_is_outside_decides_no_step() -> None:
-    """G-REPLAY: the same lines run where no vector is moved, one is, and all are."""
+    """The same lines run where no vector is moved, one is, and all are."""
 
     def lines(radius: int) -> list[int]:
         ran: list[int] = []

@@ -37,12 +37,12 @@ PARTS = [Fraction(1, 9), Fraction(1)]
 DELTAS = [Fraction(0), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 4)]
 
 
-def real(value: Fraction) -> Any:  # noqa: ANN401
+def real(value: Fraction) -> Any:
     """A fraction with the digits of the context."""
     return DIGITS.mpf(value.numerator) / value.denominator
 
 
-def exact(keep: Fraction, least: Fraction, delta: Fraction) -> Any:  # noqa: ANN401
+def exact(keep: Fraction, least: Fraction, delta: Fraction) -> Any:
     """ln(1 + (k - delta)/(lambda gamma)), at least 0, with 80 digits."""
     return DIGITS.log1p(max(real(keep - delta), DIGITS.mpf(0)) / real(least))
 
@@ -68,7 +68,7 @@ def hockey_stick(lam: Fraction, floor: Fraction, levels: int, epsilon: Fraction)
 
 @given(probabilities, probabilities, probabilities)
 def test_the_loss_is_never_understated(keep: Fraction, least: Fraction, delta: Fraction) -> None:
-    """G-LABEL: at most a hair above the logarithm with 80 digits, never below it."""
+    """At most a hair above the logarithm with 80 digits, never below it."""
     assume(least > 0 and delta < 1)
     found, wanted = real(response_epsilon(keep, least, delta)), exact(keep, least, delta)
     assert wanted <= found <= wanted * CLOSE
@@ -142,21 +142,21 @@ def test_unusable_numbers_are_refused() -> None:
 
 @given(ratio=st.fractions(1, 10**9, max_denominator=2**62))
 def test_the_loss_of_a_ratio_is_never_understated(ratio: Fraction) -> None:
-    """G-LABEL: ln(ratio) to 80 digits, from below and within a part of 2^-49."""
+    """Ln(ratio) to 80 digits, from below and within a part of 2^-49."""
     found, true = real(ratio_epsilon(ratio)), DIGITS.log(real(ratio))
     assert true <= found <= true * CLOSE
 
 
 @given(epsilon=st.fractions(Fraction(1, 10**9), 600))
 def test_a_ratio_costs_what_was_asked_for(epsilon: Fraction) -> None:
-    """G-BUDGET: never more than epsilon, and hardly less."""
+    """Never more than epsilon, and hardly less."""
     ratio = ratio_for(epsilon)
     assert ratio_epsilon(ratio) <= epsilon
     assert DIGITS.log(real(ratio)) >= real(epsilon) * (1 - DIGITS.mpf(2) ** -46)
 
 
 def test_ratios_that_are_none_are_refused() -> None:
-    """G-REFUSE: a ratio below 1, and no loss at all."""
+    """A ratio below 1, and no loss at all."""
     with pytest.raises(InputError):
         ratio_epsilon(Fraction(1, 2))
     with pytest.raises(InputError):

@@ -15,7 +15,7 @@ from shoal.theory import laplace
 pytestmark = pytest.mark.oracle
 
 
-def probability(z: int, scale: float) -> Any:  # noqa: ANN401
+def probability(z: int, scale: float) -> Any:
     """P[Z = z], from the definition."""
     q = mpmath.exp(-1 / mpmath.mpf(scale))
     return (1 - q) / (1 + q) * q ** abs(z)

@@ -68,7 +68,7 @@ def test_cells_do_not_mix() -> None:
     epsilon=st.floats(0.2, 60),
 )
 def test_the_least_error_of_a_variance(counts: list[int], epsilon: float) -> None:
-    """G-LOWER: no threshold on the weights of a variance does better, whatever plan is known."""
+    """No threshold on the weights of a variance does better, whatever plan is known."""
     shares = np.array(counts) / sum(counts)
     errors = []
     for most in np.linspace(0, shares.max(), 200):

@@ -79,7 +79,7 @@ CASES = [
 
 @pytest.mark.parametrize("records", [1, 2, 3, 4])
 def test_no_user_moves_a_weighted_variance_further(records: int) -> None:
-    """G-SENSITIVITY: every weight over up to 8, kept or missing; attained where the grid allows."""
+    """Every weight over up to 8, kept or missing; attained where the grid allows."""
     attained = 0
     for own, others, total in CASES:
         w, kept = Fraction(own, total), Fraction(own + sum(others), total)
@@ -155,7 +155,7 @@ COUNTS = [(1, 1), (1, 2), (1, 1, 1), (3, 1), (2, 2, 1), (1, 1, 3), (1, 2, 3)]
 
 @pytest.mark.parametrize("counts", COUNTS, ids=str)
 def test_bias_of_missing_mass(counts: tuple[int, ...]) -> None:
-    """G-BIAS: parts of users missing, in quarters: attained where users are in or out."""
+    """Parts of users missing, in quarters: attained where users are in or out."""
     n, scale = sum(counts), 4 * int(np.prod(counts))
     everybody = variances(4 * np.array(counts), counts, 4 * n)
     for parts in itertools.product(range(5), repeat=len(counts)):
@@ -185,7 +185,7 @@ def test_the_middle_is_needed() -> None:
 
 @pytest.mark.parametrize("counts", COUNTS, ids=str)
 def test_bias_of_other_weights(counts: tuple[int, ...]) -> None:
-    """G-BIAS: capped and suppressed users: V(distance), attained where users are dropped."""
+    """Capped and suppressed users: V(distance), attained where users are dropped."""
     n, scale = sum(counts), int(np.prod(counts))
     plain = np.array(counts)
     everybody = variances(plain, counts, n)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.oracle
 
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
+FULL = bool(os.environ.get("SHOAL_FULL"))
 CLOSE = 1e-9
 # Variances of so many nearly normal numbers are within 2% but for one in 10^9: 6.1 sqrt(2/draws).
-DRAWS = 2_000_000 if PROVE else 200_000
+DRAWS = 2_000_000 if FULL else 200_000
 LEVELS = {2: np.array([0.0, 1.0]), 3: np.array([-1.0, 0.5, 4.0])}
 shares = st.floats(0.001, 1)
 

@@ -48,7 +48,7 @@ def test_two_normals_are_one(apart: float, scale: float, deviation: float) -> No
     level=st.sampled_from([0.025, 0.5, 0.9]),
 )
 def test_quantiles_are_those_of_the_posterior(
-    normal: bool,  # noqa: FBT001  a parameter of the test
+    normal: bool,
     estimate: list[float],
     scale: float,
     level: float,
@@ -83,7 +83,7 @@ def test_a_few_cells_that_are_unlike_the_rest_are_let_be() -> None:
 
 
 def test_the_order_of_cells_does_not_matter() -> None:
-    """G-ROWS: the same cell has the same posterior wherever it stands."""
+    """The same cell has the same posterior wherever it stands."""
     rng = np.random.default_rng(2)
     estimate, scale = rng.normal(0, 3, 20), rng.uniform(0.1, 3, 20)
     mixture = fit_mixture(estimate, scale, np.zeros(20), 50.0)

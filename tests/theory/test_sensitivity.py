@@ -34,7 +34,7 @@ def largest_move(counts: tuple[int, ...], user: int) -> Fraction:
 
 
 def test_the_mean_moves_by_the_users_share_and_no_more() -> None:
-    """G-SENSITIVITY: m/n is attained and never exceeded, for all counts with n <= 6."""
+    """M/n is attained and never exceeded, for all counts with n <= 6."""
     for users in (1, 2, 3):
         for counts in itertools.product(range(1, 5), repeat=users):
             if sum(counts) > 6:
@@ -48,7 +48,7 @@ def test_the_mean_moves_by_the_users_share_and_no_more() -> None:
 
 
 def test_full_enumeration_with_the_other_users_values() -> None:
-    """G-SENSITIVITY: the same with the other users' values enumerated too, not assumed away."""
+    """The same with the other users' values enumerated too, not assumed away."""
     counts = (2, 1, 1)
     largest = [Fraction(0)] * 3
     for values in itertools.product(GRID, repeat=4):
@@ -85,7 +85,7 @@ def test_steps_are_never_below_the_exact_ceiling(
 def test_a_quotient_that_rounds_to_a_whole_number_is_not_taken_for_it(
     scale: float, steps: int
 ) -> None:
-    """G-ACCOUNTING: sensitivities a hair above whole steps, where the quotient hides the hair."""
+    """Sensitivities a hair above whole steps, where the quotient hides the hair."""
     moved = scale * steps
     while Fraction(moved) <= Fraction(scale) * steps:
         moved = math.nextafter(moved, math.inf)
@@ -95,6 +95,6 @@ def test_a_quotient_that_rounds_to_a_whole_number_is_not_taken_for_it(
 
 @pytest.mark.parametrize("moved", [0.0, 1.0, math.nan])
 def test_steps_that_are_no_numbers_are_refused(moved: float) -> None:
-    """G-ACCOUNTING: noise of scale 0 has no finite loss, also where nothing is moved."""
+    """Noise of scale 0 has no finite loss, also where nothing is moved."""
     with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError, match="small"):
         sensitivity.whole_steps(np.array([moved]), np.array([0.0]), 3)

@@ -38,7 +38,7 @@ def exact_delta(users: int, epsilon: float, total: float) -> float:
 
 @pytest.mark.parametrize(("users", "epsilon"), [(150, 0.1), (250, 0.5), (400, 1.0)])
 def test_never_below_exact_randomised_response(users: int, epsilon: float) -> None:
-    """G-SHUFFLED: at the amplified epsilon no more delta is lost than stated; below it, more is."""
+    """At the amplified epsilon no more delta is lost than stated; below it, more is."""
     for part in (0.0, 0.5, 0.9):
         added = least_added(users, epsilon) ** (1 - part)
         found = shuffled(users, epsilon, 0, added)
@@ -72,7 +72,7 @@ def test_formula_by_hand() -> None:
 def test_never_worse_than_a_fixed_order(
     blocks: int, epsilon: float, delta: float, part: float
 ) -> None:
-    """G-SHUFFLED: at most epsilon; more blocks and a larger delta_1 never cost more epsilon."""
+    """At most epsilon; more blocks and a larger delta_1 never cost more epsilon."""
     least = least_added(blocks, epsilon)
     if least > 1:
         with pytest.raises(InputError):
@@ -104,7 +104,7 @@ def test_out_of_range_is_refused() -> None:
 
 
 def test_the_second_proof_is_valid_and_weaker() -> None:
-    """G-TRILEMMA: never above a certificate, nor above the first proof; about 1/(n eps bias)."""
+    """Never above a certificate, nor above the first proof; about 1/(n eps bias)."""
     grid = itertools.product((10, 1000), (0.05, 0.5), (0.0, 1e-12), (0.0, 1e-4, 1e-2), (2.0, 4.0))
     for n, epsilon, delta, bias, order in grid:
         found = shuffled_trilemma(n, epsilon, delta, bias, (order, 1.0))

@@ -64,7 +64,7 @@ def test_leaky_randomised_response_attains_the_influence(
     chance=st.floats(1e-4, 0.5),
 )
 def test_no_pair_of_laws_explains_more(weights: list[float], epsilon: float, chance: float) -> None:
-    """G-TRILEMMA: any two distributions, with their least delta, stay below."""
+    """Any two distributions, with their least delta, stay below."""
     distributions = np.array(weights).reshape(2, 5) ** 3 + 1e-9
     distributions /= distributions.sum(axis=1, keepdims=True)
     over = np.maximum(distributions - math.exp(epsilon) * distributions[::-1], 0).sum(axis=1)
@@ -142,7 +142,7 @@ def kernel(seed: int, n: int, epsilon: float, delta: float) -> Kernel:
 def test_no_private_mechanism_moves_further(
     seed: int, n: int, epsilon: float, delta: float, chance: float
 ) -> None:
-    """G-TRILEMMA: expectations move by at most the resistance times the standard deviation."""
+    """Expectations move by at most the resistance times the standard deviation."""
     mechanism = kernel(seed, n, epsilon, delta)
     two = [mechanism.moments(np.array([0, 1 - p, p])) for p in np.linspace(0, chance, 201)]
     three = [
@@ -161,7 +161,7 @@ def test_no_private_mechanism_moves_further(
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0])
 def test_one_user_nearly_attains_the_resistance(epsilon: float) -> None:
-    """G-TRILEMMA: for n = 1 and a small b, mechanisms reach 97 % of it: no smaller one holds."""
+    """For n = 1 and a small b, mechanisms reach 97 % of it: no smaller one holds."""
     at, e = np.array([1e-3]), math.exp(epsilon)
     response = Kernel(
         np.array([[0], [1]]), leaky_response(epsilon, 0.0)[:, 1:3], np.array([-1.0, 1.0])
@@ -247,7 +247,7 @@ def test_both_paths_stay_within_the_moment(order: float, part: float) -> None:
 def test_no_certificate_is_below_the_bound(
     n: int, epsilon: float, delta: float, bias: float, order: float, width: float
 ) -> None:
-    """G-TRILEMMA: clipped, combined and sampled means, and guessing, err at least as much."""
+    """Clipped, combined and sampled means, and guessing, err at least as much."""
     found = trilemma(n, epsilon, delta, bias, (order, 1.0), width=width)
     assert found.rmse <= min(found.regime.errors.values())
     assert found.rmse == found.terms[0].rmse == max(term.rmse for term in found.terms)
@@ -262,7 +262,7 @@ def test_no_certificate_is_below_the_bound(
 
 
 def test_unbiased_estimators_keep_the_bound() -> None:
-    """G-TRILEMMA: what delta buys, at bias 0, on a grid."""
+    """What delta buys, at bias 0, on a grid."""
     grid = itertools.product((1, 10, 10**3, 10**5), (0.0, 0.01, 1.0, 5.0), (1e-9, 1e-4, 0.3, 0.99))
     for (n, epsilon, delta), order in itertools.product(grid, (2.0, 3.0, 8.0)):
         found = trilemma(n, epsilon, delta, 0.0, (order, 1.0))

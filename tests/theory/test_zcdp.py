@@ -24,7 +24,7 @@ EPSILONS = st.floats(-9, 9).map(lambda power: 10.0**power)
 DELTAS = st.floats(-299, -0.001).map(lambda power: 10.0**power)
 
 
-def exact_delta(epsilon: float, rho: float) -> Any:  # noqa: ANN401
+def exact_delta(epsilon: float, rho: float) -> Any:
     """The formula with 80 digits."""
     e, r = DIGITS.mpf(epsilon), DIGITS.mpf(rho)
     root = 2 * DIGITS.sqrt(r)
@@ -32,7 +32,7 @@ def exact_delta(epsilon: float, rho: float) -> Any:  # noqa: ANN401
     return DIGITS.erfc(near) / 2 - DIGITS.exp(e) * DIGITS.erfc(far) / 2
 
 
-def dp_accounting() -> Any:  # noqa: ANN401
+def dp_accounting() -> Any:
     """Google's library, with its accountants."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -46,7 +46,7 @@ def dp_accounting() -> Any:  # noqa: ANN401
 @example(epsilon=1e9, near=37.0)
 @example(epsilon=0.5, near=0.0)
 def test_delta_is_rounded_upwards_and_close(epsilon: float, near: float) -> None:
-    """G-CONVERSION: never below 80 digits, and within 1e-10, down to a delta of 1e-300."""
+    """Never below 80 digits, and within 1e-10, down to a delta of 1e-300."""
     # The rho at which the formula's first argument is -near.
     rho = 2 * (epsilon / (near + math.sqrt(near * near + 2 * epsilon))) ** 2
     exact = exact_delta(epsilon, rho)
@@ -65,7 +65,7 @@ def test_delta_at_the_ends() -> None:
 
 @given(epsilon=EPSILONS, delta=DELTAS)
 def test_rho_of_is_the_largest(epsilon: float, delta: float) -> None:
-    """G-CONVERSION: what is returned keeps delta, and 1e-9 more does not."""
+    """What is returned keeps delta, and 1e-9 more does not."""
     rho = zcdp.rho_of(epsilon, delta)
     assert exact_delta(epsilon, rho) <= delta
     assert exact_delta(epsilon, rho * (1 + 1e-9)) > delta
@@ -73,7 +73,7 @@ def test_rho_of_is_the_largest(epsilon: float, delta: float) -> None:
 
 @given(rho=st.floats(-18, 9).map(lambda power: 10.0**power), delta=DELTAS)
 def test_epsilon_of_is_the_least(rho: float, delta: float) -> None:
-    """G-CONVERSION: what is returned keeps delta, and 1e-9 less does not."""
+    """What is returned keeps delta, and 1e-9 less does not."""
     epsilon = zcdp.epsilon_of(rho, delta)
     assert exact_delta(epsilon, rho) <= delta
     assert epsilon == 0 or exact_delta(epsilon * (1 - 1e-9), rho) > delta
@@ -82,7 +82,7 @@ def test_epsilon_of_is_the_least(rho: float, delta: float) -> None:
 @given(epsilon=EPSILONS, delta=DELTAS, less=st.floats(0.5, 1))
 @example(epsilon=1.0, delta=1e-6, less=1.0)
 def test_there_and_back_never_costs_more(epsilon: float, delta: float, less: float) -> None:
-    """G-CONVERSION: a plan fitted to an epsilon is charged no more, and hardly less."""
+    """A plan fitted to an epsilon is charged no more, and hardly less."""
     rho = zcdp.rho_of(epsilon, delta)
     assert zcdp.epsilon_of(rho * less, delta) <= epsilon
     assert zcdp.epsilon_of(rho, delta) >= epsilon - 1e-9 * (epsilon + math.sqrt(rho))
@@ -104,7 +104,7 @@ def test_the_noise_is_that_of_another_calibration(epsilon: float, delta: float) 
 
 @pytest.mark.parametrize("multipliers", [[2.0] * 4, [1.0, 3.0, 7.0]])
 def test_several_numbers_against_other_accountants(multipliers: list[float]) -> None:
-    """G-CONVERSION: PLD composition agrees to six digits; the Renyi accountant charges more."""
+    """PLD composition agrees to six digits; the Renyi accountant charges more."""
     oracle = dp_accounting()
     pld, rdp = oracle.pld.PLDAccountant(), oracle.rdp.RdpAccountant()
     for multiplier in multipliers:
@@ -133,7 +133,7 @@ def test_several_numbers_against_other_accountants(multipliers: list[float]) -> 
         (zcdp.rho_of, (1.0, math.nan)),
     ],
 )
-def test_arguments_outside_their_ranges_are_refused(call: Any, arguments: Any) -> None:  # noqa: ANN401
+def test_arguments_outside_their_ranges_are_refused(call: Any, arguments: Any) -> None:
     """Nothing is computed where nothing is proven."""
     with pytest.raises(InputError, match="allowed: a number"):
         call(*arguments)

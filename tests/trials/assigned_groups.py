@@ -85,10 +85,10 @@ def figures(name: str, runs: int) -> tuple[int, int, float]:
 
 def main(runs: int) -> None:
     """Print the table of docs/theory/inference.md."""
-    print("| groups | covered | one by one | degrees |\n| --- | --- | --- | --- |")  # noqa: T201
+    print("| groups | covered | one by one | degrees |\n| --- | --- | --- | --- |")
     for name in DESIGNS:
         whole, single, degrees = figures(name, runs)
-        print(f"| {name} | {whole / runs:.1%} | {single / runs:.1%} | {degrees:.3g} |")  # noqa: T201
+        print(f"| {name} | {whole / runs:.1%} | {single / runs:.1%} | {degrees:.3g} |")
 
 
 if __name__ == "__main__":

@@ -46,10 +46,10 @@ def figures(control: int, arm: int, share: float, epsilon: int, runs: int) -> tu
 
 def main(runs: int) -> None:
     """Print the table of docs/theory/inference.md."""
-    print("| control and arm, share of yes | covered | warned |\n| --- | --- | --- |")  # noqa: T201
+    print("| control and arm, share of yes | covered | warned |\n| --- | --- | --- |")
     for control, arm, share, epsilon in (*THIN, *ENOUGH):
         covered, warned = figures(control, arm, share, epsilon, runs)
-        print(  # noqa: T201
+        print(
             f"| {control:,} and {arm}, {share:.0%} | {covered / runs:.1%} | {warned / runs:.1%} |"
         )
 

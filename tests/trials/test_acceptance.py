@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.statistics
 
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
-RUNS = 10_000 if PROVE else 200
+FULL = bool(os.environ.get("SHOAL_FULL"))
+RUNS = 10_000 if FULL else 200
 ALARM = 1e-9
 # In standard errors of the mean: what is asked of 10,000 runs.
 ASKED = 4.0
@@ -75,23 +75,23 @@ def test_three_settings_have_constant_effects() -> None:
 
 @pytest.mark.parametrize(("name", "mechanism"), CASES)
 def test_effects_are_unbiased_and_covered(name: str, mechanism: str) -> None:
-    """G-TRIAL-UNBIASED, G-TRIAL-COVERAGE, G-TRIAL-COVER: fresh assignments, the real mechanism.
+    """Fresh assignments, the real mechanism.
 
     At full size the mean error is within four standard errors and coverage in 94% to 96.5% as
     measured; by default at a false-alarm rate of 1e-9. Errors that are off by a deviation are seen.
     """
     found = figures(name, mechanism)
     high = HIGH if name in EVEN else 1.0
-    limit = ASKED if PROVE else most(RUNS)
+    limit = ASKED if FULL else most(RUNS)
     assert (np.abs(found.bias) <= limit).all()
     assert (np.abs(found.bias + np.sqrt(RUNS)) > limit).all()
     for covered in found.covered.tolist():
         assert plausible(covered, RUNS, high=high)
-        assert not PROVE or LOW <= covered / RUNS <= high
+        assert not FULL or LOW <= covered / RUNS <= high
 
 
 def test_wrong_standard_errors_are_seen() -> None:
-    """G-TRIAL-COVERAGE: settings with constant effects together; a third less or half more."""
+    """Settings with constant effects together; a third less or half more."""
     all_of = [figures(*case) for case in CASES if case[0] in EVEN]
     runs = RUNS * len(all_of)
 
@@ -117,8 +117,8 @@ def test_another_estimand_is_told_apart() -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_so_it_is_with_noise_of_the_operating_system(mechanism: str) -> None:
-    """G-TRIAL-UNBIASED: binary outcomes, exact noise; false alarms below 1e-9."""
-    runs = 2000 if PROVE else 200
+    """Binary outcomes, exact noise; false alarms below 1e-9."""
+    runs = 2000 if FULL else 200
     found = acceptance.measure("binary", mechanism, runs, lambda _: OperatingSystem())
     assert (np.abs(found.bias) <= most(runs)).all()
     assert (np.abs(found.bias + np.sqrt(runs)) > most(runs)).all()
@@ -127,7 +127,7 @@ def test_so_it_is_with_noise_of_the_operating_system(mechanism: str) -> None:
 
 # Variances: many copies of one tiny experiment in one release, every copy with its own assignment.
 
-COPIES, WITHIN = (350_000, 0.02) if PROVE else (50_000, 0.05)
+COPIES, WITHIN = (350_000, 0.02) if FULL else (50_000, 0.05)
 CHUNK = 50_000
 # Two-sided normal tail of 6e-10.
 SIGMAS = 6.2
@@ -338,7 +338,7 @@ def test_predicted_variances_are_those_of_the_mechanism(
     expected: Expected, floor: float, sigma: float, levels: int
 ) -> None:
     """Of clusters drawn as expected: sampling, rounding and E[variance given the prior]."""
-    runs, random, paper = 20_000 if PROVE else 4_000, np.random.default_rng(9), Space.counts(-5, 6)
+    runs, random, paper = 20_000 if FULL else 4_000, np.random.default_rng(9), Space.counts(-5, 6)
     sizes = np.array([[12, 20], [30, 25], [60, 40]])
     kept = paper.coarse(levels)
     parameters = calibrate(kept, epsilon=Fraction(3), delta=Fraction(0), floor=floor, sigma=sigma)

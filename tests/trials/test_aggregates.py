@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.oracle
 
 Mechanism = NoisyHorvitzThompson | NoisyHistogram
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
+FULL = bool(os.environ.get("SHOAL_FULL"))
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 SIGMAS = 6.11
 BOTH_SIGNS = (-1.0, 0.25, 2.0)
@@ -108,7 +108,7 @@ def furthest(plan: Mechanism, levels: int) -> int:
 @pytest.mark.parametrize("sizes", DESIGNS, ids=str)
 @pytest.mark.parametrize("levels", [(0.0, 1.0), (-3.0, 2.0), BOTH_SIGNS], ids=str)
 def test_no_label_moves_more_than_the_loss(sizes: list[list[int]], levels: tuple[float]) -> None:
-    """G-TRIAL-AGGREGATES: every neighbour, all numbers together; the loss is sharp.
+    """Every neighbour, all numbers together; the loss is sharp.
 
     Rounding to steps may leave one step for each number.
     """
@@ -124,7 +124,7 @@ def test_no_label_moves_more_than_the_loss(sizes: list[list[int]], levels: tuple
 
 @pytest.mark.parametrize("row", [[1, 1, 2], [1, 3, 3], [2, 1, 1], [1, 2]])
 def test_an_arm_of_one_unit_costs_what_was_asked(row: list[int]) -> None:
-    """G-TRIAL-AGGREGATES: roundings of a shared control count where weight goes to a lone unit."""
+    """Roundings of a shared control count where weight goes to a lone unit."""
     plan = NoisyHorvitzThompson.plan(np.array([row]), (0.0, 1.0), Fraction(1), Fraction(1, 4))
     assert 1 - Fraction(4, 2**plan.lattice_bits) <= plan.exact_epsilon <= 1
 
@@ -147,10 +147,10 @@ def test_the_printed_sensitivities_are_too_small() -> None:
     assert apart / (2**bins.lattice_bits / (bins.weight * 4)) == pytest.approx(1)
 
 
-@settings(max_examples=1000 if PROVE else 120, deadline=None)
+@settings(max_examples=1000 if FULL else 120, deadline=None)
 @given(st.data())
 def test_the_loss_is_that_of_the_released_numbers(data: st.DataObject) -> None:
-    """G-TRIAL-AGGREGATES: the ratio of the discrete Laplace probabilities of released integers.
+    """The ratio of the discrete Laplace probabilities of released integers.
 
     log P[x | s]/P[x | s'] is the sum of (|x - s'| - |x - s|)/2^j, exactly; it is largest at x = s.
     The worst labels: all on the lowest level, one moves to the highest.
@@ -201,7 +201,7 @@ def repeated(counts: list[list[int]], times: int) -> NDArray[np.int64]:
     return np.tile(np.array(counts, dtype=np.int64), (times, 1, 1))
 
 
-RUNS = 400_000 if PROVE else 40_000
+RUNS = 400_000 if FULL else 40_000
 COUNTS = {
     "two arms": [[3, 4, 1], [1, 4, 7]],
     "three arms": [[3, 4, 1], [1, 4, 7], [2, 2, 2]],
@@ -291,7 +291,7 @@ def test_the_spread_is_neymans_variance(sizes: list[list[int]]) -> None:
 
 def test_the_spread_is_unbiased_before_it_is_clamped() -> None:
     """Both mechanisms over many draws, mean and stated variance; false alarms below 1e-9."""
-    runs = 20_000 if PROVE else 4_000
+    runs = 20_000 if FULL else 4_000
     design, levels = np.array([[40, 50], [30, 20]]), (0.0, 1.0, 2.0)
     counts = counts_of(design, levels)
     plan = NoisyHorvitzThompson.plan(design, levels, Fraction(1), Fraction(1, 2))
@@ -351,11 +351,11 @@ def assigned(
 @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(1)], ids=["0.2", "1"])
 @pytest.mark.parametrize("kind", [NoisyHorvitzThompson, NoisyHistogram])
 def test_intervals_cover_in_the_papers_setting(kind: type[Mechanism], epsilon: Fraction) -> None:
-    """G-TRIAL-COVER: 95 % intervals cover in 94 to 96.5 % of runs; half as long ones do not.
+    """95 % intervals cover in 94 to 96.5 % of runs; half as long ones do not.
 
     False alarms below 1e-9 by the binomial distribution's normal limit.
     """
-    runs, parts = (4_000, 50) if PROVE else (400, 20)
+    runs, parts = (4_000, 50) if FULL else (400, 20)
     sizes = (500, 1000, 2000)
     pair = np.array([[n - n // 2, n // 2] for n in sizes])
     rng = np.random.default_rng(12)
@@ -381,7 +381,7 @@ def test_intervals_cover_in_the_papers_setting(kind: type[Mechanism], epsilon: F
 
 def test_pairs_are_pooled() -> None:
     """With one unit in every group the spread between pairs stands in; coverage at 1e-9."""
-    runs, clusters = (2_000, 60) if PROVE else (200, 60)
+    runs, clusters = (2_000, 60) if FULL else (200, 60)
     rng = np.random.default_rng(1)
     sizes = np.ones((clusters, 2), dtype=np.int64)
     plan = NoisyHorvitzThompson.plan(sizes, (0.0, 1.0, 2.0), Fraction(3))
@@ -420,7 +420,7 @@ def test_popovicius_bound_holds_and_is_reached() -> None:
         assert n % 2 or bound[0] == pytest.approx(most)
 
 
-@settings(max_examples=1000 if PROVE else 150, deadline=None)
+@settings(max_examples=1000 if FULL else 150, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=5))
 def test_differences_share_the_control_in_the_best_way(row: list[int]) -> None:
     """Theta by trying all; what is released never has more variance than the other way."""

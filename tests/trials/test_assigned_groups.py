@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
-RUNS = 3000 if os.environ.get("SHOAL_PROVE") else 600
+RUNS = 3000 if os.environ.get("SHOAL_FULL") else 600
 ALARM = 1e-9
 SPACE = Space.counts(0, 10)
 # Clusters, arms, groups in each arm of each cluster.
@@ -95,7 +95,7 @@ def _effects(
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", SHAPES)
 def test_errors_are_those_of_the_textbook(shape: tuple[int, int, int]) -> None:
-    """G-GROUPS: value, variance and degrees are those of eigenvalues of all units, to 1e-9."""
+    """Value, variance and degrees are those of eigenvalues of all units, to 1e-9."""
     columns = _groups(*shape)
     for arm, effect in enumerate(_effects(*columns)[0], 1):
         value, variance, degrees = _textbook(*columns, arm)
@@ -148,14 +148,14 @@ def test_errors_within_clusters_are_those_of_their_groups() -> None:
 @pytest.mark.statistics
 @pytest.mark.parametrize("name", DESIGNS)
 def test_intervals_cover_where_groups_were_assigned(name: str) -> None:
-    """G-GROUPS: 94% to 97% of assignments of unequal groups with a correlation of 0.3."""
+    """94% to 97% of assignments of unequal groups with a correlation of 0.3."""
     whole, single, _ = figures(name, RUNS)
     least, most = stats.binom.ppf(ALARM, RUNS, 0.94), stats.binom.isf(ALARM, RUNS, 0.97)
     assert least <= whole <= most
     assert single < least
 
 
-def _released(space: Space = SPACE, mechanism: Any = None, **options: Any) -> PrivateTrial:  # noqa: ANN401
+def _released(space: Space = SPACE, mechanism: Any = None, **options: Any) -> PrivateTrial:
     cluster, arm, _, outcome = _groups(2, 2, 12)
     numbers = np.clip(np.rint(outcome / 2), 0, 10)
     chosen = mechanism or UniformPrior(epsilon=4)
@@ -170,8 +170,8 @@ NAMES = np.array([f"unit {at}" for at in np.random.default_rng(5).permutation(30
 
 @pytest.mark.unit
 @pytest.mark.parametrize("mechanism", [UniformPrior(4), PRIORS, BestTable(4)])
-def test_releases_know_their_groups(mechanism: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    """G-GROUPS: CR2 of the table's debiased outcomes, for any order of names; from manifests."""
+def test_releases_know_their_groups(mechanism: Any, tmp_path: Path) -> None:
+    """CR2 of the table's debiased outcomes, for any order of names; from manifests."""
     cluster, arm, group, _ = _groups(2, 2, 12)
     names = NAMES[: len(group)]
     found = _released(mechanism=mechanism, unit=names)
@@ -225,7 +225,7 @@ def test_units_without_names_are_in_groups_that_are_cells() -> None:
 
 @pytest.mark.unit
 def test_few_groups_warn_with_their_degrees() -> None:
-    """G-GROUPS: below ten groups in an arm, and where one of many groups is most of an arm."""
+    """Below ten groups in an arm, and where one of many groups is most of an arm."""
     (few,) = _few(np.repeat(np.arange(18), 20), 18)
     assert "9 assigned groups in arm 1, and 16 degrees of freedom" in few.warning
     (many,) = _few(np.repeat(np.arange(40), 20), 40)
@@ -247,7 +247,7 @@ def _few(group: np.ndarray, many: int) -> tuple[Effect, ...]:
 
 @pytest.mark.unit
 def test_what_shows_groups_is_asked_about() -> None:
-    """G-GROUPS: where most clusters have one arm `estimate` warns, unless it is told."""
+    """Where most clusters have one arm `estimate` warns, unless it is told."""
     cluster = np.repeat(np.arange(40), 10)
     arm = np.where(cluster < 15, np.arange(400) % 2, cluster % 2)
     made = UniformPrior(epsilon=4)
@@ -289,14 +289,14 @@ UNITS = NAMES[: len(GROUP)]
 def test_unusable_groups_are_refused(
     given: dict[str, Any], error: type[Exception], words: str
 ) -> None:
-    """G-GROUPS: two arms or clusters in a group, other lengths, names and types: in words."""
+    """Two arms or clusters in a group, other lengths, names and types: in words."""
     with pytest.raises(error, match=words):
         _released(unit=UNITS).estimate(**given)
 
 
 @pytest.mark.unit
 def test_an_arm_of_one_group_has_no_error() -> None:
-    """G-GROUPS: refused, as nothing tells how groups differ; sums of clusters know no groups."""
+    """Refused, as nothing tells how groups differ; sums of clusters know no groups."""
     group = np.repeat([0, 1, 2], 50)
     found = enrol(np.minimum(group, 1), unit=np.arange(150)).assignment
     with pytest.raises(InputError, match="one assigned group in the arm '0'"):

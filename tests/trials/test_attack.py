@@ -67,7 +67,7 @@ def test_spaces_whose_squares_are_no_numbers_are_refused(levels: tuple[float, ..
 def test_the_widest_and_narrowest_spaces_are_released(
     levels: tuple[float, ...], mechanism: UniformPrior
 ) -> None:
-    """G-LEDGER: no draw fails afterwards, and effects are numbers with intervals."""
+    """No draw fails afterwards, and effects are numbers with intervals."""
     for seed in range(5):
         found = mechanism.privatize(
             np.array(levels)[OUTCOME], ARM, space=Space(levels), noise=shoal.Simulated(seed)
@@ -154,7 +154,7 @@ HOSTILE: dict[str, Change] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_documents_are_refused_at_once(case: str, tmp_path: Path) -> None:
-    """G-FUZZ: one DocumentError from whatever is asked, without memory or time."""
+    """One DocumentError from whatever is asked, without memory or time."""
     place, value = HOSTILE[case]
     *path, last = place.split(".")
     document = json.loads(released().document)
@@ -213,7 +213,7 @@ def test_billions_of_units_are_estimated_from_their_counts() -> None:
 
 
 def test_aggregates_beyond_floating_point_numbers() -> None:
-    """G-FUZZ: a document, too."""
+    """A document, too."""
     found = NoisyHistogram(4).privatize(OUTCOME, ARM, space=Space.binary())
     document = json.loads(found.document)
     document["results"]["released"]["numbers"][0] = 10**400

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.oracle
 
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
-RUNS = 80_000 if PROVE else 6_000
+FULL = bool(os.environ.get("SHOAL_FULL"))
+RUNS = 80_000 if FULL else 6_000
 # Two-sided normal tail of 1e-9.
 ALARM = 6.11
 ZERO = Fraction(0)
@@ -259,7 +259,7 @@ def added_to(counts: NDArray[np.int64], parameters: Parameters) -> float:
     ("epsilon", "beta"), list(itertools.product((0.5, 1, 2, 4), (0.5, 2.5, 4.5)))
 )
 def test_never_worse_than_uniform_on_the_paper_grid(epsilon: float, beta: float) -> None:
-    """G-TRIAL-CHOICE: at most 2 % more variance than a uniform prior, on outcomes as drawn."""
+    """At most 2 % more variance than a uniform prior, on outcomes as drawn."""
     loss = Fraction(str(epsilon))
     plain = calibrate(PAPER.coarse(12), epsilon=loss, delta=ZERO)
     random = np.random.default_rng(int(100 * beta))
@@ -293,7 +293,7 @@ def test_fewer_levels_where_the_loss_is_small() -> None:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_the_choice_is_the_best_uniform_prior_for_what_is_expected(pooled: bool) -> None:  # noqa: FBT001
+def test_the_choice_is_the_best_uniform_prior_for_what_is_expected(pooled: bool) -> None:
     """With one expectation: no number of levels is better."""
     expected = Expected(2.0, 1.0, 0.3)
     scene = scene_of(SIZES, PAPER, expected, pooled=pooled)
@@ -348,7 +348,7 @@ def test_no_choice_costs_more_than_was_asked(
     delta: Fraction,
     floor: float | None,
     sigma: float | None,
-    pooled: bool,  # noqa: FBT001
+    pooled: bool,
 ) -> None:
     """Exact loss at most epsilon; what is given is used; twice the same."""
     if floor is not None and sigma == math.inf:

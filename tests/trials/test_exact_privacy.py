@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.property
 
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
+FULL = bool(os.environ.get("SHOAL_FULL"))
 SLACK = 1e-11
 DELTAS = [Fraction(0), Fraction(1, 1000), Fraction(1, 10)]
 REPLACED = [ONE // 4, ONE // 2, ONE * 9 // 10]
 # Parts of 1/K; 2^-32 is the least floor there is.
 FLOORS = [Fraction(1, 2**28), Fraction(1, 10), Fraction(1, 2), Fraction(99, 100), Fraction(1)]
 # Cells of one level: K = 3 has the cube of them.
-MOST_CELLS = {2: 64, 3: 24} if PROVE else {2: 24, 3: 9}
+MOST_CELLS = {2: 64, 3: 24} if FULL else {2: 24, 3: 9}
 WEIGHTS = [(1, 1), (1, 3), (2, 1), (3, 2), (3, 5), (4, 1)]
-AUDITED = 150_000 if PROVE else 12_000
+AUDITED = 150_000 if FULL else 12_000
 
 
 def made(levels: int, part: Fraction, replaced: int, weight: int, bits: int) -> Parameters:
@@ -72,7 +72,7 @@ def used(distribution: exact.Distribution, parameters: Parameters, delta: Fracti
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_no_group_loses_more_than_stated(levels: int) -> None:
-    """G-LABEL: all neighbours, priors and responses of groups of up to four, 500 settings or more.
+    """All neighbours, priors and responses of groups of up to four, 500 settings or more.
 
     Epsilon is attained in full: by priors that are all but uniform, which still tell the histogram.
     """
@@ -98,7 +98,7 @@ def test_no_group_loses_more_than_stated(levels: int) -> None:
 
 @pytest.mark.parametrize(("levels", "n", "weight"), [(2, 3, 2), (3, 2, 1), (3, 3, 1), (2, 4, 1)])
 def test_all_responses_say_no_more_than_the_own(levels: int, n: int, weight: int) -> None:
-    """G-LABEL: all outcome vectors and all responses lose what prior and own response lose.
+    """All outcome vectors and all responses lose what prior and own response lose.
 
     The units may be in several clusters, as without clusters in the prior: no matter.
     """
@@ -142,7 +142,7 @@ class Scripted:
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["clusters", "cluster-free"])
 def test_a_release_is_what_the_law_is_about(*, pooled: bool) -> None:
-    """G-LABEL: two clusters, two arms: one histogram a group, or an arm, and noise drawn once.
+    """Two clusters, two arms: one histogram a group, or an arm, and noise drawn once.
 
     What is released is a function of noisy histograms, and of own outcomes with fair words.
     """
@@ -169,7 +169,7 @@ def test_a_release_is_what_the_law_is_about(*, pooled: bool) -> None:
 
 
 def test_responses_follow_the_law() -> None:
-    """G-LABEL: words on both sides of every threshold give what `responses` gives probabilities of.
+    """Words on both sides of every threshold give what `responses` gives probabilities of.
 
     Responses are steps of the low half of a word below `replaced` and constant above, so its values
     at the ends of each step are the whole function.
@@ -269,7 +269,7 @@ AUDITS = {
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_no_audit_of_larger_groups_finds_more(name: str) -> None:
-    """G-LABEL: a proven lower bound of the loss stays below the stated one, alarm rate 1e-9."""
+    """A proven lower bound of the loss stays below the stated one, alarm rate 1e-9."""
     counts, parameters = AUDITS[name]
     one, other = (scores(np.array(counts), own, parameters) for own in (0, 1))
     found, stated = lower_bound(one, other), float(parameters.epsilon(Fraction(0)))

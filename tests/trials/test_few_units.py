@@ -20,7 +20,7 @@ FALSE_ALARM = 1e-9
 @pytest.mark.statistics
 @pytest.mark.parametrize("case", THIN)
 def test_intervals_of_few_units_miss_and_warn(case: tuple[int, int, float, int]) -> None:
-    """G-TRIAL-COVERAGE: every effect of an arm of few units, or of few that say yes, warns."""
+    """Every effect of an arm of few units, or of few that say yes, warns."""
     covered, warned = figures(*case, RUNS)
     assert warned >= 0.99 * RUNS
     assert covered < 0.97 * RUNS
@@ -29,7 +29,7 @@ def test_intervals_of_few_units_miss_and_warn(case: tuple[int, int, float, int])
 @pytest.mark.statistics
 @pytest.mark.parametrize("case", ENOUGH)
 def test_intervals_without_a_warning_cover(case: tuple[int, int, float, int]) -> None:
-    """G-TRIAL-COVERAGE: 93% at the least, at a false-alarm rate of 1e-9, and warnings are few."""
+    """93% at the least, at a false-alarm rate of 1e-9, and warnings are few."""
     covered, warned = figures(*case, RUNS)
     assert warned <= 0.2 * RUNS
     assert covered >= stats.binom.ppf(FALSE_ALARM, RUNS, 0.93)
@@ -74,7 +74,7 @@ def test_the_kurtosis_is_that_of_scipy() -> None:
 
 @pytest.mark.statistics
 def test_differences_of_clusters_hide_no_few_large_outcomes() -> None:
-    """G-TRIAL-COVERAGE: 1% far from the others within each of two clusters that are far apart."""
+    """1% far from the others within each of two clusters that are far apart."""
     counts = np.array([[[990.0, 10, 0, 0], [50, 0, 0, 0]], [[0, 0, 990, 10], [0, 0, 50, 0]]])
     levels = np.broadcast_to([0.0, 30.0, 70.0, 100.0], counts.shape)
     assert kurtosis(counts, levels, 1) > 90
@@ -92,7 +92,7 @@ def test_equal_responses_count_as_units() -> None:
 def test_a_few_large_outcomes_warn(
     mechanism: type[UniformPrior | BestTable | NoisyHistogram],
 ) -> None:
-    """G-TRIAL-COVERAGE, G-TRIAL-COVER: 10 of 3,300 carry the variance; many small ones do not."""
+    """10 of 3,300 carry the variance; many small ones do not."""
     outcome, rng = np.repeat([0, 1, 100], [1650, 1640, 10]), np.random.default_rng(3)
     arm = rng.permutation(np.repeat([0, 1], [3000, 300]))
     for seed, (levels, warns) in enumerate([((0, 1, 100), True), ((0, 1, 2), False)]):
@@ -108,7 +108,7 @@ def test_a_few_large_outcomes_warn(
 def test_noisy_means_of_few_units_warn_unless_noise_is_most_of_the_error(
     mechanism: type[NoisyHistogram | NoisyHorvitzThompson],
 ) -> None:
-    """G-TRIAL-COVER: noise is known exactly, the spread of 10 units is not."""
+    """Noise is known exactly, the spread of 10 units is not."""
     outcome, arm = np.arange(310) % 2, np.repeat([0, 1], [300, 10])
     for epsilon, warns in ((20, True), (0.1, False)):
         told = mechanism(epsilon=epsilon).privatize(
@@ -122,7 +122,7 @@ def test_noisy_means_of_few_units_warn_unless_noise_is_most_of_the_error(
 def test_a_warning_is_printed_and_in_the_document(
     mechanism: type[UniformPrior | BestTable],
 ) -> None:
-    """G-TRIAL-COVERAGE: it names the arm of the fewest, and the number that would be enough."""
+    """It names the arm of the fewest, and the number that would be enough."""
     arm = np.array(["old"] * 400 + ["new"] * 4 + ["other"] * 400)
     told = mechanism(epsilon=2).privatize(
         np.arange(804) % 2, arm, space=Space.binary(), control="old", noise=shoal.Simulated(1)

@@ -23,7 +23,7 @@ from shoal.trials.questions.questions import Questions
 
 pytestmark = pytest.mark.unit
 
-RUNS = 2_000_000 if os.environ.get("SHOAL_PROVE") else 200_000
+RUNS = 2_000_000 if os.environ.get("SHOAL_FULL") else 200_000
 ALARM = 6.11
 PAPER = Space.counts(-5, 6)
 

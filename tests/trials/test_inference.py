@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.oracle
 
-RUNS = 20_000 if os.environ.get("SHOAL_PROVE") else 1_500
+RUNS = 20_000 if os.environ.get("SHOAL_FULL") else 1_500
 BATCH = 500
 ALARM = 1e-9
 LEVELS = np.array([-1.0, 2.0])
@@ -371,7 +371,7 @@ def wrong(found: Floats, scale: float) -> Floats:
     ids=["paper", "mixed", "small", "fours"],
 )
 def test_coverage_in_the_gaussian_mixture(sizes: NDArray[np.int64], lam: float) -> None:
-    """G-TRIAL-COVERAGE: 95% intervals cover in 94% to 96.5%; wrong standard errors are seen."""
+    """95% intervals cover in 94% to 96.5%; wrong standard errors are seen."""
     found = intervals(sizes, lam, RUNS)
     ranges = ((0.94, 0.965), (0.485, 0.52))
     assert plausible(found, ranges)
@@ -380,8 +380,8 @@ def test_coverage_in_the_gaussian_mixture(sizes: NDArray[np.int64], lam: float) 
 
 
 @pytest.mark.parametrize("depends", [False, True])
-def test_coverage_of_a_population_of_clusters(depends: bool) -> None:  # noqa: FBT001
-    """G-TRIAL-COVERAGE: clusters drawn with sizes 50 to 500, effects free of size or not."""
+def test_coverage_of_a_population_of_clusters(depends: bool) -> None:
+    """Clusters drawn with sizes 50 to 500, effects free of size or not."""
     rng = np.random.default_rng(4)
     options = np.array([50.0, 100.0, 200.0, 500.0])
     slope = 0.3 if depends else 0.0

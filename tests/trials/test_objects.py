@@ -37,7 +37,7 @@ FORMS: dict[str, Callable[[list[Any]], Any]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_outcomes_that_are_objects_are_refused_by_their_dtype(form: str) -> None:
-    """G-CELLWISE: one message whatever the cells hold, so that no cell decides."""
+    """One message whatever the cells hold, so that no cell decides."""
     told = set()
     for values in CONTENTS:
         with pytest.raises(DataError) as caught:
@@ -50,7 +50,7 @@ def test_outcomes_that_are_objects_are_refused_by_their_dtype(form: str) -> None
 
 @pytest.mark.parametrize("form", FORMS)
 def test_values_that_are_objects_are_refused_by_their_dtype(form: str) -> None:
-    """G-CELLWISE: means of one cell and unbiased means take no objects either."""
+    """Means of one cell and unbiased means take no objects either."""
     users, told = np.arange(3), set()
     for values in CONTENTS:
         column = FORMS[form](values)
@@ -68,7 +68,7 @@ def test_values_that_are_objects_are_refused_by_their_dtype(form: str) -> None:
 
 
 def test_labels_that_are_objects_are_read_one_by_one() -> None:
-    """G-CELLWISE: texts are labels in any frame; a number among them is none, whatever the rest."""
+    """Texts are labels in any frame; a number among them is none, whatever the rest."""
     space = Space.ordinal(["1", "2"])
     for form in (*FORMS.values(), list):
         assert space.numbers(form(["1", "2", None]))[:2].tolist() == [0.0, 1.0]
@@ -80,7 +80,7 @@ def test_labels_that_are_objects_are_read_one_by_one() -> None:
 
 
 def test_whole_numbers_are_their_labels_in_every_container() -> None:
-    """G-CELLWISE: an outcome has one level, in an array, a list, a frame or a column of Arrow."""
+    """An outcome has one level, in an array, a list, a frame or a column of Arrow."""
     space = Space.ordinal(["-1", "0", "10"])
     plain = np.array([10, 0, -1, 10])
     for column in (
@@ -92,7 +92,7 @@ def test_whole_numbers_are_their_labels_in_every_container() -> None:
 
 
 def test_booleans_in_a_list_are_their_texts() -> None:
-    """G-CELLWISE: True is the label "True", and the whole number 1 where labels are whole."""
+    """True is the label "True", and the whole number 1 where labels are whole."""
     space = Space.ordinal(["False", "True"])
     assert space.numbers([True, False, np.True_, "True", 1]).tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
     whole = Space.ordinal(["0", "1"])
@@ -100,21 +100,21 @@ def test_booleans_in_a_list_are_their_texts() -> None:
 
 
 def test_labels_that_no_number_is_written_as_take_no_numbers() -> None:
-    """G-CELLWISE: the labels 01 and 02 are texts; a column of numbers is refused by its type."""
+    """The labels 01 and 02 are texts; a column of numbers is refused by its type."""
     with pytest.raises(DataError):
         Space.ordinal(["01", "02"]).numbers(np.array([1, 2]))
 
 
 def test_lists_of_decimals_are_no_outcomes() -> None:
-    """G-CELLWISE: in one column all would have the digits of the longest."""
+    """In one column all would have the digits of the longest."""
     with pytest.raises(DataError, match="one number in every row"):
         Space.bins(0, 1, 3).numbers([Decimal("0.25"), Decimal("0.5")])
 
 
 @pytest.mark.parametrize("odd", [np.float16(0.5), np.longdouble(0.5), np.float32(0.5), True])
 @pytest.mark.parametrize("other", [0, 1, 300, 2**53 + 1, np.int8(1), np.uint64(2**63 + 7), None])
-def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:  # noqa: ANN401
-    """G-CELLWISE: no cell of a list decides the type of another, in outcomes, means and vectors."""
+def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:
+    """No cell of a list decides the type of another, in outcomes, means and vectors."""
     space = Space.bins(0, 1, 3)
     for cells in ([odd, 0.25, other], [other, 0.25, odd]):
         at = cells.index(odd) if cells[0] is odd else 2
@@ -131,7 +131,7 @@ def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:  # noqa: 
 )
 @pytest.mark.parametrize("other", [0, 0.5, np.float16(1), None])
 def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object) -> None:
-    """G-CELLWISE: what is refused is refused next to any cell."""
+    """What is refused is refused next to any cell."""
     for cells in ([odd, other], [other, odd]):
         with pytest.raises(DataError, match="outcomes of another kind"):
             Space.bins(0, 1, 3).numbers(cells)
@@ -140,6 +140,6 @@ def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object
 
 
 def test_lists_that_may_never_end_are_no_outcomes() -> None:
-    """G-CELLWISE: Arrow would give what an iterator yields one type."""
+    """Arrow would give what an iterator yields one type."""
     with pytest.raises(DataError, match="outcomes of another kind"):
         Space.binary().numbers(iter([0, 1]))

@@ -65,7 +65,7 @@ def drawn(
     data: dict[str, Any],
     tape: Tape,
     space: Space,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> bytes:
     """The manifest of a trial."""
     monkeypatch.setattr(noise, "OperatingSystem", lambda: tape)
@@ -77,7 +77,7 @@ def drawn(
 def test_with_names_every_order_of_rows_gives_the_same_draw(
     mechanism: Mechanism, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: units come by their names within their groups, and so do their fair words."""
+    """Units come by their names within their groups, and so do their fair words."""
     data, names = (
         columns(),
         np.array([f"n{at:03}" for at in np.random.default_rng(8).permutation(N)]),
@@ -96,7 +96,7 @@ def test_with_names_every_order_of_rows_gives_the_same_draw(
 def test_without_names_the_law_is_that_of_any_order(
     mechanism: Mechanism, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: rows that take their fair words along give the same integers in every order.
+    """Rows that take their fair words along give the same integers in every order.
 
     Words are independent and alike, so dealing them to rows in another order changes no
     probability: the distribution of a trial is a function of the outcomes in each group, not of

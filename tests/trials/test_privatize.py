@@ -51,7 +51,7 @@ def columns(seed: int = 1) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
 def test_a_trial_is_recorded_once(mechanism: ClusterDP, tmp_path: Path) -> None:
-    """G-LEDGER: the same question again gives the same bytes at no cost; another name draws."""
+    """The same question again gives the same bytes at no cost; another name draws."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=100, delta="0.1", unit="each row")
     space = Space.counts(0, 4)
     first = mechanism.privatize(**columns(), space=space, ledger=ledger, name="first")
@@ -105,7 +105,7 @@ def test_effects_are_near_the_truth(mechanism: ClusterDP) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:4], ids=IDS[:4])
 def test_without_names_the_order_of_rows_says_nothing(mechanism: ClusterDP) -> None:
-    """G-ORDER: rows sorted by outcome, or the other way, give what any order gives.
+    """Rows sorted by outcome, or the other way, give what any order gives.
 
     With the same simulated noise on the same multiset of outcomes the table is sorted within
     groups: no row can be told from another one with the same response.
@@ -144,7 +144,7 @@ def test_names_keep_units_apart() -> None:
 
 
 def test_a_simulation_is_marked_and_touches_no_ledger(tmp_path: Path) -> None:
-    """G-SIMULATION: repeatable, marked, refused with a ledger."""
+    """Repeatable, marked, refused with a ledger."""
     space = Space.counts(0, 4)
     one, two = (
         ClusterDP(1).privatize(**columns(), space=space, noise=shoal.Simulated(3)) for _ in range(2)
@@ -191,7 +191,7 @@ BAD: dict[str, tuple[dict[str, Any], type[ShoalError]]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_costs_nothing(case: str, tmp_path: Path) -> None:
-    """G-REFUSE, G-CANARY: one message in three parts, no outcome in it, nothing spent."""
+    """One message in three parts, no outcome in it, nothing spent."""
     changes, error = BAD[case]
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5, unit="each row")
     with pytest.raises(error, match="allowed:") as caught:
@@ -318,7 +318,7 @@ def test_a_noisy_histogram_shows_its_shares() -> None:
 
 
 def test_two_outcomes_of_the_same_units_are_two_questions(tmp_path: Path) -> None:
-    """G-LEDGER: with a ledger the outcome has a name, and another name is another question."""
+    """With a ledger the outcome has a name, and another name is another question."""
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=10, unit="each row")
     data, space = columns(), Space.counts(0, 4)
     first = UniformPrior(2).privatize(**data, space=space, ledger=ledger, name="a")
@@ -342,7 +342,7 @@ def test_a_question_is_what_was_asked(tmp_path: Path) -> None:
 
 
 def test_infinite_outcomes_are_never_left_out() -> None:
-    """G-MISSING: only absence may be public; an infinite outcome is refused by both rules."""
+    """Only absence may be public; an infinite outcome is refused by both rules."""
     data = columns()
     outcomes = data["outcomes"].astype(float)
     outcomes[3] = np.inf

@@ -39,7 +39,7 @@ def histograms(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Parameters]:
 def test_priors_sum_to_one_and_keep_the_floor(
     found: tuple[np.ndarray, np.ndarray, Parameters],
 ) -> None:
-    """G-LABEL: in whole numbers, for any noisy histogram: the response's loss rests on this."""
+    """In whole numbers, for any noisy histogram: the response's loss rests on this."""
     noisy, sizes, parameters = found
     prior = prior_of(noisy, sizes, parameters)
     assert (prior.sum(axis=1) == ONE).all()
@@ -69,7 +69,7 @@ def test_a_uniform_prior_is_as_even_as_whole_numbers_allow(levels: int) -> None:
 
 
 def test_a_word_decides_exactly() -> None:
-    """G-EXACT: the high half keeps or replaces, the low half draws; every boundary is in place."""
+    """The high half keeps or replaces, the low half draws; every boundary is in place."""
     parameters = Parameters((0, 1, 2), floor=ONE // 8, replaced=ONE // 4, weight=1)
     prior = np.array([[ONE // 2, ONE // 4, ONE // 4], [ONE // 4, ONE // 4, ONE // 2]])
     low = np.array([0, ONE // 2 - 1, ONE // 2, 3 * ONE // 4 - 1, 3 * ONE // 4, ONE - 1])
@@ -89,7 +89,7 @@ def test_a_word_decides_exactly() -> None:
 def test_debiased_outcomes_are_unbiased(
     found: tuple[np.ndarray, np.ndarray, Parameters],
 ) -> None:
-    """G-DEBIASED: the row of Q times omega is the level itself, by Q's definition."""
+    """The row of Q times omega is the level itself, by Q's definition."""
     noisy, sizes, parameters = found
     levels = np.linspace(-3.0, 11.0, parameters.levels) ** 3
     prior = prior_of(noisy, sizes, parameters)
@@ -118,7 +118,7 @@ def test_responses_have_their_probabilities(source: OperatingSystem | Simulated)
 
 
 def test_calibration_never_costs_more() -> None:
-    """G-BUDGET: over a grid the exact loss is at most epsilon, and within 1e-6 of it."""
+    """Over a grid the exact loss is at most epsilon, and within 1e-6 of it."""
     for levels in (2, 3, 12):
         for epsilon in ("0.1", "1", "4", "9"):
             for delta in ("0", "1e-6", "0.01"):

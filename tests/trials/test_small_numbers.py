@@ -46,8 +46,8 @@ def _raising() -> Iterator[None]:
 @pytest.mark.parametrize("outcomes", OUTCOMES)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_outcome_decides_whether_numpy_raises(family: Any, space: str, outcomes: str) -> None:  # noqa: ANN401
-    """G-FUZZ: nor do levels: a number below all others is 0, whatever the caller asks of NumPy."""
+def test_no_outcome_decides_whether_numpy_raises(family: Any, space: str, outcomes: str) -> None:
+    """Nor do levels: a number below all others is 0, whatever the caller asks of NumPy."""
     mechanism: Mechanism = family(epsilon=1)
     made = mechanism.privatize(
         OUTCOMES[outcomes],
@@ -63,7 +63,7 @@ def test_no_outcome_decides_whether_numpy_raises(family: Any, space: str, outcom
 
 @pytest.mark.parametrize("space", SPACES)
 def test_a_plan_says_the_same_whatever_numpy_is_told(space: str) -> None:
-    """G-FUZZ: of huge and of tiny levels."""
+    """Of huge and of tiny levels."""
     found = trials.plan(_N, SPACES[space], epsilon=1, clusters=3)
     with np.errstate(under="ignore"):
         assert found.table() == trials.plan(_N, SPACES[space], epsilon=1, clusters=3).table()

@@ -36,14 +36,14 @@ def _columns(seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rng.integers(0, 5, N), at % 2, at // 2 % 3
 
 
-def _release(**options: Any) -> PrivateTrial:  # noqa: ANN401
+def _release(**options: Any) -> PrivateTrial:
     outcome, arm, cluster = _columns()
     given = {"noise": Simulated(4), **options}
     return BestTable(epsilon=2).privatize(outcome, arm, cluster, space=SPACE, **given)
 
 
 def test_what_is_said_of_a_release() -> None:
-    """G-LABEL: exactly the loss of its table, which is at most what was asked for."""
+    """Exactly the loss of its table, which is at most what was asked for."""
     found = _release()
     assert found.mechanism == "best_table"
     assert found.reason.startswith("a table of ")
@@ -55,7 +55,7 @@ def test_what_is_said_of_a_release() -> None:
 
 
 def test_effects_are_those_of_the_debiased_outcomes() -> None:
-    """G-TRIAL-UNBIASED: means and variances of groups are those of the table of units."""
+    """Means and variances of groups are those of the table of units."""
     found = _release()
     rows = found.table().to_pandas()
     groups = rows.groupby(["cluster", "arm"])["debiased"]
@@ -71,7 +71,7 @@ def test_effects_are_those_of_the_debiased_outcomes() -> None:
 
 
 def test_the_mean_of_many_draws_is_the_outcome() -> None:
-    """G-DEBIASED: for every level, within five standard errors of a million responses."""
+    """For every level, within five standard errors of a million responses."""
     size = 10**6
     best = BestTable(epsilon=1).choose(SPACE)
     facts = Assignment(pa.array(["a"]), pa.array([0, 1]), np.array([[size // 2, size // 2]]))
@@ -84,7 +84,7 @@ def test_the_mean_of_many_draws_is_the_outcome() -> None:
 
 
 def test_outcomes_between_levels_keep_their_mean() -> None:
-    """G-ROUNDING: a table of few levels says what all levels would, on average."""
+    """A table of few levels says what all levels would, on average."""
     size = 400_000
     best = BestTable(epsilon=4, levels=2).choose(SPACE)
     facts = Assignment(pa.array(["a"]), pa.array([0, 1]), np.array([[size // 2, size // 2]]))
@@ -94,7 +94,7 @@ def test_outcomes_between_levels_keep_their_mean() -> None:
 
 
 def test_without_names_the_order_is_forgotten() -> None:
-    """G-ORDER: counts of each group are all that is left of rows."""
+    """Counts of each group are all that is left of rows."""
     found = _release().released
     assert isinstance(found, TableRelease)
     assert found.responses is None
@@ -107,7 +107,7 @@ def test_without_names_the_order_is_forgotten() -> None:
 
 
 def test_blanks_have_the_size_of_draws() -> None:
-    """G-READABLE: rehearsed before anything is read, and of the same shape."""
+    """Rehearsed before anything is read, and of the same shape."""
     for options in ({}, {"unit": np.arange(N)}):
         found = _release(**options)
         drawn = found.released
@@ -118,8 +118,8 @@ def test_blanks_have_the_size_of_draws() -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_manifest_is_read_back(tmp_path: Path, named: bool) -> None:  # noqa: FBT001
-    """G-READABLE: the same table, counts and effects."""
+def test_a_manifest_is_read_back(tmp_path: Path, named: bool) -> None:
+    """The same table, counts and effects."""
     found = _release(**({"unit": np.arange(N)} if named else {}))
     found.write_manifest(tmp_path / "m.json")
     again = PrivateTrial.load(tmp_path / "m.json")
@@ -130,7 +130,7 @@ def test_a_manifest_is_read_back(tmp_path: Path, named: bool) -> None:  # noqa: 
 
 @pytest.mark.parametrize("part", ["counts", "responses", "numbers"])
 def test_damage_is_refused(tmp_path: Path, part: str) -> None:
-    """G-READABLE: numbers that do not fit each other are no release."""
+    """Numbers that do not fit each other are no release."""
     document = json.loads(_release(unit=np.arange(N)).document)
     table, released = document["plan"]["mechanism"]["table"], document["results"]["released"]
     holder = table if part == "numbers" else released
@@ -143,7 +143,7 @@ def test_damage_is_refused(tmp_path: Path, part: str) -> None:
 
 
 def test_options_are_checked() -> None:
-    """G-REFUSE: before any column is read."""
+    """Before any column is read."""
     for wrong in ({"levels": 1}, {"levels": "many"}, {"expected": 3}):
         with pytest.raises(InputError):
             BestTable(1, **wrong)
@@ -153,7 +153,7 @@ def test_options_are_checked() -> None:
 
 
 def test_an_expectation_is_another_question() -> None:
-    """G-LEDGER: what is asked for tells two releases apart, and the numbers found do not."""
+    """What is asked for tells two releases apart, and the numbers found do not."""
     outcome, arm, cluster = _columns()
     found = [
         made.privatize(outcome, arm, cluster, space=SPACE, noise=Simulated(4)).manifest["request"]

@@ -18,7 +18,7 @@ print(*sorted(name for name in sys.modules if name.startswith("shoal")))
 
 
 def test_verification_loads_nothing_that_it_judges() -> None:
-    """G-INDEPENDENT: importing the verifier loads no module of the planner or the mechanisms."""
+    """Importing the verifier loads no module of the planner or the mechanisms."""
     ran = subprocess.run(
         [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
     ).stdout.split()

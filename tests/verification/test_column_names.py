@@ -60,7 +60,7 @@ def _mean(value: str) -> documents.Document:
 def test_a_manifest_verifies_whatever_its_private_column_is_named(
     family: Family, name: str
 ) -> None:
-    """G-READABLE: blanks at an end or doubled are the file's, and nothing to hold against it."""
+    """Blanks at an end or doubled are the file's, and nothing to hold against it."""
     verdict = shoal.verify(family(name))
     assert [check.claim for check in verdict.checks if not check.holds] == [
         "noise of the operating system"

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal import trials
 from shoal.verification.verdict import Check, Verdict
-from tests.repository.house.releases import releases
+from tests.support.releases import releases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-def _clusters(folder: Path, mechanism: Any, outcomes: Any, space: trials.Space) -> Any:  # noqa: ANN401
+def _clusters(folder: Path, mechanism: Any, outcomes: Any, space: trials.Space) -> Any:
     at, book = np.arange(len(outcomes)), folder / f"{len(list(folder.iterdir()))}.ledger"
     return mechanism.privatize(
         outcomes, at % 2, at // 2 % 3, space=space, outcome_name="o", privacy_unit="each row",
@@ -34,7 +34,7 @@ def _clusters(folder: Path, mechanism: Any, outcomes: Any, space: trials.Space) 
 @pytest.mark.parametrize("family", ["cell mean", "trial", "unbiased mean"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_no_setting_of_numpy_makes_a_release_damaged(family: str, setting: dict[str, Any]) -> None:
-    """G-VERIFY: what is lost near 0 is lost in every process alike."""
+    """What is lost near 0 is lost in every process alike."""
     made: Any = releases()[family]()
     with np.errstate(**setting):
         assert shoal.verify(made.manifest).holds
@@ -47,7 +47,7 @@ def test_numbers_of_clusters_verify_under_every_setting(
     kind: type[trials.NoisyHorvitzThompson | trials.NoisyHistogram],
     setting: dict[str, Any],
 ) -> None:
-    """G-VERIFY: tails of their noise end below the smallest number."""
+    """Tails of their noise end below the smallest number."""
     found = _clusters(tmp_path, kind(epsilon=1), np.arange(300) % 3 == 0, trials.Space.binary())
     with np.errstate(**setting):
         assert shoal.verify(found).holds
@@ -60,7 +60,7 @@ def test_numbers_of_clusters_verify_under_every_setting(
 def test_narrow_levels_far_from_0_verify(
     tmp_path: Path, low: float, width: float, number: int, epsilon: str, units: int
 ) -> None:
-    """G-READABLE: noisy shares do not add up to 1, so the centre of the levels must be exact."""
+    """Noisy shares do not add up to 1, so the centre of the levels must be exact."""
     space, mechanism = trials.Space.bins(low, low + width, number), trials.NoisyHistogram(epsilon)
     for _ in range(6):
         verdict = shoal.verify(_clusters(tmp_path, mechanism, np.full(6 * units, low), space))
@@ -70,7 +70,7 @@ def test_narrow_levels_far_from_0_verify(
 @pytest.mark.parametrize("sizes", [(1, 2), (2, 1), (1, 10), (1, 100), (3, 1), (5, 1, 1)])
 @pytest.mark.parametrize("epsilon", [1, 4])
 def test_an_arm_of_one_unit_spends_all_and_verifies(sizes: tuple[int, ...], epsilon: int) -> None:
-    """G-READABLE: its unit moves a difference and no variance, and epsilon is spent nonetheless."""
+    """Its unit moves a difference and no variance, and epsilon is spent nonetheless."""
     arm = np.repeat(np.arange(len(sizes)), sizes)
     for share in (None, Fraction(1, 4)):
         mechanism = trials.NoisyHorvitzThompson(epsilon, spread_share=share)
@@ -82,7 +82,7 @@ def test_an_arm_of_one_unit_spends_all_and_verifies(sizes: tuple[int, ...], epsi
 
 @pytest.mark.parametrize("sizes", [(3, 1, 1, 1), (12, 4, 4, 4), (4, 2, 2)])
 def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...]) -> None:
-    """G-VERIFY: where its effect is the others' mean there is no interval, nor rounding."""
+    """Where its effect is the others' mean there is no interval, nor rounding."""
     cluster = np.repeat(np.arange(len(sizes)), 2 * np.array(sizes))
     at = np.arange(len(cluster))
     alike = 0
@@ -100,7 +100,7 @@ def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...]) -> None
 
 @pytest.mark.parametrize("epsilon", [10, 12])
 def test_clusters_with_the_same_effect_verify_beside_a_far_level(epsilon: int) -> None:
-    """G-VERIFY: a level of 10,000 that nobody answers leaves no error where there is none."""
+    """A level of 10,000 that nobody answers leaves no error where there is none."""
     ones = np.repeat([0, 1, 1, 2], 6), np.tile(np.arange(6), 4)
     outcomes, arm = (ones[1] < ones[0]).astype(float), np.repeat([0, 1, 0, 1], 6)
     mechanism, space = (
@@ -115,7 +115,7 @@ def test_clusters_with_the_same_effect_verify_beside_a_far_level(epsilon: int) -
 
 @pytest.mark.parametrize(("units", "gap"), [(30_000, 1e-12), (100_000, 3e-12)])
 def test_many_units_on_close_levels_verify_beside_a_far_one(units: int, gap: float) -> None:
-    """G-VERIFY: means of levels that are 1e-12 of the range apart keep their digits."""
+    """Means of levels that are 1e-12 of the range apart keep their digits."""
     at = np.arange(units)
     mechanism, space = trials.UniformPrior(30, levels="all"), trials.Space((0, gap, 1))
     made = mechanism.privatize(np.where(at % 3, 0, gap), at % 2, space=space)
@@ -124,7 +124,7 @@ def test_many_units_on_close_levels_verify_beside_a_far_one(units: int, gap: flo
 
 
 def test_a_verdict_is_true_only_if_every_claim_holds() -> None:
-    """G-VERIFY: whoever asks for the verdict itself gets what `holds` says."""
+    """Whoever asks for the verdict itself gets what `holds` says."""
     right, wrong = Check("a", holds=True, found="1"), Check("b", holds=False, found="2")
     for checks in ((), (right,), (wrong,), (right, wrong), (wrong, right)):
         verdict = Verdict(checks)

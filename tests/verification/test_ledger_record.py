@@ -30,7 +30,7 @@ def failed(manifest: dict[str, Any], ledger: shoal.Ledger | Path) -> list[str]:
 
 
 def test_what_was_recorded_holds(manifest: dict[str, Any], tmp_path: Path) -> None:
-    """G-VERIFY: bytes, request, kind, charge, unit and chain."""
+    """Bytes, request, kind, charge, unit and chain."""
     (path,) = tmp_path.glob("*.ledger")
     assert failed(manifest, path) == []
     claims = {check.claim for check in shoal.verify(manifest, ledger=path).checks}
@@ -43,7 +43,7 @@ def test_what_was_recorded_holds(manifest: dict[str, Any], tmp_path: Path) -> No
 def test_another_entry_with_these_bytes_does_not_do(
     manifest: dict[str, Any], tmp_path: Path
 ) -> None:
-    """G-VERIFY: a manifest recorded at charge 0, for another request and unit."""
+    """A manifest recorded at charge 0, for another request and unit."""
     ledger = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=1)
     assert failed(manifest, ledger) == ["recorded in the ledger"]
     ledger.record(
@@ -64,7 +64,7 @@ def test_another_entry_with_these_bytes_does_not_do(
 def test_an_entry_of_another_kind_does_not_do(
     manifest: dict[str, Any], tmp_path: Path, kind: str
 ) -> None:
-    """G-VERIFY: what the ledger was told was released is what the manifest is of."""
+    """What the ledger was told was released is what the manifest is of."""
     (path,) = tmp_path.glob("*.ledger")
     (entry,) = shoal.Ledger.open(path).links()
     told: dict[str, Any] = {"unit": entry.unit, "epsilon": entry.epsilon, "delta": entry.delta}
@@ -78,7 +78,7 @@ def test_an_entry_of_another_kind_does_not_do(
 
 
 def test_a_changed_chain_is_no_witness(manifest: dict[str, Any], tmp_path: Path) -> None:
-    """G-VERIFY: a ledger that does not hold itself proves nothing."""
+    """A ledger that does not hold itself proves nothing."""
     (path,) = tmp_path.glob("*.ledger")
     with sqlite3.connect(path) as connection:
         (table,) = connection.execute(
@@ -88,5 +88,5 @@ def test_a_changed_chain_is_no_witness(manifest: dict[str, Any], tmp_path: Path)
             "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         ).fetchall():
             connection.execute(f"DROP TRIGGER {name}")
-        connection.execute(f"UPDATE {table} SET epsilon = '1/1000000'")  # noqa: S608
+        connection.execute(f"UPDATE {table} SET epsilon = '1/1000000'")
     assert "chain of the ledger" in failed(manifest, path)

@@ -72,7 +72,7 @@ class BallMean:
         Raises:
             InputError: Fewer than two dimensions, or an epsilon that leaves no room on the lattice.
         """
-        if dimension < 2:  # noqa: PLR2004
+        if dimension < 2:
             raise InputError(
                 f"vectors of dimension {dimension}", "2 or more", "use the mean of numbers instead"
             )

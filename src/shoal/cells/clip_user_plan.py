@@ -41,10 +41,10 @@ def solve(
     Noise is the paper's, so the loss by our accounting is lower (docs/theory/clip-user.md),
     unless it is balanced by the loss of each user.
     """
-    assert request.epsilon is not None  # noqa: S101  an error goes with other methods
+    assert request.epsilon is not None
     epsilon = float(request.epsilon)
     rule, allocation = request.parts.contributions, request.parts.allocation
-    assert isinstance(rule, CellsLeftOut)  # noqa: S101  no other is planned here
+    assert isinstance(rule, CellsLeftOut)
     parameters, most = _Search(occupancy, request, cells, rule.spare == "best").run(epsilon)
     design = rule.design(occupancy, cells, parameters)
     queries, duals = Queries(design, request.statistics), None

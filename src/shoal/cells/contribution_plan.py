@@ -45,7 +45,7 @@ def solve(
 ) -> PlanFacts:
     """The plan of the request's mechanism for the given cells."""
     mechanism, limit = request.parts.mechanism(lattice), request.epsilon
-    assert limit is not None  # noqa: S101  an error goes with other allocations
+    assert limit is not None
     epsilon = float(limit)
     plain = EveryRecord().design(occupancy, cells, {})
     of_cell = _balance(plain, np.full(len(cells), fill_value=True), request, 0.0, epsilon)

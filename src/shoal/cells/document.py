@@ -264,7 +264,7 @@ def _mechanism(
     return {"parameters": parameters, "selection_scale": scale}
 
 
-def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] | None:  # noqa: ANN401  JSON
+def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] | None:
     if (numbers is None) == isinstance(request.parts.allocation, LinearProgram):
         raise damaged()
     if numbers is None:
@@ -275,7 +275,7 @@ def _targets(numbers: Any, request: Request, cells: int) -> NDArray[np.float64] 
     return found
 
 
-def _parameter(values: Any, *, packed: bool) -> NDArray[np.int64]:  # noqa: ANN401  JSON
+def _parameter(values: Any, *, packed: bool) -> NDArray[np.int64]:
     if packed:
         found = documents.unpack_integers(values, "parameters")
         if len(found) and int(found.max()) >= _LARGEST:

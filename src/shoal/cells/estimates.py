@@ -291,7 +291,7 @@ class Numbers:
     @property
     def _before_moving(self) -> int:
         """In ticks over 2^FINE, of the private radius."""
-        assert self.chosen is not None  # noqa: S101  asked for by those who have one
+        assert self.chosen is not None
         centre, radius = int(self.chosen.low[0]), int(self.chosen.range_width[0])
         if self.plan.rounds > 1 or holds_all(centre, radius, self._top):
             return radius

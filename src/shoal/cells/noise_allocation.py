@@ -72,7 +72,7 @@ def _plan(
     design = queries.design
     weight = weights_of(design.occupancy, design.cells, request.weights)
     rule = request.parts.allocation
-    assert isinstance(rule, SharedNoise)  # noqa: S101  no other is planned here
+    assert isinstance(rule, SharedNoise)
     shape = queries.shape(least_sum=rule.levels)
     problem = queries.problem(weight, shape)
     allocation = rule.solve(problem)

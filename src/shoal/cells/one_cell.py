@@ -92,7 +92,7 @@ def baseline(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -139,7 +139,7 @@ def array_averaging(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -183,7 +183,7 @@ def opt_array_averaging(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -227,7 +227,7 @@ def worst_case_optimal(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE, G-LOWER.
+    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np

@@ -52,7 +52,7 @@ def levy(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE.
+    Guarantees: G-LOSS, G-REACH, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -103,7 +103,7 @@ def quantile(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE.
+    Guarantees: G-LOSS, G-REACH, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -145,7 +145,7 @@ def akmv(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE.
+    Guarantees: G-LOSS, G-REACH, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -187,7 +187,7 @@ def adaptive(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE, G-TYPICAL.
+    Guarantees: G-LOSS, G-REACH, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -229,7 +229,7 @@ def user_clipped(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE.
+    Guarantees: G-LOSS, G-REACH, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -248,7 +248,7 @@ def auto(
     bounds: Bounds | tuple[float, float],
     epsilon: Amount,
     objective: Literal["typical", "worst_case"] = "typical",
-    range: Literal["tight", "loose"] | None = None,  # noqa: A002  what users call it
+    range: Literal["tight", "loose"] | None = None,
     **options: Unpack[Options],
 ) -> Estimate:
     """The mechanism for an objective, chosen from public counts and what is known of the bounds.
@@ -278,7 +278,7 @@ def auto(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-SELECTION, G-COVERAGE, G-AUTO.
+    Guarantees: G-LOSS, G-REACH, G-COVERAGE.
 
     Example:
         >>> import numpy as np

@@ -39,7 +39,7 @@ class Estimate:
         simulated: Whether the randomness was repeatable: then nobody is protected.
         warnings: What speaks against the typical interval, in sentences.
 
-    Guarantees: G-COVERAGE, G-TYPICAL.
+    Guarantees: G-COVERAGE.
 
     Example:
         >>> from shoal import mean

@@ -113,7 +113,7 @@ def vector(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
 
-    Guarantees: G-ACCOUNTING, G-BIAS, G-COVERAGE.
+    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -137,7 +137,7 @@ def vector(
 
 def _points(values: ArrayLike) -> NDArray[np.float64]:
     points = numbers_of(values)
-    if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:  # noqa: PLR2004
+    if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:
         raise DataError(
             f"values of shape {points.shape}", "records by at least 2 dimensions", "give a matrix"
         )
@@ -152,7 +152,7 @@ def _points(values: ArrayLike) -> NDArray[np.float64]:
 
 def _ball(
     points: NDArray[np.float64],
-    users: Any,  # noqa: ANN401
+    users: Any,
     bounds: Bounds,
     epsilon: Amount,
     confidence: float,
@@ -193,7 +193,7 @@ def _ball(
 
 def _box(
     points: NDArray[np.float64],
-    users: Any,  # noqa: ANN401
+    users: Any,
     bounds: Bounds,
     epsilon: Amount,
     confidence: float,

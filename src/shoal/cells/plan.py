@@ -49,7 +49,7 @@ class Plan(PlanViews):
     Raises:
         InputError: A part does not fit the others, or `built` is given.
 
-    Guarantees: G-BUDGET, G-ERROR, G-LOWER, G-PURE.
+    Guarantees: G-LOSS, G-BOUND, G-PURE.
 
     Example:
         >>> import shoal
@@ -94,7 +94,7 @@ class Plan(PlanViews):
                 never draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
             privacy_unit: What a user is, in a word; by default the user column's name. Say the
-                ledger's word if this file calls the same users otherwise (G-UNIT).
+                ledger's word if this file calls the same users otherwise (G-LEDGER).
 
         Returns:
             The noisy numbers with their errors, and the manifest.
@@ -106,7 +106,7 @@ class Plan(PlanViews):
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
 
-        Guarantees: G-ACCOUNTING, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
+        Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
         return release_cells(
             self,
@@ -188,7 +188,7 @@ class Plan(PlanViews):
             DocumentError: There is a file already, the place cannot be written, or it is that of
                 the records, or of the plan that was loaded, which are never replaced.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
         outputs.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
@@ -207,7 +207,7 @@ class Plan(PlanViews):
         Raises:
             DocumentError: Missing, damaged, changed by hand, or of another schema.
 
-        Guarantees: G-TAMPER.
+        Guarantees: G-VERIFY.
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         # An absolute path, whatever the working folder is later.
@@ -220,7 +220,7 @@ class Plan(PlanViews):
         return planned(loaded)
 
 
-def plan(  # noqa: PLR0913  the options of a plan
+def plan(
     occupancy: Occupancy,
     *,
     bounds: Bounds | tuple[float, float],
@@ -229,7 +229,7 @@ def plan(  # noqa: PLR0913  the options of a plan
     error: float | None = None,
     max_error: float | str | None = None,
     objective: str | None = None,
-    range: str | None = None,  # noqa: A002  what users call it
+    range: str | None = None,
     method: str | None = None,
     uninformative: str = "drop",
     min_users: int = 1,
@@ -288,7 +288,7 @@ def plan(  # noqa: PLR0913  the options of a plan
     Raises:
         InputError: An argument is not usable or no cell is left.
 
-    Guarantees: G-BUDGET, G-ERROR, G-LARGEST, G-PURE.
+    Guarantees: G-LOSS, G-BOUND, G-PURE.
 
     Example:
         >>> import shoal

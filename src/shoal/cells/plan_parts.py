@@ -48,7 +48,7 @@ class PlanParts:
     Raises:
         InputError: No proof or no planner covers these parts together.
 
-    Guarantees: G-PARTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> from shoal.cells.allocation.base import BalancedLosses

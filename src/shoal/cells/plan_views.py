@@ -83,7 +83,7 @@ class PlanViews(PlanFacts):
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable spread.
 
-        Guarantees: G-SIMULATED.
+
 
         Example:
             >>> import shoal

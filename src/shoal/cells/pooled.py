@@ -97,7 +97,7 @@ def _predicted(numbers: Numbers, fit: Fitted) -> tuple[Floats, NDArray[np.bool_]
     return found, np.all([each >= 0 for each in others], axis=0)
 
 
-def _codes_of(column: Any, labels: Any) -> NDArray[np.int64]:  # noqa: ANN401  columns of Arrow
+def _codes_of(column: Any, labels: Any) -> NDArray[np.int64]:
     found = pc.index_in(column.combine_chunks(), value_set=labels)
     return np.asarray(found.fill_null(-1), dtype=np.int64)
 

@@ -71,7 +71,7 @@ def _clip_user(*, spare: str = "none", noise: str = "uniform") -> PlanParts:
     return PlanParts("clip_user", CellsLeftOut(spare), _PUBLIC, how)
 
 
-def _optimal(*, targets: str = "equal", range: str = "whole") -> PlanParts:  # noqa: A002
+def _optimal(*, targets: str = "equal", range: str = "whole") -> PlanParts:
     if range == "whole":
         return PlanParts("optimal", PartsOfWeights(), _PUBLIC, LinearProgram(targets))
     return PlanParts("optimal_in_range", PartsOfWeights(), _SELECTED, LinearProgram(targets))

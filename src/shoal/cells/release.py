@@ -53,7 +53,7 @@ class Release(release.Release[PlanViews, Numbers]):
 
     Source: docs/theory/lattice.md.
 
-    Guarantees: G-ACCOUNTING, G-COVERAGE.
+    Guarantees: G-LOSS, G-COVERAGE.
 
     Example:
         >>> import pyarrow as pa, shoal
@@ -195,7 +195,7 @@ class Release(release.Release[PlanViews, Numbers]):
             DocumentError: There is a file already, the place cannot be written, or it is that of
                 records or ledger, which are never replaced.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         outputs.keep_inputs(path, self.inputs)
         tables.write(self.table(confidence), path, overwrite=overwrite)
@@ -269,7 +269,7 @@ class CellDraw:
 
     results = staticmethod(to_results)
 
-    def publishes_values(self, drawn: Numbers) -> bool:  # noqa: ARG002
+    def publishes_values(self, drawn: Numbers) -> bool:
         """Never: every number is noisy."""
         return False
 

@@ -83,7 +83,7 @@ def make_request(
     delta: Amount = 0,
     objective: str = "",
     max_error: float | None = None,
-    range: str = "",  # noqa: A002  the name that the document has
+    range: str = "",
 ) -> Request:
     """Check each request and put them together.
 

@@ -67,7 +67,7 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float6
     Raises:
         InputError: The plan releases no means.
 
-    Guarantees: G-SIMULATED.
+
     """
     return _typical(plan, spread).error
 
@@ -87,7 +87,7 @@ def typical_half_widths(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.f
     Raises:
         InputError: The plan releases no means.
 
-    Guarantees: G-SIMULATED.
+
     """
     return _typical(plan, spread).half_width
 

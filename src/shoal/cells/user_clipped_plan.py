@@ -82,7 +82,7 @@ def _plan(
 ) -> PlanFacts:
     """The plan with one kind of noise."""
     limit = request.epsilon
-    assert limit is not None  # noqa: S101  an error goes with other parts
+    assert limit is not None
     delta = request.delta if gaussian else Fraction(0)
     epsilon = float(limit)
     member, _ = members(occupancy, cells)

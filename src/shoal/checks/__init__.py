@@ -226,7 +226,7 @@ def function(value: object, name: str, todo: str) -> None:
         raise InputError(f"{name} of type {type(value).__name__[:_CLIP]}", "a function", todo)
 
 
-def optional(value: object, check: Callable[..., Kind], *args: object, **named: Any) -> Kind | None:  # noqa: ANN401
+def optional(value: object, check: Callable[..., Kind], *args: object, **named: Any) -> Kind | None:
     """None, or what another check makes of it.
 
     Example:

@@ -33,7 +33,7 @@ _LENDS_ARROW = ("__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__")
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
 
 
-def floats(column: Any) -> NDArray[np.float64]:  # noqa: ANN401
+def floats(column: Any) -> NDArray[np.float64]:
     """The nearest float of each number of an Arrow column, NaN where there is none.
 
     Arrow's own cast of a decimal is wrong in the last bit at some numbers of digits, and a column
@@ -49,7 +49,7 @@ def floats(column: Any) -> NDArray[np.float64]:  # noqa: ANN401
     Raises:
         pyarrow.ArrowException: Anything else.
 
-    Guarantees: G-CELLWISE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> from decimal import Decimal
@@ -98,7 +98,7 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
     Raises:
         TypeError: Any other cell, or a whole number beyond floating point; says nothing of it.
 
-    Guarantees: G-CELLWISE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> floats_of([np.float16(0.5), 3, True, None]).tolist()
@@ -115,12 +115,12 @@ def floats_of(cells: Iterable[object]) -> NDArray[np.float64]:
     raise TypeError
 
 
-def read_floats(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
+def read_floats(values: Any) -> NDArray[np.float64] | None:
     """Private numbers of a list or an array in floating point, or None for what holds others.
 
     Rows of a list may be lists or arrays of one length. A range of 2^24 numbers or more is none.
 
-    Guarantees: G-CELLWISE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> read_floats([1, True]).tolist(), read_floats(["a"]) is None

@@ -90,7 +90,7 @@ class cached_property(functools.cached_property[Kept]):  # noqa: N801
         return kept
 
 
-def own(value: Any) -> Any:  # noqa: ANN401
+def own(value: Any) -> Any:
     """A value whose arrays and mappings nobody else can change; other things as they are.
 
     Example:
@@ -111,7 +111,7 @@ def own(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def thaw(value: Any) -> Any:  # noqa: ANN401
+def thaw(value: Any) -> Any:
     """Plain dictionaries and lists again, new ones, as JSON documents have them.
 
     Example:
@@ -125,7 +125,7 @@ def thaw(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def set_exactly(found: object, kind: Any, *names: str) -> None:  # noqa: ANN401
+def set_exactly(found: object, kind: Any, *names: str) -> None:
     """Fields of a frozen dataclass as arrays of a type: see `exactly`.
 
     Raises:
@@ -135,7 +135,7 @@ def set_exactly(found: object, kind: Any, *names: str) -> None:  # noqa: ANN401
         object.__setattr__(found, name, exactly(getattr(found, name), kind, name))
 
 
-def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None = None) -> Any:  # noqa: ANN401
+def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None = None) -> Any:
     """An array of whole or of finite numbers as one of a given type, its values unchanged.
 
     Args:
@@ -171,7 +171,7 @@ def exactly(value: object, kind: Any, name: str, shape: tuple[int, ...] | None =
     )
 
 
-def _kept(found: Any) -> Any:  # noqa: ANN401
+def _kept(found: Any) -> Any:
     """What is derived and kept, made of arrays that nobody can write into."""
     if type(found) is np.ndarray:
         return found if found.dtype.hasobject else own(found)
@@ -195,5 +195,5 @@ def _own_array(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.frombuffer(_Kept(value.tobytes()), dtype=value.dtype).reshape(value.shape)
 
 
-def _facts(found: Any) -> dict[str, Any]:  # noqa: ANN401
+def _facts(found: Any) -> dict[str, Any]:
     return {each.name: getattr(found, each.name) for each in fields(found)}

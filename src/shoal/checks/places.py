@@ -20,7 +20,7 @@ def whole_path(value: object, name: str = "path") -> str:
     """
     given = checks.path(value, name)
     try:
-        return os.path.abspath(given)  # noqa: PTH100
+        return os.path.abspath(given)
     except OSError:
         pass
     raise InputError(

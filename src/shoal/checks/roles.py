@@ -31,7 +31,7 @@ def check_columns(
     Raises:
         InputError: One column in both.
 
-    Guarantees: G-ROLES.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> check_columns({"outcome": "bought"}, {"unit": "person", "cluster": None})
@@ -55,7 +55,7 @@ def check_arrays(private: Mapping[str, object], public: Mapping[str, object]) ->
     Raises:
         InputError: One column, or a part of one, in both.
 
-    Guarantees: G-ROLES.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> check_arrays({"outcome": [0, 1]}, {"unit": ["ann", "bob"], "cluster": None})

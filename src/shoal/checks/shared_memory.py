@@ -45,7 +45,7 @@ def shared(one: object, other: object) -> bool:
     return False
 
 
-def regions(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
+def regions(column: Any) -> Iterator[NDArray[Any]]:
     """Memory that holds the values of a column, as views of it; nothing of what has none.
 
     Masks of missing values and dictionaries of texts are left out: several columns may share them.
@@ -117,7 +117,7 @@ def _bytes(buffers: list[Any]) -> Iterator[NDArray[np.uint8]]:
             yield np.frombuffer(buffer, dtype=np.uint8)
 
 
-def _pandas(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
+def _pandas(column: Any) -> Iterator[NDArray[Any]]:
     if hasattr(column, "columns"):
         for at in range(len(column.columns)):
             yield from _pandas(column.iloc[:, at])
@@ -133,7 +133,7 @@ def _pandas(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
             return
 
 
-def _polars(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
+def _polars(column: Any) -> Iterator[NDArray[Any]]:
     import polars as pl
 
     if isinstance(column, pl.DataFrame):
@@ -154,7 +154,7 @@ def _polars(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
             yield from _arrow(lent)
 
 
-def _other(column: Any) -> Iterator[NDArray[Any]]:  # noqa: ANN401
+def _other(column: Any) -> Iterator[NDArray[Any]]:
     """Whatever else lends its memory: by the buffer protocol, to Arrow, or to NumPy."""
     kind = type(column)
     try:

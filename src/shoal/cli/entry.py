@@ -35,7 +35,7 @@ def run() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         streams.complain("interrupted before anything was done.")
         status = _FAILED
-    except BaseException as error:  # noqa: BLE001  such as a part that cannot be imported
+    except BaseException as error:
         streams.complain(f"unexpected {type(error).__name__} before anything was done.")
         status = _FAILED
     _leave(status)

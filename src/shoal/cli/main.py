@@ -50,7 +50,7 @@ app = typer.Typer(
 )
 
 
-def _show_version(value: bool) -> None:  # noqa: FBT001  as Typer calls it
+def _show_version(value: bool) -> None:
     if value:
         show(f"shoal {version('shoal')}")
         raise typer.Exit
@@ -144,7 +144,7 @@ def _run(arguments: list[str]) -> int:
         return 0 if _HELP & {*arguments} else FAILED
     except OSError as error:
         return _fail(f"{error.strerror or type(error).__name__}; free space or check the path.")
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         # The text of an unforeseen error could hold a private value: only its kind is shown.
         what = f"unexpected {type(error).__name__}; please report it"
         return _fail(f"{what}; what a ledger recorded, --again delivers at no cost.")
@@ -172,7 +172,7 @@ def _asking(show_other: Callable[..., None], asked: list[str]) -> Callable[..., 
         asked: Where the lines are kept.
     """
 
-    def ask(message: Warning | str, *given: Any, **named: Any) -> None:  # noqa: ANN401
+    def ask(message: Warning | str, *given: Any, **named: Any) -> None:
         if isinstance(message, ShoalWarning):
             asked.append(one_line(str(message), _LONGEST))
         else:

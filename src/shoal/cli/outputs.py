@@ -110,7 +110,7 @@ def _write_all(
         try:
             if place is not None:
                 write(place, overwrite=force)
-        except Exception as error:  # noqa: BLE001  what it is decides what is said, not what is written
+        except Exception as error:
             failure = error
     if failure is not None:
         raise failure

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _BETWEEN = re.compile(r"[\s,;:]+")
 
 
-def misspelt(command: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401
+def misspelt(command: Any, arguments: Sequence[str]) -> str:
     """What is wrong with an option of two numbers, if one is not followed by two; else nothing.
 
     Args:
@@ -33,13 +33,13 @@ def misspelt(command: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401
         if option not in known:
             continue
         words = [*([value] if equals else []), *arguments[at + 1 : at + 3]][:2]
-        if len(words) == 2 and all(map(_is_number, words)):  # noqa: PLR2004
+        if len(words) == 2 and all(map(_is_number, words)):
             continue
         from shoal.checks import shown  # it loads NumPy, and most command lines are sound
 
         first = words[:1] if len(_numbers(words[:1])) > 1 else _values(words)
         found = _numbers(first)
-        ends = found if len(found) == 2 else ["0", "100"]  # noqa: PLR2004
+        ends = found if len(found) == 2 else ["0", "100"]
         return str(
             InputError(
                 f"{option} is {shown(' '.join(first))}",
@@ -50,8 +50,8 @@ def misspelt(command: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401
     return ""
 
 
-def _pairs(command: Any) -> set[str]:  # noqa: ANN401
-    own = {name for each in command.params if each.nargs == 2 for name in each.opts}  # noqa: PLR2004
+def _pairs(command: Any) -> set[str]:
+    own = {name for each in command.params if each.nargs == 2 for name in each.opts}
     return own.union(*(_pairs(each) for each in getattr(command, "commands", {}).values()))
 
 

@@ -235,7 +235,7 @@ def _sizes(
     cluster: str | None,
     control: str | None,
     single_arm: str,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Sizes of groups from public columns of a file, or the number of units."""
     from shoal.data.assignment import enrol
     from shoal.data.whole_columns import read_columns
@@ -273,7 +273,7 @@ def _shares(text: str) -> list[float]:
         )
 
 
-def _expected(mean: float | None, sd: float | None, between: float) -> Any:  # noqa: ANN401
+def _expected(mean: float | None, sd: float | None, between: float) -> Any:
     from shoal.errors import InputError
     from shoal.trials import Expected
 
@@ -315,7 +315,7 @@ def _mechanism(
     levels: str,
     floor: float | None,
     histogram_scale: float | None,
-) -> Any:  # noqa: ANN401
+) -> Any:
     from shoal import trials
     from shoal.errors import InputError
 
@@ -345,7 +345,7 @@ def _mechanism(
     return (trials.NoisyHorvitzThompson if aggregate else trials.NoisyHistogram)(epsilon)
 
 
-def like(control: str | None, arms: Any) -> Any:  # noqa: ANN401
+def like(control: str | None, arms: Any) -> Any:
     """The control arm in the type of the arms' column."""
     if control is None:
         return None

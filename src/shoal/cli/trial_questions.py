@@ -321,7 +321,7 @@ def _column(name: str) -> str:
     return name.removeprefix(_CATEGORY).removesuffix(")") if category else name
 
 
-def _values(name: str, column: Any) -> Any:  # noqa: ANN401
+def _values(name: str, column: Any) -> Any:
     """A covariate; of a CSV file without types, texts that all are numbers are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc

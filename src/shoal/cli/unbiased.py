@@ -332,7 +332,7 @@ def _one_way(plan: Path | None, request: dict[str, Any]) -> None:
         )
 
 
-def _requested(request: dict[str, Any], counts: Any) -> UnbiasedPlan:  # noqa: ANN401
+def _requested(request: dict[str, Any], counts: Any) -> UnbiasedPlan:
     return _plan(
         str(request["method"]),
         counts,
@@ -374,7 +374,7 @@ def _own(method: str, given: dict[str, Any], best_bias: float) -> dict[str, Any]
 
 def _plan(
     method: str,
-    counts: Any,  # noqa: ANN401
+    counts: Any,
     moments: Moments,
     request: dict[str, Any],
     *,

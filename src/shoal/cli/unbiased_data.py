@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def user_values(
     data: Path | None, user: str | None, users: int | None, value: str | None, missing: str
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Public counts of records, or the number of users."""
     from shoal.errors import InputError
 
@@ -28,7 +28,7 @@ def user_values(
     )
 
 
-def counted(rows: int, who: Any) -> Any:  # noqa: ANN401
+def counted(rows: int, who: Any) -> Any:
     """Records of each user, or the number of rows if a row is a user."""
     import numpy as np
 
@@ -53,7 +53,7 @@ def read(data: Path, value: str | None, user: str | None, missing: str) -> pa.Ta
     return table
 
 
-def numbers(table: pa.Table, value: str) -> Any:  # noqa: ANN401
+def numbers(table: pa.Table, value: str) -> Any:
     """A column of numbers; a null becomes NaN, which is refused with the others."""
     import pyarrow as pa
 

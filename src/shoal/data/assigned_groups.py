@@ -63,7 +63,7 @@ def groups_of(assignment: Assignment, assigned: object, unit: object = None) -> 
             several arms or clusters, or groups that units without names do not tell.
         InputError: Names for units that have none, or an arm of one group.
 
-    Guarantees: G-GROUPS.
+    Guarantees: G-COVERAGE.
 
     Example:
         >>> from shoal.data.assignment import enrol
@@ -96,7 +96,7 @@ def checked_groups(assignment: Assignment, column: pa.Array[Any]) -> AssignedGro
         DataError: A group with units of several arms or clusters.
         InputError: An arm of one group.
 
-    Guarantees: G-GROUPS.
+    Guarantees: G-COVERAGE.
     """
     labels, code = keys.ranked(column, "assigned")
     arms = len(assignment.arms)

@@ -134,11 +134,11 @@ class Enrolment:
 
 
 def enrol(
-    treatment: Any,  # noqa: ANN401
-    cluster: Any = None,  # noqa: ANN401
+    treatment: Any,
+    cluster: Any = None,
     *,
-    unit: Any = None,  # noqa: ANN401
-    control: Any = None,  # noqa: ANN401
+    unit: Any = None,
+    control: Any = None,
     single_arm: str = "refuse",
     kept: NDArray[np.bool_] | None = None,
 ) -> Enrolment:
@@ -234,7 +234,7 @@ def _rising(names: pa.Array[Any]) -> NDArray[np.int64]:
 def _control_first(
     found: pa.Array[Any],
     arm: NDArray[np.int64],
-    control: Any,  # noqa: ANN401
+    control: Any,
 ) -> tuple[pa.Array[Any], NDArray[np.int64]]:
     if not _FEWEST_ARMS <= len(found) <= _MOST_ARMS:
         raise DataError(

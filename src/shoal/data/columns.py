@@ -47,7 +47,7 @@ def open_columns(
         DataError: The source cannot be read, has no such columns, has names that the engine does
             not keep, or a private one of objects or of decimals of more than 38 digits.
 
-    Guarantees: G-CELLWISE, G-ROLES.
+    Guarantees: G-RECORDS, G-REFUSE.
     """
     if is_csv(source):
         return read_texts(source, kinds)

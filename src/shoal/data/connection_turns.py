@@ -26,7 +26,7 @@ def turn(source: object) -> Iterator[None]:
     Raises:
         DataError: A table that belongs to no engine.
 
-    Guarantees: G-THREADS.
+    Guarantees: G-ROWS.
 
     Example:
         >>> with turn("trips.parquet"):
@@ -44,7 +44,7 @@ def turn(source: object) -> Iterator[None]:
         yield
 
 
-def _connection(source: Any) -> object:  # noqa: ANN401
+def _connection(source: Any) -> object:
     module = type(source).__module__.split(".")[0]
     if module == "pyspark":
         return source.sparkSession

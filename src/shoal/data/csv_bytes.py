@@ -42,7 +42,7 @@ def blocks(path: str | os.PathLike[str]) -> Generator[bytes, None, None]:
     Raises:
         DataError: What should be compressed is not, not whole, or damaged.
 
-    Guarantees: G-WHOLE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> import gzip, tempfile
@@ -56,7 +56,7 @@ def blocks(path: str | os.PathLike[str]) -> Generator[bytes, None, None]:
 
     codec = codec_of(path)
     if codec is None:
-        with open(path, "rb") as plain:  # noqa: PTH123  a path of any kind
+        with open(path, "rb") as plain:
             yield from _apart(plain)
         return
     try:
@@ -72,7 +72,7 @@ def blocks(path: str | os.PathLike[str]) -> Generator[bytes, None, None]:
         )
 
 
-def _apart(file: Any) -> Iterator[bytes]:  # noqa: ANN401  PyArrow's files are no IO of Python's
+def _apart(file: Any) -> Iterator[bytes]:
     start = file.read(len(_MARK))
     if start not in {_MARK, b""}:
         yield start

@@ -66,7 +66,7 @@ def read_texts(
     Raises:
         DataError: No such columns, a cell that is not of its column's kind, or no CSV.
 
-    Guarantees: G-CELLWISE, G-WHOLE.
+    Guarantees: G-RECORDS.
     """
     files = files_of(path)
     known = _same_names(files, list(kinds))
@@ -218,7 +218,7 @@ def _asked(text: EngineColumn, kind: Kind) -> dict[str, EngineColumn]:
 
     if kind in {"number", "answer"}:
         # Blanks are looked for only where there is no number: this is most of the pass's time.
-        blank = ibis.ifelse(_number(text, kind).notnull(), ibis.literal(True), text.strip() == "")  # noqa: FBT003
+        blank = ibis.ifelse(_number(text, kind).notnull(), ibis.literal(True), text.strip() == "")
         return {"bad": ~_every(text, blank)}
     asked = {"date": _every(text, text.re_search(DAY), _is(text, "date"))}
     if kind == "time":

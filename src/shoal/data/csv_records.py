@@ -39,7 +39,7 @@ def count_records(path: str | os.PathLike[str], *, columns: int) -> int:
     Raises:
         DataError: A quote that is never closed, or that stands elsewhere.
 
-    Guarantees: G-WHOLE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> import tempfile

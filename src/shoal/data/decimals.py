@@ -34,7 +34,7 @@ def check_digits(source: object, table: EngineTable, private: Mapping[str, str |
         DataError: A private column of such a type.
         Exception: What the engine raises of a file without a schema: its text may be private.
 
-    Guarantees: G-CELLWISE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> import ibis

@@ -50,7 +50,7 @@ def members(given: str, place: str, *, pattern: bool) -> list[tuple[str, str]]:
                 "check the pattern, which the shell must not replace: put it in quotes",
             )
         return _apart(_called(found, patterns.fixed_part(given), patterns.fixed_part(place)))
-    if os.path.isdir(place) and not _is_csv(place):  # noqa: PTH112  never raises
+    if os.path.isdir(place) and not _is_csv(place):
         return _apart(_called(_in_folder(given, place), given, place))
     return [(given, place)]
 
@@ -113,7 +113,7 @@ def _decoded(value: str) -> str:
 
 
 def _called(found: list[str], given: str, place: str) -> list[tuple[str, str]]:
-    names = (os.path.join(given, os.path.relpath(each, place)) for each in found)  # noqa: PTH118
+    names = (os.path.join(given, os.path.relpath(each, place)) for each in found)
     return list(zip(names, found, strict=True))
 
 
@@ -128,7 +128,7 @@ def _apart(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
     seen: dict[tuple[int, int], str] = {}
     for place, called in once.items():
         try:
-            state = os.stat(place)  # noqa: PTH116
+            state = os.stat(place)
         except OSError:  # whoever reads it says so
             continue
         first = seen.setdefault((state.st_dev, state.st_ino), place)
@@ -163,7 +163,7 @@ def _walk(given: str, folder: str) -> Iterator[str]:
             f"a folder {given!r} that cannot be listed", "a readable folder", "check its rights"
         )
     for each in listed:
-        called = os.path.join(given, each.name)  # noqa: PTH118
+        called = os.path.join(given, each.name)
         if each.name in _COUNTED:
             raise DataError(
                 f"{called!r}, the notes of {_COUNTED[each.name]}: not all files there are records",
@@ -193,4 +193,4 @@ def _foreign(called: str, what: str) -> DataError:
 
 
 def _is_csv(place: str) -> bool:
-    return ".csv" in os.path.basename(place).casefold()  # noqa: PTH119
+    return ".csv" in os.path.basename(place).casefold()

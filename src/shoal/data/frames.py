@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def chosen(
-    frame: Any,  # noqa: ANN401
+    frame: Any,
     private: Mapping[str, str | None],
     public: Mapping[str, str | Sequence[str] | None],
     needed: Sequence[str],
@@ -41,7 +41,7 @@ def chosen(
         DataError: No such columns, a private one of Python objects, objects of several kinds, or
             the frame cannot be read.
 
-    Guarantees: G-CELLWISE, G-ENGINES, G-ROLES.
+    Guarantees: G-RECORDS, G-ROWS, G-REFUSE.
 
     Example:
         >>> import pandas as pd
@@ -75,7 +75,7 @@ def check_guessed(table: EngineTable) -> None:
     Raises:
         DataError: A column of objects that is read as numbers, or of categories of other kinds.
 
-    Guarantees: G-CELLWISE, G-ENGINES.
+    Guarantees: G-RECORDS, G-ROWS.
     """
     if in_memory(table):
         return
@@ -96,7 +96,7 @@ def check_same_types(given: EngineTable, found: EngineTable) -> None:
     Raises:
         DataError: Another type.
 
-    Guarantees: G-ENGINES.
+    Guarantees: G-ROWS.
     """
     with engine_errors(given):
         types = dict(given.schema().items())
@@ -110,14 +110,14 @@ def check_same_types(given: EngineTable, found: EngineTable) -> None:
         )
 
 
-def _plain(kind: Any) -> Any:  # noqa: ANN401
+def _plain(kind: Any) -> Any:
     """A type of Ibis without what Ibis leaves out of a frame's: the unit of times."""
     if kind.is_timestamp():
         return kind.copy(scale=None, nullable=True)
     return kind.copy(nullable=True)
 
 
-def _parts(frame: Any, kind: str) -> tuple[list[str | None], Any]:  # noqa: ANN401
+def _parts(frame: Any, kind: str) -> tuple[list[str | None], Any]:
     """Own names of a frame's columns, None for what is no text, and the column at each place."""
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
@@ -131,7 +131,7 @@ def _parts(frame: Any, kind: str) -> tuple[list[str | None], Any]:  # noqa: ANN4
     raise no_records(frame)
 
 
-def _arrow(column: Any, name: str, kind: str) -> pa.ChunkedArray[Any]:  # noqa: ANN401
+def _arrow(column: Any, name: str, kind: str) -> pa.ChunkedArray[Any]:
     """A column in Arrow, cell by cell what it is: no whole number becomes a floating one."""
     if kind != "pyarrow" and untyped(column) and not _of_one_kind(column, kind):
         raise _mixed(name)
@@ -148,14 +148,14 @@ def _arrow(column: Any, name: str, kind: str) -> pa.ChunkedArray[Any]:  # noqa: 
     return pa.chunked_array(chunks, found.type)
 
 
-def _of_one_kind(column: Any, kind: str) -> bool:  # noqa: ANN401
+def _of_one_kind(column: Any, kind: str) -> bool:
     """Whether what is there in a column of objects, or its categories, is of one kind."""
     if kind != "pandas":
         return False
     return of_one_kind(getattr(getattr(column, "cat", None), "categories", column[column.notna()]))
 
 
-def _is_guessed(column: Any, kind: Any) -> bool:  # noqa: ANN401
+def _is_guessed(column: Any, kind: Any) -> bool:
     if untyped(column):
         return bool(kind.is_numeric())
     return hasattr(column, "cat") and not kind.is_string()

@@ -209,7 +209,7 @@ def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
 
-def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # noqa: ANN401
+def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:
     """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
     try:
         # Arrow would read what is behind a mask.
@@ -229,7 +229,7 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:  # no
     return found
 
 
-def of_one_kind(values: Any) -> bool:  # noqa: ANN401
+def of_one_kind(values: Any) -> bool:
     """Whether Python objects are of one kind; Arrow crashes over times of NumPy among numbers."""
     families = {_family(kind) for kind in set(map(type, values))} - {type(None)}
     # A missing text of a frame is NaN.

@@ -23,7 +23,7 @@ _NUMBERS = (*_WHOLE, float, np.floating)
 _MOMENTS = (np.datetime64, np.timedelta64)
 
 
-def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:  # noqa: ANN401
+def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:
     """Objects as texts, one by one: what is none is no label, and None and NaN are missing.
 
     Texts of NumPy, and those that pandas keeps as Python's, are read so, too: they may be broken.
@@ -38,7 +38,7 @@ def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:  # noqa: AN
     Raises:
         TypeError: Not one column: another shape, or no order.
 
-    Guarantees: G-CELLWISE, G-MISSING.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> texts(["2", 2, 2.0, True, None, b"2"], whole=True)
@@ -108,7 +108,7 @@ def _is_missing(outcome: object) -> bool:
     return outcome is None or outcome is np.ma.masked or type(outcome).__name__ in _ABSENT
 
 
-def _of_arrow(outcome: Any) -> object:  # noqa: ANN401
+def _of_arrow(outcome: Any) -> object:
     """What a scalar of Arrow is in Python, where it may be a label."""
     if not outcome.is_valid:
         return None

@@ -229,7 +229,7 @@ class Occupancy(Frozen):
             DocumentError: There is a file already, the place cannot be written, or it is that of
                 the records, which are never replaced.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
         outputs.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)

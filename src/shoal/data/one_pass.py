@@ -173,7 +173,7 @@ def _stream(expression: EngineTable, backend: Engine) -> Iterator[pa.RecordBatch
     if backend.name == "duckdb":
         # The stream of Ibis 12 asks DuckDB 2 for a method that is gone; the query is Ibis's, and so
         # is what comes before it: tables in memory and functions become known to the engine.
-        backend._run_pre_execute_hooks(expression)  # noqa: SLF001  nothing public streams
+        backend._run_pre_execute_hooks(expression)
         query = backend.con.sql(backend.compile(expression))
         yield from query.to_arrow_reader(_BATCH)
         return

@@ -55,7 +55,7 @@ class Space(Frozen):
             closer than 1e-50 or than 1e-9 of the largest, neighbours than 1e-12 of it, or unusable
             labels.
 
-    Guarantees: G-ROUNDING.
+    Guarantees: G-UNBIASED.
 
     Example:
         >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
@@ -177,7 +177,7 @@ class Space(Frozen):
         many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
         return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
 
-    def numbers(self, outcomes: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    def numbers(self, outcomes: Any) -> NDArray[np.float64]:
         """Outcomes as numbers, NaN where one is missing. Private.
 
         Args:
@@ -190,7 +190,7 @@ class Space(Frozen):
             DataError: Not one column of numbers or booleans, or of texts if levels have labels;
                 Python objects, unless they are labels.
 
-        Guarantees: G-CELLWISE.
+        Guarantees: G-RECORDS.
         """
         from shoal.checks.floats import floats, floats_of, listed
 
@@ -276,7 +276,7 @@ class Space(Frozen):
     def _whole_labels(self) -> bool:
         return all(_WHOLE.fullmatch(label) for label in self.labels or ())
 
-    def _labelled(self, array: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    def _labelled(self, array: Any) -> NDArray[np.float64]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -308,7 +308,7 @@ class Space(Frozen):
             )
 
 
-def _in_arrow(outcomes: Any) -> Any:  # noqa: ANN401
+def _in_arrow(outcomes: Any) -> Any:
     """Outcomes as an array of Arrow, of the type that they have; texts of Python as texts."""
     import pyarrow as pa
 
@@ -358,7 +358,7 @@ def _bad_levels(got: str) -> InputError:
     )
 
 
-def _bad_outcomes(labelled: bool) -> DataError:  # noqa: FBT001
+def _bad_outcomes(labelled: bool) -> DataError:
     return DataError(
         "outcomes of another kind",
         "a text in every row, or a whole number if all labels are"

@@ -37,7 +37,7 @@ def check_present(source: object, known: Sequence[str | None], needed: Sequence[
     Raises:
         DataError: No such column, or several whose names differ in case alone.
 
-    Guarantees: G-ROLES.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> check_present("a.parquet", ["speed", None, "SPEED", "cell"], ["cell"])
@@ -59,7 +59,7 @@ def check_present(source: object, known: Sequence[str | None], needed: Sequence[
             )
 
 
-def check_kept(source: Any, table: EngineTable) -> None:  # noqa: ANN401
+def check_kept(source: Any, table: EngineTable) -> None:
     """Refuse a source whose columns an engine calls otherwise than the source does.
 
     Of two columns `x` DuckDB calls one `x_1`, whatever else has that name; Ibis calls all columns
@@ -74,7 +74,7 @@ def check_kept(source: Any, table: EngineTable) -> None:  # noqa: ANN401
         DataError: A name that is another one, or that is not unlike all others of its table.
         Exception: What a file without a schema raises: its text may be private.
 
-    Guarantees: G-ROLES.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> import ibis, pyarrow as pa
@@ -137,7 +137,7 @@ def _numbered_twice(names: Sequence[str]) -> bool:
     )
 
 
-def _same(node: Any) -> bool:  # noqa: ANN401  Ibis ships no types
+def _same(node: Any) -> bool:
     """Whether the columns of a table in memory are called in Ibis as they are."""
     frame, names = getattr(node.data, "obj", None), list(node.schema)
     # Datasets have names in their schema alone; what Ibis has made of no frame has only its own.

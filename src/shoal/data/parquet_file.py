@@ -40,7 +40,7 @@ def read_parquet(
         DataError: No such columns, files of different columns, or what cannot be read.
         InputError: A private column that folders are named for: their names are public.
 
-    Guarantees: G-ROLES, G-PLACE.
+    Guarantees: G-REFUSE, G-RECORDS.
     """
     check_files(source)
     files = files_of(source)

@@ -56,7 +56,7 @@ class Records:
         InputError: An option is not usable.
         DataError: A column is missing or of the wrong type, or the source cannot be read.
 
-    Guarantees: G-CELLWISE, G-ENGINES, G-MISSING, G-ROWS, G-WHOLE.
+    Guarantees: G-RECORDS, G-ROWS.
 
     Example:
         >>> import pyarrow as pa

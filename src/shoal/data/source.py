@@ -169,7 +169,7 @@ def runs_here(table: EngineTable) -> bool:
     )
 
 
-def held(source: Any) -> Any:  # noqa: ANN401
+def held(source: Any) -> Any:
     """The table in memory behind a table of Ibis, if it is one and nothing else."""
     if library(source) != "ibis" or not in_memory(source):
         return source
@@ -181,7 +181,7 @@ def engine_name(table: EngineTable) -> str:
     return "duckdb" if runs_here(table) else str(table.get_backend().name)
 
 
-def engine_call(name: str, *arguments: object, kind: Any = "int64") -> EngineColumn:  # noqa: ANN401
+def engine_call(name: str, *arguments: object, kind: Any = "int64") -> EngineColumn:
     """A function of the engine by its name, where Ibis has none of the same meaning."""
     import ibis
 
@@ -220,7 +220,7 @@ def check_files(source: str | os.PathLike[str]) -> None:
         DataError: Another ending, nothing there, or a database.
     """
     files = files_of(source)
-    if not _ends(source, ENDINGS) and not os.path.isdir(source):  # noqa: PTH112  never raises
+    if not _ends(source, ENDINGS) and not os.path.isdir(source):
         raise DataError(
             f"records in {describe(source)}",
             f"a file that ends in {', '.join(ENDINGS)}, a pattern of such, or a folder of Parquet",
@@ -249,7 +249,7 @@ def duckdb() -> Engine:
     )
 
 
-def collected(source: Any) -> Any:  # noqa: ANN401
+def collected(source: Any) -> Any:
     """A table in memory for what becomes one: a lazy Polars frame, or Ibis's table of one."""
     with engine_errors(source):
         if library(source) == "polars" and hasattr(source, "collect"):
@@ -269,7 +269,7 @@ def _check_file(source: SourceFile) -> None:
         # Such as a name that is longer than any file's.
         there = False
     if not there:
-        what = "a folder" if os.path.isdir(path) else "no file"  # noqa: PTH112  never raises
+        what = "a folder" if os.path.isdir(path) else "no file"
         raise DataError(f"{what} at {describe(source)}", "a Parquet or CSV file", "check the path")
     if is_database(path):
         # An engine that opened a ledger would drop the locks of whoever charges it, too.
@@ -280,7 +280,7 @@ def _check_file(source: SourceFile) -> None:
         )
 
 
-def _spark(frame: Any) -> tuple[EngineTable, Engine]:  # noqa: ANN401
+def _spark(frame: Any) -> tuple[EngineTable, Engine]:
     import ibis
 
     backend = ibis.pyspark.connect(frame.sparkSession)

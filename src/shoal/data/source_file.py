@@ -41,7 +41,7 @@ class SourceFile(os.PathLike[str]):
 def located(source: object) -> object:
     """A path as a file that no change of the working folder moves; anything else as it is.
 
-    Guarantees: G-PLACE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> located("a.csv").place == os.path.abspath("a.csv"), located(3)
@@ -97,7 +97,7 @@ def unchanged(source: object) -> Iterator[Any]:
     Raises:
         DataError: A file was written, replaced, added or taken away meanwhile.
 
-    Guarantees: G-PLACE.
+    Guarantees: G-RECORDS.
 
     Example:
         >>> with unchanged("no file") as source:
@@ -125,7 +125,7 @@ def _state(source: SourceFile) -> list[tuple[str | int, ...]]:
 
 def _state_of(path: str) -> tuple[str | int, ...]:
     try:
-        found = os.stat(path)  # noqa: PTH116
+        found = os.stat(path)
     except (OSError, ValueError):
         # Whoever reads it says so.
         return (path,)

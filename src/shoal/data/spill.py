@@ -26,20 +26,20 @@ def spill_folder() -> str:
         A path that nothing has, or an empty text, with which engines write nothing, where the
         system has no place for temporary files.
 
-    Guarantees: G-SPILL.
+
 
     Example:
         >>> os.path.exists(spill_folder()), spill_folder() == spill_folder()
         (False, False)
     """
-    global _made  # noqa: PLW0603  one folder a process
+    global _made
     try:
         with _LOCK:
             if _made is None or not _is_private(_made):
                 _made = tempfile.mkdtemp(prefix="shoal-")
                 # Unlike `atexit` this also runs where a worker ends, and only in its own process.
                 Finalize(None, shutil.rmtree, (_made, True), exitpriority=-100)
-            return os.path.join(_made, secrets.token_hex(8))  # noqa: PTH118
+            return os.path.join(_made, secrets.token_hex(8))
     except OSError:
         return ""
 

@@ -32,7 +32,7 @@ def of_their_type(table: EngineTable, kinds: Mapping[str, Kind]) -> EngineTable:
         DataError: Columns without a declared type or of one that is not read, days and times
             in another form, or texts in UTF-16.
 
-    Guarantees: G-MISSING, G-ENGINES.
+    Guarantees: G-RECORDS, G-ROWS.
 
     Example:
         >>> import ibis, pyarrow as pa
@@ -68,7 +68,7 @@ def _check_declared(table: EngineTable) -> None:
             raise _undeclared("a query in SQL")
 
 
-def _check_table(backend: Engine, leaf: Any) -> None:  # noqa: ANN401  Ibis ships no types
+def _check_table(backend: Engine, leaf: Any) -> None:
     database = leaf.namespace.database or "main"
     [(encoding,)] = backend.con.execute("PRAGMA encoding").fetchall()
     if encoding != "UTF-8":

@@ -40,7 +40,7 @@ def in_one_form(column: EngineColumn) -> EngineColumn:
     Returns:
         The column's type, of texts that all have one form.
 
-    Guarantees: G-ENGINES.
+    Guarantees: G-ROWS.
 
     Example:
         >>> import ibis
@@ -81,7 +81,7 @@ def check_forms(table: EngineTable, names: Iterable[str]) -> None:
     Raises:
         DataError: A cell that is neither null nor of one of the forms.
 
-    Guarantees: G-MISSING.
+    Guarantees: G-RECORDS.
     """
     columns = {name: table[name] for name in names if is_time(table[name])}
     if not columns:
@@ -118,7 +118,7 @@ def _exists(moment: EngineColumn) -> EngineColumn:
     """Whether a text is what SQLite itself writes of a number of seconds, from the year 1 on."""
     seconds = engine_call("strftime", "%s", moment, kind="string")
     same = engine_call("datetime", seconds, "unixepoch", kind="string") == moment
-    return same.fill_null(False) & (moment >= _FIRST_YEAR)  # noqa: FBT003
+    return same.fill_null(False) & (moment >= _FIRST_YEAR)
 
 
 def _first(text: EngineColumn, many: int) -> EngineColumn:

@@ -38,7 +38,7 @@ def read_columns(
         InputError: A private column in a public role.
         DataError: The source cannot be read, a column is missing, or there is no row.
 
-    Guarantees: G-ROLES, G-CELLWISE.
+    Guarantees: G-REFUSE, G-RECORDS.
 
     Example:
         >>> import pyarrow as pa

@@ -28,7 +28,7 @@ def with_whole_keys(table: EngineTable, kinds: Mapping[str, Kind], backend: Engi
         kinds: What each needed column is for.
         backend: What runs the table.
 
-    Guarantees: G-ENGINES, G-MISSING.
+    Guarantees: G-ROWS, G-RECORDS.
 
     Example:
         >>> import ibis, pyarrow as pa

@@ -29,12 +29,12 @@ def within() -> bool:
     It must not open a ledger's file beside SQLite: to close it would drop the locks of the
     operation that it has interrupted.
     """
-    return bool(GATE._is_owned()) and threading.get_ident() not in _FORKING  # noqa: SLF001
+    return bool(GATE._is_owned()) and threading.get_ident() not in _FORKING
 
 
 def _before() -> None:
     """Hold the gate: what a hook raises is only printed, and the fork would go on without it."""
-    if GATE._is_owned():  # noqa: SLF001  as `threading.Condition` asks
+    if GATE._is_owned():
         return
     _FORKING.add(threading.get_ident())
     if not GATE.acquire(blocking=False):
@@ -46,7 +46,7 @@ def _after_in_parent() -> None:
     """Let go of what the fork took, and send the signals that came meanwhile."""
     this = threading.get_ident()
     if this in _FORKING:
-        if GATE._is_owned():  # noqa: SLF001
+        if GATE._is_owned():
             GATE.release()
         _FORKING.discard(this)
     while _LATE:
@@ -56,8 +56,8 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     """Only this thread is left: whoever else held the gate will never let go of it."""
-    if not GATE._is_owned():  # noqa: SLF001
-        GATE._at_fork_reinit()  # noqa: SLF001  as `threading` does with its own
+    if not GATE._is_owned():
+        GATE._at_fork_reinit()
     elif threading.get_ident() in _FORKING:
         GATE.release()
     _FORKING.clear()

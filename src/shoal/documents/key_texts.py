@@ -9,7 +9,7 @@ from typing import Any
 _WHOLE = re.compile(r"(u?)int(8|16|32|64)")
 
 
-def key_of(kind: str, value: object) -> Any:  # noqa: ANN401
+def key_of(kind: str, value: object) -> Any:
     """What a key of a document is ordered by; None for a value that its type does not have.
 
     Args:
@@ -33,7 +33,7 @@ def key_of(kind: str, value: object) -> Any:  # noqa: ANN401
     return _moment(kind, value)
 
 
-def _moment(kind: str, value: object) -> Any:  # noqa: ANN401
+def _moment(kind: str, value: object) -> Any:
     if not isinstance(value, str):
         return None
     try:

@@ -41,7 +41,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = 
         DocumentError: There is a file already, the place cannot be written, or the disk is full.
         InputError: `overwrite` is neither True nor False.
 
-    Guarantees: G-OUTPUTS.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> import tempfile
@@ -138,13 +138,13 @@ def check_free(target: Path, *, overwrite: bool) -> None:
 
 def _leads_to_a_device(target: Path) -> bool:
     """Whether a path, or a link on its way, lies where the system keeps its devices."""
-    path = os.path.abspath(target)  # noqa: PTH100  follows no link
+    path = os.path.abspath(target)
     for _ in range(_MOST_LINKS):
         if path.startswith(_DEVICES):
             return True
-        if not os.path.islink(path):  # noqa: PTH114
+        if not os.path.islink(path):
             return False
-        path = os.path.join(os.path.dirname(path), os.readlink(path))  # noqa: PTH115, PTH118, PTH120
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
     return True
 
 

@@ -32,7 +32,7 @@ def check_outputs(outputs: Paths, inputs: Paths, *, overwrite: bool) -> None:
         DocumentError: An output that is an input or lies in one, two outputs that are one file, a
             file that is there already, or a place that cannot be written.
 
-    Guarantees: G-OUTPUTS.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> check_outputs({"--output": None}, {"DATA": "flights.parquet"}, overwrite=False)
@@ -68,7 +68,7 @@ def write_bytes(
     Raises:
         DocumentError: There is a file already, the place cannot be written, or it is an input.
 
-    Guarantees: G-OUTPUTS.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> import tempfile
@@ -89,7 +89,7 @@ def keep_inputs(path: str | os.PathLike[str], inputs: Paths) -> None:
     Raises:
         DocumentError: It is an input.
 
-    Guarantees: G-OUTPUTS.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> keep_inputs("speeds.parquet", {"records": "flights.parquet"})

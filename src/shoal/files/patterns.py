@@ -39,14 +39,14 @@ def plain(path: str) -> str:
         >>> plain("/trips/2013.csv"), plain("/no such folder/./x//2013.csv")
         ('/trips/2013.csv', '/no such folder/x/2013.csv')
     """
-    here = whole_path(os.curdir) if not os.path.isabs(path) else ""  # noqa: PTH117
-    whole = os.path.join(here, path) if path else here  # noqa: PTH118
+    here = whole_path(os.curdir) if not os.path.isabs(path) else ""
+    whole = os.path.join(here, path) if path else here
     if os.path.normpath(whole) == whole:
         return whole
     folder, name = os.path.split(whole)
     if name in {"", os.curdir, os.pardir}:
         return os.path.realpath(whole)
-    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def absolute(pattern: str) -> str:
@@ -57,10 +57,10 @@ def absolute(pattern: str) -> str:
         ('/trips/*.csv', '/trips/2013/*.csv')
     """
     found = _OPEN.search(_ESCAPED.sub("xxx", pattern))
-    folder = os.path.dirname(pattern[: found.start()] if found else pattern)  # noqa: PTH120
+    folder = os.path.dirname(pattern[: found.start()] if found else pattern)
     rest = pattern[len(folder) :].lstrip(os.sep)
     # pathlib drops empty parts and single dots, which mean nothing, and keeps double ones.
-    return os.path.join(glob.escape(plain(_ESCAPED.sub(r"\1", folder))), *PurePath(rest).parts)  # noqa: PTH118
+    return os.path.join(glob.escape(plain(_ESCAPED.sub(r"\1", folder))), *PurePath(rest).parts)
 
 
 def fixed_part(pattern: str) -> str:
@@ -71,7 +71,7 @@ def fixed_part(pattern: str) -> str:
         ('trips', '', 'a*b')
     """
     found = _OPEN.search(_ESCAPED.sub("xxx", pattern))
-    folder = os.path.dirname(pattern[: found.start()] if found else pattern)  # noqa: PTH120
+    folder = os.path.dirname(pattern[: found.start()] if found else pattern)
     return _ESCAPED.sub(r"\1", folder)
 
 
@@ -83,7 +83,7 @@ def matches(pattern: str) -> list[str]:
         []
     """
     try:
-        found = glob.glob(pattern, recursive=True)  # noqa: PTH207  names as they are spelled
+        found = glob.glob(pattern, recursive=True)
     except (ValueError, RecursionError):  # a broken name, or thousands of folders
         return []
     return sorted(found, key=os.fsencode)
@@ -121,7 +121,7 @@ def _folded(text: str) -> str:
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  a path of any kind
+        found = os.stat(path)
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino

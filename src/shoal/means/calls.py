@@ -92,7 +92,7 @@ def clipped_mean(
         BudgetError: The charge does not fit the ledger's budget.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
-    Guarantees: G-ACCOUNTING, G-BIAS, G-ERROR.
+    Guarantees: G-LOSS, G-BOUND.
 
     Example:
         >>> from shoal.unbiased import Moment
@@ -141,7 +141,7 @@ def sampled_mean(
         BudgetError: The charge does not fit the ledger's budget.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
-    Guarantees: G-ACCOUNTING, G-UNBIASED, G-ERROR.
+    Guarantees: G-LOSS, G-UNBIASED, G-BOUND.
 
     Example:
         >>> from shoal.unbiased import Moment
@@ -193,7 +193,7 @@ def clipped_plus_residual(
         BudgetError: The charge does not fit the ledger's budget.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
-    Guarantees: G-ACCOUNTING, G-UNBIASED, G-ERROR.
+    Guarantees: G-LOSS, G-UNBIASED, G-BOUND.
 
     Example:
         >>> from shoal.unbiased import Moment
@@ -252,7 +252,7 @@ def symmetric_mean(
         BudgetError: The charge does not fit the ledger's budget.
         LedgerError: The ledger is missing, damaged or cannot be written.
 
-    Guarantees: G-ACCOUNTING, G-COARSE, G-SYMMETRIC, G-UNBIASED, G-ERROR.
+    Guarantees: G-LOSS, G-UNBIASED, G-BOUND.
 
     Example:
         >>> from shoal.unbiased import Moment

@@ -28,7 +28,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
     Attributes:
         confidence: Of `interval`.
 
-    Guarantees: G-COVERAGE, G-NORMAL, G-UNBIASED.
+    Guarantees: G-COVERAGE, G-UNBIASED.
 
     Example:
         >>> from shoal.unbiased import Moment, symmetric_mean

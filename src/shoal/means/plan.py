@@ -37,7 +37,7 @@ class UnbiasedPlan(UnbiasedFacts):
 
     Source: docs/theory/unbiased.md.
 
-    Guarantees: G-BUDGET, G-ERROR.
+    Guarantees: G-LOSS, G-BOUND.
 
     Example:
         >>> from shoal import unbiased
@@ -92,7 +92,7 @@ class UnbiasedPlan(UnbiasedFacts):
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
 
-        Guarantees: G-ACCOUNTING, G-LEDGER, G-AGAIN, G-REPLAY.
+        Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY.
         """
         return release_mean(
             self,
@@ -224,7 +224,7 @@ def plan(
     Raises:
         InputError: An argument that is not usable; a method that cannot be unbiased at delta 0.
 
-    Guarantees: G-BUDGET, G-ERROR.
+    Guarantees: G-LOSS, G-BOUND.
 
     Example:
         >>> from shoal.unbiased import Moment

@@ -126,7 +126,7 @@ class UnbiasedFacts(Frozen):
         Raises:
             InputError: A confidence that is not usable.
 
-        Guarantees: G-COVERAGE, G-NORMAL.
+        Guarantees: G-COVERAGE.
 
         Example:
             >>> from shoal.unbiased import Moment, plan

@@ -187,7 +187,7 @@ def recommend(
     Raises:
         InputError: An argument that is not usable.
 
-    Guarantees: G-ERROR, G-TRILEMMA.
+    Guarantees: G-BOUND.
 
     Example:
         >>> from shoal.unbiased import Moment

@@ -81,7 +81,7 @@ def picture(
         DocumentError: There is a file already, or the place cannot be written.
         MissingPartError: Matplotlib is not installed.
 
-    Guarantees: G-OUTPUTS.
+    Guarantees: G-REFUSE.
 
     Example:
         >>> import tempfile, shoal
@@ -168,7 +168,7 @@ def check_picture(path: str | os.PathLike[str]) -> str:
             f"a name that ends in {', '.join(_ENDINGS)}",
             "choose one of these",
         )
-    if not os.path.isdir(Path(path).parent):  # noqa: PTH112
+    if not os.path.isdir(Path(path).parent):
         raise InputError(
             f"a picture in {checks.shown(str(Path(path).parent), 300)}, which cannot be written",
             "a folder that is there",
@@ -186,7 +186,7 @@ def check_matplotlib() -> None:
     """
     try:
         importlib.import_module("matplotlib.figure")
-    except Exception as error:  # noqa: BLE001  such as another NumPy, or an unknown MPLBACKEND
+    except Exception as error:
         there = find_spec("matplotlib") is not None
         got = f"importing it fails with {type(error).__name__}" if there else "it is not installed"
         raise_alone(

@@ -85,13 +85,13 @@ class OperatingSystem:
         """Never."""
         return False
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """One draw for each number; large vectors use every core."""
         import opendp.prelude as dp
 
         return _exact(dp.m.make_laplace, dp.l1_distance(T="i64"), steps, lattice_bits)
 
-    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """One draw for each number; large vectors use every core.
 
         Example:
@@ -102,7 +102,7 @@ class OperatingSystem:
 
         return _exact(dp.m.make_gaussian, dp.l2_distance(T="i64"), steps, lattice_bits)
 
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:  # noqa: ARG002
+    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """OpenDP's noisy max with exact exponential noise: permute-and-flip.
 
         Scores that differ by at most d each give outcomes whose probabilities differ by a factor
@@ -119,7 +119,7 @@ class OperatingSystem:
         measurement = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
         return int(measurement(scores.tolist()))
 
-    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:  # noqa: ARG002
+    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
         """Straight from the operating system; a word below w of 2^64 has probability w / 2^64.
 
         Example:
@@ -147,7 +147,7 @@ class Simulated:
     Raises:
         InputError: The seed is no whole number from 0.
 
-    Guarantees: G-SIMULATION.
+    Guarantees: G-VERIFY.
 
     Example:
         >>> Simulated(1).add_laplace([100], 3) == Simulated(1).add_laplace([100], 3)

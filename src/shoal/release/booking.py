@@ -50,7 +50,7 @@ def deliver(
     """Deliver what a ledger recorded for a question and name; else draw it and record it.
 
     Guarantees: nothing is drawn if it was recorded or would not fit, or if nobody said whose loss
-    a ledger without entries is to add up (G-UNIT); of two processes with the
+    a ledger without entries is to add up (G-LEDGER); of two processes with the
     same question one draw is recorded, and the other is thrown away before anyone sees it. A
     question that was recorded is answered without a name only if `again` says so: the records
     may have changed since. A new name for a question that was recorded without one warns before

@@ -29,7 +29,7 @@ class Draw(Protocol[Drawn]):
     def blank(self) -> Drawn:
         """The same with placeholders for all that is drawn, from public facts alone."""
 
-    def results(self, drawn: Drawn) -> Any:  # noqa: ANN401
+    def results(self, drawn: Drawn) -> Any:
         """What was drawn and what follows from it, as JSON."""
 
     def publishes_values(self, drawn: Drawn) -> bool:
@@ -68,7 +68,7 @@ def carry_out(
 ) -> Delivered:
     """Deliver what the ledger recorded for a question, or draw, record and deliver.
 
-    Guarantees: nothing is drawn before its manifest could be written and read (G-READABLE), would
+    Guarantees: nothing is drawn before its manifest could be written and read (G-LEDGER), would
     fit the budget, and is not recorded yet; nothing is delivered before it is recorded (G-LEDGER).
 
     Args:

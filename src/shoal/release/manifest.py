@@ -16,7 +16,7 @@ CONFIDENCE = 0.95
 
 def make_manifest(
     question: Question,
-    results: Any,  # noqa: ANN401
+    results: Any,
     *,
     simulated: bool,
     publishes_values: bool = False,

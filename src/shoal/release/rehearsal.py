@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def rehearse(make: Callable[[], Document], schema: str, read: Callable[[Document], object]) -> None:
     """Refuse public facts that would leave a release that nobody can read, before it is charged.
 
-    Guarantees: what is released has a manifest of its schema that shoal reads back (G-READABLE);
+    Guarantees: what is released has a manifest of its schema that shoal reads back (G-LEDGER);
     nothing private decides, as every number is a placeholder.
 
     Args:

@@ -69,7 +69,7 @@ class Release(Generic[PlanT, Drawn]):
             DocumentError: Missing, damaged, not a manifest of this kind, or with results or a loss
                 that do not follow from what was drawn and planned.
 
-        Guarantees: G-READABLE.
+        Guarantees: G-LEDGER.
         """
         data = documents.read_bytes(path, "manifest")
         found = documents.parse(data, SCHEMA, f"manifest {str(path)!r}")
@@ -87,7 +87,7 @@ class Release(Generic[PlanT, Drawn]):
         return loaded
 
     @classmethod
-    def delivered(cls, done: Delivered, plan: PlanT, **more: Any) -> Self:  # noqa: ANN401
+    def delivered(cls, done: Delivered, plan: PlanT, **more: Any) -> Self:
         """What was delivered for a plan.
 
         What had been recorded before is read from its own manifest: another version of shoal, which
@@ -154,7 +154,7 @@ class Release(Generic[PlanT, Drawn]):
 
     @staticmethod
     @abstractmethod
-    def _drawn_of(plan: PlanT, results: Any) -> Drawn:  # noqa: ANN401
+    def _drawn_of(plan: PlanT, results: Any) -> Drawn:
         """What was drawn, from a manifest's results, all of which must follow from it."""
 
     @property
@@ -188,7 +188,7 @@ class Release(Generic[PlanT, Drawn]):
             DocumentError: There is a file already, the place cannot be written, or it is that of
                 records, ledger or the manifest that was loaded, which are never replaced.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         outputs.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
 

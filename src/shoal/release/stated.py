@@ -54,7 +54,7 @@ def damaged() -> DocumentError:
     )
 
 
-def _numbers(made: Any) -> Iterator[float]:  # noqa: ANN401
+def _numbers(made: Any) -> Iterator[float]:
     if isinstance(made, float):
         yield made
     elif isinstance(made, dict | list):
@@ -62,7 +62,7 @@ def _numbers(made: Any) -> Iterator[float]:  # noqa: ANN401
             yield from _numbers(each)
 
 
-def _same(told: Any, made: Any, slack: float) -> bool:  # noqa: ANN401
+def _same(told: Any, made: Any, slack: float) -> bool:
     if isinstance(made, float):
         # JSON may write a whole number without its point; true is no number.
         return type(told) in {int, float} and abs(told - made) <= slack < math.inf

@@ -29,7 +29,7 @@ class Shuffled:
         epsilon: At most that of each block, rounded upwards.
         delta: The probability bound, rounded upwards.
 
-    Guarantees: G-SHUFFLED.
+    Guarantees: G-LOSS.
 
     Example:
         >>> from shoal import bounds
@@ -80,7 +80,7 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
     Raises:
         InputError: A number is outside its range: `added` too small for so few blocks.
 
-    Guarantees: G-SHUFFLED.
+    Guarantees: G-LOSS.
 
     Example:
         >>> round(shuffled(100_000, 1.0, 0, 1e-8).epsilon, 4)
@@ -143,7 +143,7 @@ class ShuffledBound:
         blocks: How many copies of the estimator the proof averages; 1 if shuffling gains nothing.
         whole: Privacy of the shuffled average.
 
-    Guarantees: G-TRILEMMA.
+    Guarantees: G-BOUND.
 
     Example:
         >>> from shoal import bounds
@@ -189,7 +189,7 @@ def shuffled_trilemma(
     Raises:
         InputError: A number is outside its range.
 
-    Guarantees: G-TRILEMMA.
+    Guarantees: G-BOUND.
 
     Example:
         >>> found = shuffled_trilemma(1000, 0.1, 0, 1e-4, (2, 1.0))

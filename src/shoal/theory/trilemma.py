@@ -63,7 +63,7 @@ class Trilemma:
         regime: Which estimator of the library has the least error, in words.
         setting: The problem, in units of the moment's size.
 
-    Guarantees: G-TRILEMMA.
+    Guarantees: G-BOUND.
 
     Example:
         >>> from shoal import bounds
@@ -132,7 +132,7 @@ def trilemma(
     Raises:
         InputError: A number is outside its range.
 
-    Guarantees: G-TRILEMMA.
+    Guarantees: G-BOUND.
 
     Example:
         >>> found = trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))

@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     """Load a public name from its home."""
     if name not in _HOME:
         raise AttributeError(f"module 'shoal.trials' has no attribute {name!r}")

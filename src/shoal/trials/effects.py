@@ -27,7 +27,7 @@ class Inference:
         confidence: Of the interval, on its own: many intervals do not all cover at once.
         about: One sentence on what the interval covers, or on why there is none.
 
-    Guarantees: G-TRIAL-COVERAGE.
+    Guarantees: G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -96,7 +96,7 @@ class Effect:
         groups: Groups that were assigned whole, of the arm and of control; None where units were
             assigned one by one.
 
-    Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED.
+    Guarantees: G-COVERAGE, G-UNBIASED.
 
     Example:
         >>> import numpy as np

@@ -81,7 +81,7 @@ def warned(
         counts: Units with each response, clusters x arms x responses, control first.
         values: What each response says, of a shape that spreads to that.
 
-    Guarantees: G-TRIAL-COVERAGE.
+    Guarantees: G-COVERAGE.
     """
     spread, units = np.broadcast_to(values, counts.shape), units_that_count(counts.sum(axis=2))
     return tuple(

@@ -65,7 +65,7 @@ def effects_of_groups(
     Raises:
         InputError: As for `effects_of`.
 
-    Guarantees: G-GROUPS.
+    Guarantees: G-COVERAGE.
     """
     mean, spread = moments
     sums = np.bincount(groups.unit, above).astype(np.float64)
@@ -231,7 +231,7 @@ def warned_of_groups(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     Args:
         effects: With how many groups were assigned; other warnings are kept.
 
-    Guarantees: G-GROUPS.
+    Guarantees: G-COVERAGE.
     """
     return tuple(_warned(each) for each in effects)
 

@@ -76,7 +76,7 @@ class TrialDraw:
         """What left the mechanism, and the effects that follow from it."""
         return to_results(drawn)
 
-    def publishes_values(self, drawn: Released) -> bool:  # noqa: ARG002
+    def publishes_values(self, drawn: Released) -> bool:
         """Never: a response may be an outcome, with a probability that nobody's outcome changes."""
         return False
 

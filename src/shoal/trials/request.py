@@ -40,13 +40,13 @@ class Units:
 
 
 def take_in(
-    outcomes: Any,  # noqa: ANN401
-    treatment: Any,  # noqa: ANN401
-    cluster: Any,  # noqa: ANN401
+    outcomes: Any,
+    treatment: Any,
+    cluster: Any,
     *,
     space: Space,
-    unit: Any,  # noqa: ANN401
-    control: Any,  # noqa: ANN401
+    unit: Any,
+    control: Any,
     missing: str,
     single_arm: str,
     outcome_name: str,

@@ -43,7 +43,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
     Source: docs/theory/trials.md#debiased-responses; docs/theory/inference.md.
 
-    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-COVERAGE.
+    Guarantees: G-LOSS, G-UNBIASED, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -159,7 +159,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
                 `effects`.
             DataError: As `effects`.
 
-        Guarantees: G-TRIAL-COVERAGE, G-TRIAL-UNBIASED, G-GROUPS.
+        Guarantees: G-COVERAGE, G-UNBIASED.
         """
         found = self.effects(confidence, assigned=assigned, unit=unit)
         if arm is None and len(found) == 1:
@@ -204,7 +204,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
             DataError: Columns that are not usable, or groups with units of several arms or
                 clusters.
 
-        Guarantees: G-TRIAL-COVERAGE, G-GROUPS.
+        Guarantees: G-COVERAGE.
 
         Example:
             >>> import numpy as np
@@ -258,7 +258,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
             DocumentError: There is a file already, the place cannot be written, or it is that of
                 the manifest that was loaded, which is never replaced.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         outputs.keep_inputs(path, self.inputs)
         tables.write(self.table(), path, overwrite=overwrite)

@@ -47,7 +47,7 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def _next(receive: Connection) -> Any:  # noqa: ANN401
+def _next(receive: Connection) -> Any:
     try:
         return receive.recv()
     except EOFError:

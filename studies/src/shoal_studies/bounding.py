@@ -61,7 +61,7 @@ def _unclamped_reading(curves: list[Curve]) -> str:
     """The paper's statements about estimates that may leave the bounds."""
     baseline, akmv, optimal = curves
     likeness, gain = akmv.over(baseline), baseline.over(optimal)
-    below = optimal.epsilon < 2  # noqa: PLR2004  from 2 on, T is the largest count
+    below = optimal.epsilon < 2
     worse = int((likeness > 1).sum())
     return (
         f"Not clamped, as the paper has them, AKMV errs {span(likeness)} times as much as the "
@@ -73,7 +73,7 @@ def _unclamped_reading(curves: list[Curve]) -> str:
 
 def _reading(curves: list[Curve]) -> str:
     baseline, akmv, optimal, ours = curves
-    below = optimal.epsilon < 2  # noqa: PLR2004  from 2 on, T is the largest count
+    below = optimal.epsilon < 2
     gain = baseline.over(optimal)[below]
     rises = optimal.epsilon[1:][np.diff(optimal.error) > 3 * optimal.standard_error[1:]]
     jumps = (

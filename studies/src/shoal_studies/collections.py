@@ -42,7 +42,7 @@ def geometric(levels: int = 6) -> NDArray[np.int64]:
         >>> geometric(2).tolist()
         [4, 2, 2, 1, 1, 1, 1]
     """
-    if not 0 <= levels <= 20:  # noqa: PLR2004
+    if not 0 <= levels <= 20:
         raise InputError(f"{levels} levels", "0 to 20", "give for example levels=6")
     level = np.arange(levels + 1)
     return np.repeat(2 ** level[::-1], 2**level)

@@ -151,7 +151,7 @@ def _draw(axis: Axes, curve: Curve) -> Line2D:
         style = _DASHED
     if line.stretch != 1:
         style = _DOTTED
-    many = len(curve.epsilon) > 10  # noqa: PLR2004
+    many = len(curve.epsilon) > 10
     [drawn] = axis.plot(
         curve.epsilon,
         curve.error,

@@ -38,7 +38,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def silently(items: Iterable[T], total: int) -> Iterable[T]:  # noqa: ARG001
+def silently(items: Iterable[T], total: int) -> Iterable[T]:
     """Show nothing."""
     return items
 

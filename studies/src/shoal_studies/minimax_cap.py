@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST, _POINTS = 0.001, 2.0, 1000
 
 
-def _run(effort: Effort) -> Outcome:  # noqa: ARG001
+def _run(effort: Effort) -> Outcome:
     """No randomness: the same for every effort."""
     drawing.check()
     counts = collections.itms()

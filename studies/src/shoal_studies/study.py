@@ -171,7 +171,7 @@ def span(numbers: NDArray[np.float64], digits: int = 2) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def verdict(holds: bool) -> str:  # noqa: FBT001
+def verdict(holds: bool) -> str:
     """Whether a statement of a paper was found.
 
     Example:

@@ -113,11 +113,11 @@ class Mechanism(Protocol):
 class NonPrivate:
     """The stratified difference of means itself."""
 
-    def loss(self, delta: Fraction) -> float:  # noqa: ARG002
+    def loss(self, delta: Fraction) -> float:
         """Without bound."""
         return math.inf
 
-    def draw(self, draws: Draws, random: np.random.Generator) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def draw(self, draws: Draws, random: np.random.Generator) -> tuple[Floats, Floats]:
         """No noise."""
         return draws.effect, np.zeros(len(draws.counts))
 
@@ -191,7 +191,7 @@ class NoisyDifferences:
     epsilon: float
     part: float = 1.0
 
-    def loss(self, delta: Fraction) -> float:  # noqa: ARG002
+    def loss(self, delta: Fraction) -> float:
         """More than the claimed one where noise is made for a part of the width."""
         return self.epsilon / self.part
 
@@ -220,7 +220,7 @@ class NoisyHistograms:
     epsilon: float
     printed: bool = False
 
-    def loss(self, delta: Fraction) -> float:  # noqa: ARG002
+    def loss(self, delta: Fraction) -> float:
         """Twice the claimed one as printed."""
         return self._loss
 

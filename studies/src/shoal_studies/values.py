@@ -42,7 +42,7 @@ class Uniform:
         self,
         rng: np.random.Generator,
         user: NDArray[np.int64],
-        cell: NDArray[np.int64],  # noqa: ARG002
+        cell: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """One value a record."""
         return self.high * rng.random(len(user))
@@ -73,7 +73,7 @@ class Projected:
         self,
         rng: np.random.Generator,
         user: NDArray[np.int64],
-        cell: NDArray[np.int64],  # noqa: ARG002
+        cell: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """One value a record."""
         deviation = math.sqrt(self.variance)

@@ -48,7 +48,7 @@ def shares(plan: Plan) -> np.ndarray:
 def test_the_loss_never_exceeds_what_was_asked_for(
     occupancy: shoal.Occupancy, epsilon: str, method: str
 ) -> None:
-    """G-BUDGET: exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
+    """Exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
     plan = shoal.plan(
         occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, uninformative="keep"
     )
@@ -61,7 +61,7 @@ def test_the_loss_never_exceeds_what_was_asked_for(
 
 @pytest.mark.parametrize("seed", range(5))
 def test_equalised_is_the_closed_form(seed: int) -> None:
-    """G-EQUALISED: one error for all, max_l sum_g U v_gl / epsilon (docs/theory/equalised.md)."""
+    """One error for all, max_l sum_g U v_gl / epsilon (docs/theory/equalised.md)."""
     plan = make(seed, method="equalised", epsilon=0.7)
     exact = 50 * shares(plan).sum(axis=1).max() / 0.7
     assert plan.worst_case_error == pytest.approx(exact, rel=1e-5)
@@ -98,7 +98,7 @@ def test_kinds_of_noise_are_compared_at_one_loss(seed: int, epsilon: float) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
-    """G-BALANCED: sum ln b is within the certified gap of SciPy's optimum."""
+    """Sum ln b is within the certified gap of SciPy's optimum."""
     plan = make(seed)
     matrix = shares(plan)
     solver: Any = minimize
@@ -123,7 +123,7 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
 @given(occupancy=occupancies.small, seed=st.integers(0, 10))
 @settings(deadline=None)
 def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> None:
-    """G-GAP: weak duality. Whatever the dual variables, no feasible plan beats the bound."""
+    """Weak duality. Whatever the dual variables, no feasible plan beats the bound."""
     plan = shoal.plan(occupancy, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep")
     rng = np.random.default_rng(seed)
     problem = plan.problem
@@ -136,7 +136,7 @@ def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> 
 
 
 def test_a_gap_is_the_same_at_every_epsilon() -> None:
-    """G-GAP: twice the loss and half the noise are as far from the best; no duals, no proof."""
+    """Twice the loss and half the noise are as far from the best; no duals, no proof."""
     plan = make(0)
     problem, rng = plan.problem, np.random.default_rng(1)
     duals = rng.exponential(size=problem.n_users)
@@ -177,7 +177,7 @@ def test_balanced_is_pareto() -> None:
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
 def test_an_error_can_be_asked_for_instead(method: str) -> None:
-    """G-ERROR: the largest worst-case error is at most the one asked for, and close to it."""
+    """The largest worst-case error is at most the one asked for, and close to it."""
     plan = make(3, epsilon=None, error=5.0, method=method)
     assert plan.worst_case_error.max() <= 5.0
     assert plan.worst_case_error.max() >= 5.0 * (1 - 1e-4)
@@ -193,7 +193,7 @@ def test_the_paper_charges_more_for_the_same_noise() -> None:
 @given(occupancy=occupancies.small)
 @settings(deadline=None)
 def test_no_plan_beats_the_lower_bound(occupancy: shoal.Occupancy) -> None:
-    """G-LOWER: every worst-case error is at least its cell's bound."""
+    """Every worst-case error is at least its cell's bound."""
     for method in ("balanced", "equalised", "uniform"):
         plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep")
         assert (plan.worst_case_error >= plan.lower_bound * (1 - 1e-6)).all()

@@ -133,6 +133,6 @@ def test_minimax_needs_a_budget(epsilon: float) -> None:
 
 
 def test_of_caps_that_are_equally_good_the_smallest_is_taken() -> None:
-    """G-PURE: levy's caps 1 and 4 tie at 3; minimax's 1 and 2 at epsilon 1/2."""
+    """Levy's caps 1 and 4 tie at 3; minimax's 1 and 2 at epsilon 1/2."""
     assert caps.levy(np.array([1, 1, 4])) == 1
     assert caps.minimax(np.array([1, 2]), 0.5) == 1

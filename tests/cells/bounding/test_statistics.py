@@ -66,7 +66,7 @@ def test_a_third_statistic_needs_two_functions() -> None:
 
 
 def test_one_number_is_split_evenly() -> None:
-    """G-BUDGET: the statistics of a cell share its loss; nobody gets all of it."""
+    """The statistics of a cell share its loss; nobody gets all of it."""
     assert split([MEAN, VARIANCE, MEAN], 0.75) == (0.25, 0.25, 0.25)
     arrays = np.array([2]), np.array([6]), np.array([8])
     together = cell_errors([MEAN, VARIANCE], 1.0, *arrays)

@@ -82,7 +82,7 @@ def run(
     counts: Counts,
     statistics: Sequence[Statistic] = (MEAN,),
     epsilon: float = 1.0,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Suppression:
     """Clip-User on a dictionary."""
     user, cell, count = columns(counts)
@@ -127,7 +127,7 @@ def test_line_by_line(
     statistics: Sequence[Statistic],
     epsilon: float,
     limit: float | None,
-    spare: bool,  # noqa: FBT001
+    spare: bool,
     width: float,
     seed: int,
 ) -> None:
@@ -264,7 +264,7 @@ def test_errors_that_are_none(limit: float) -> None:
 
 
 def test_an_error_of_exactly_the_limit_is_allowed() -> None:
-    """G-ERROR: three users in two cells; the error after one has left a cell is asked for."""
+    """Three users in two cells; the error after one has left a cell is asked for."""
     user, cell = np.divmod(np.arange(6), 2)
     one, two, three = np.array([1]), np.array([2]), np.array([3])
     limit = float(cell_errors([MEAN], 0.5, one, two, three)[0])

@@ -28,7 +28,7 @@ EVERY = {f"{type(rule).__name__}-{at}": rule for at, rule in enumerate(plan_part
 
 @pytest.mark.parametrize("rule", EVERY.values(), ids=EVERY)
 def test_a_rule_accepts_its_own_parameters_and_no_others(rule: ContributionRule) -> None:
-    """G-TAMPER: another length, a number below the least, one above what counts allow."""
+    """Another length, a number below the least, one above what counts allow."""
     own = rule.parameters(OCCUPANCY, CELLS, EPSILON)
     assert own.keys() == rule.least.keys()
     assert rule.check(own, OCCUPANCY, CELLS)

@@ -28,7 +28,7 @@ OCCUPANCY = occupancies.sparse(6)
 FAST = ["balanced", "equalised", "uniform"]
 
 
-def base(**choices: Any) -> shoal.Plan:  # noqa: ANN401
+def base(**choices: Any) -> shoal.Plan:
     """A plan for the sparse occupancy."""
     return shoal.plan(
         OCCUPANCY,
@@ -275,7 +275,7 @@ def test_plans_of_a_frontier_can_be_kept() -> None:
         (FAST, [1e7], "1e-09 to 1e"),
     ],
 )
-def test_bad_wishes_are_refused(methods: Any, epsilons: Any, said: str) -> None:  # noqa: ANN401
+def test_bad_wishes_are_refused(methods: Any, epsilons: Any, said: str) -> None:
     """Before any work, in one line."""
     with pytest.raises(InputError, match=said) as caught:
         base().frontier(methods, epsilons)

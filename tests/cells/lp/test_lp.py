@@ -56,7 +56,7 @@ def flights(cells: tuple[str, ...], least: int) -> TargetProblem:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_cell_is_the_closed_form(seed: int) -> None:
-    """G-OPTIMAL: at the error E_OPT(epsilon) the least loss is epsilon.
+    """At the error E_OPT(epsilon) the least loss is epsilon.
 
     Source: docs/theory/limits.md#means.
     """

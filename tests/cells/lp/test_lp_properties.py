@@ -26,7 +26,7 @@ numbers = st.integers(0, 2**32)
 @given(problem=targets.small())
 @settings(deadline=None, max_examples=40)
 def test_the_certificate_holds_in_fractions(method: Method, problem: TargetProblem) -> None:
-    """G-OPTIMAL: errors <= targets, loss <= as stated, and no vertex of any cell costs less.
+    """Errors <= targets, loss <= as stated, and no vertex of any cell costs less.
 
     With a gap of 1e-6 that proves the plan optimal, whatever the solver did. The method of first
     order is for large problems: of it only what it proves is held here, not how close it comes.
@@ -49,7 +49,7 @@ def test_the_certificate_holds_in_fractions(method: Method, problem: TargetProbl
 def test_any_prices_give_the_bound_of_all_vertices(
     problem: TargetProblem, seed: int, *, sparse: bool
 ) -> None:
-    """G-OPTIMAL: D(duals) is the enumerated minimum, from below, for any duals."""
+    """D(duals) is the enumerated minimum, from below, for any duals."""
     assume((problem.target < 1 / 2).any())
     rng = np.random.default_rng(seed)
     duals = rng.lognormal(0, 3, problem.n_users)
@@ -64,7 +64,7 @@ def test_any_prices_give_the_bound_of_all_vertices(
 @given(problem=targets.small(), seed=numbers)
 @settings(deadline=None)
 def test_no_plan_costs_less_than_the_bound(problem: TargetProblem, seed: int) -> None:
-    """G-OPTIMAL: random weights, with the most noise they allow, against random dual variables."""
+    """Random weights, with the most noise they allow, against random dual variables."""
     rng = np.random.default_rng(seed)
     weight = problem.share * rng.random(len(problem.share)) ** rng.choice([0, 0.1, 1])
     kept, noise = adapt(problem, weight)
@@ -96,7 +96,7 @@ def test_the_order_of_entries_does_not_matter(problem: TargetProblem, seed: int)
 @given(problem=targets.small(), epsilon=st.floats(0.05, 20))
 @settings(deadline=None, max_examples=30)
 def test_the_least_factor_is_proved_from_both_sides(problem: TargetProblem, epsilon: float) -> None:
-    """G-OPTIMAL: the plan costs at most epsilon; below the bound HiGHS finds no cheaper one."""
+    """The plan costs at most epsilon; below the bound HiGHS finds no cheaper one."""
     found = least_factor(problem, epsilon, tolerance=1e-3)
     at = problem.scaled(found.factor)
     assert verify(at, found.solution) == ()

@@ -49,7 +49,7 @@ def plan(counts: list[int], epsilon: float, *statistics: str) -> shoal.Plan:
 @pytest.mark.parametrize("counts", CELLS.values(), ids=CELLS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 8.0])
 def test_no_threshold_of_a_grid_is_much_better(counts: list[int], epsilon: float) -> None:
-    """G-OPTIMAL: rounds of slopes alone err up to half as much again in these cells."""
+    """Rounds of slopes alone err up to half as much again in these cells."""
     found = plan(counts, epsilon, "variance")
     assert found.relative_error[0] <= by_threshold(counts, epsilon) * 1.01 + 1e-3
     assert found.gap is not None

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.property
 
 @pytest.mark.parametrize("top", [8, 17, 64])
 def test_a_moved_ball_holds_the_same_values(top: int) -> None:
-    """G-ERROR: values within the bounds are in a ball and in the moved one, or in neither."""
+    """Values within the bounds are in a ball and in the moved one, or in neither."""
     for centre, radius in itertools.product(range(top + 1), range(1, top + 1)):
         middle, half = moved(centre, radius, top)
         assert half <= radius
@@ -38,7 +38,7 @@ def test_a_moved_ball_holds_the_same_values(top: int) -> None:
 @pytest.mark.parametrize(("first", "end"), [(0, RADII), (2, 3), (0, 6)])
 @pytest.mark.parametrize("top", [8, 64, 1000, 2**20])
 def test_no_ball_is_larger_than_that_of_all_values(top: int, first: int, end: int) -> None:
-    """G-REACH: nor smaller than the shortest radius, on which the lattice's room rests."""
+    """Nor smaller than the shortest radius, on which the lattice's room rests."""
     for centre in sorted({0, 1, top // 3, top // 2, top - 1, top}):
         found = balls(centre, first, end, top)
         radius = [each for _, each in found]
@@ -54,7 +54,7 @@ def test_no_ball_is_larger_than_that_of_all_values(top: int, first: int, end: in
 @pytest.mark.parametrize("bins", [1, 2, 3, 8])
 @pytest.mark.parametrize(("first", "end"), [(0, RADII), (2, 3), (0, 6)])
 def test_outcomes_are_those_of_some_centre(top: int, bins: int, first: int, end: int) -> None:
-    """G-READABLE, G-VERIFY: a manifest's ball is a candidate, and no other one is read."""
+    """A manifest's ball is a candidate, and no other one is read."""
     true = {
         (centre, centre + radius)
         for place in range(bins)
@@ -71,7 +71,7 @@ def test_outcomes_are_those_of_some_centre(top: int, bins: int, first: int, end:
 
 
 def test_no_user_moves_a_score_of_any_counts_by_more_than_one() -> None:
-    """G-SELECTION: counts that one user changes by at most one each, in any directions."""
+    """Counts that one user changes by at most one each, in any directions."""
     for counts in itertools.product(range(4), repeat=4):
         one = np.array(counts)
         for change in itertools.product((-1, 0, 1), repeat=4):
@@ -93,7 +93,7 @@ def test_a_larger_ball_is_worth_nothing_where_a_smaller_one_will_do() -> None:
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("cells", [5, 13, 30])
 def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None:
-    """G-ERROR: users at the bounds are on its edge, where roundings of a norm must not decide."""
+    """Users at the bounds are on its edge, where roundings of a norm must not decide."""
     for users in range(195, 206):
         who, cell = np.repeat(np.arange(users), cells), np.tile(np.arange(cells), users)
         counts = shoal.Occupancy.from_counts(who, cell, np.ones_like(who))
@@ -117,12 +117,12 @@ class Scores:
     def __init__(self) -> None:
         self.found: list[np.ndarray] = []
 
-    def select(self, scores: np.ndarray, scale: float, draw: int) -> int:  # noqa: ARG002
+    def select(self, scores: np.ndarray, scale: float, draw: int) -> int:
         """Remember; the first one."""
         self.found.append(scores)
         return 0
 
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:  # noqa: ARG002
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """No noise."""
         return steps
 

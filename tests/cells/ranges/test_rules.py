@@ -35,7 +35,7 @@ TOP = 1 << 20
 
 @pytest.mark.parametrize("rule", plan_parts.RANGES, ids=lambda rule: type(rule).__name__)
 def test_a_rule_accepts_its_own_parameters_and_no_others(rule: RangeRule) -> None:
-    """G-TAMPER: another length, and a number below the least."""
+    """Another length, and a number below the least."""
     design = SUMS if rule.of_sums else ARRAYS
     own = rule.parameters(design, OWN, np.ones(len(CELLS)), TOP)
     assert own.keys() == rule.least.keys()
@@ -56,7 +56,7 @@ def test_what_is_selected_costs_half_or_what_finds_it() -> None:
 
 
 def test_who_is_in_two_arrays_moves_two_means() -> None:
-    """G-SELECTION: errata 7 and 8; one threshold of sums has one sum a user."""
+    """Errata 7 and 8; one threshold of sums has one sum a user."""
     assert ARRAYS.touched == 2
     assert LevyInterval().score_sensitivity(ARRAYS) == 2
     assert QuantilePair().score_sensitivity(ARRAYS) == 2 * UNIT
@@ -80,7 +80,7 @@ def test_levys_interval_is_longer_where_means_are_of_fewer_records() -> None:
 
 
 def test_a_threshold_is_at_most_what_the_heaviest_user_has() -> None:
-    """G-TAMPER: no wider range than counts allow, and noise scales follow from it."""
+    """No wider range than counts allow, and noise scales follow from it."""
     rule = SumThreshold()
     own = rule.parameters(SUMS, {}, np.ones(len(CELLS)), TOP)
     assert own["most"].tolist() == LARGEST.tolist()

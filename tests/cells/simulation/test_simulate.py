@@ -54,7 +54,7 @@ def test_the_expected_error_is_the_integral(
 
 
 def test_simulated_errors_are_those_of_real_draws() -> None:
-    """G-SIMULATED: closed-form expectations agree with 3,000 whole draws of every method.
+    """Closed-form expectations agree with 3,000 whole draws of every method.
 
     Each mean of 3,000 absolute errors is within 6.2 standard errors of the expectation.
     """
@@ -115,7 +115,7 @@ def test_epsilons_as_everywhere(epsilon: str | int) -> None:
 
 
 def test_a_comparison_names_the_function_that_draws() -> None:
-    """G-SIMULATED: what values are, and that those written by hand have the bounds as given."""
+    """What values are, and that those written by hand have the bounds as given."""
 
     def tails(rng: np.random.Generator, user: np.ndarray, cell: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(rng.normal(0, 1, user.max() + 1))[user] + 0 * cell)

@@ -38,7 +38,7 @@ BOUNDS = (-3.0, 61.7)
 
 @given(threshold=st.floats(allow_nan=False, allow_infinity=False))
 def test_names_say_the_whole_threshold(threshold: float) -> None:
-    """G-TAMPER: a name becomes the same statistic again, to the last bit."""
+    """A name becomes the same statistic again, to the last bit."""
     share = ShareAbove(threshold)
     assert statistic(share.name) == share
     assert statistic(share.name).name == share.name
@@ -62,8 +62,8 @@ def test_thresholds_that_look_alike_are_told_apart() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_other_statistics_are_refused_in_one_line(names: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: what was got, what is allowed, what to do next."""
+def test_other_statistics_are_refused_in_one_line(names: Any) -> None:
+    """What was got, what is allowed, what to do next."""
     occupancy = Occupancy.from_counts(["a", "b"], [0, 0], [1, 1])
     with pytest.raises(InputError) as caught:
         shoal.plan(occupancy, method="balanced", bounds=(0, 1), epsilon=1, statistics=names)
@@ -82,7 +82,7 @@ def test_ranges_are_what_values_allow() -> None:
 
 @given(data=st.data())
 def test_rounding_to_ticks_moves_a_statistic_by_at_most_its_bound(data: st.DataObject) -> None:
-    """G-TICKS: mean and variance of exact values against those of their ticks."""
+    """Mean and variance of exact values against those of their ticks."""
     bits = data.draw(st.integers(1, 20))
     lattice = Lattice(Bounds(0, 1), bits)
     values = data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -166,11 +166,11 @@ def session(request: pytest.FixtureRequest) -> Callable[[], Any]:
 
 @pytest.mark.parametrize("engine", [in_memory, *ENGINES])
 def test_every_engine_adds_up_the_same_shares(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     tmp_path: Path,
     session: Callable[[], Any],
 ) -> None:
-    """G-ENGINES: whole numbers, those of plain Python, for thresholds in and outside the bounds."""
+    """Whole numbers, those of plain Python, for thresholds in and outside the bounds."""
     whole = table()
     lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, cell="place").lattice
     with warnings.catch_warnings():
@@ -181,11 +181,11 @@ def test_every_engine_adds_up_the_same_shares(
 
 @pytest.mark.parametrize("engine", [in_memory, *ENGINES])
 def test_values_equal_to_a_threshold_are_not_above_it(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     tmp_path: Path,
     session: Callable[[], Any],
 ) -> None:
-    """G-ENGINES: on every engine; more than a tick above it all are.
+    """On every engine; more than a tick above it all are.
 
     Of half of all thresholds the nearest tick is above them, of the others below.
     """
@@ -210,7 +210,7 @@ def test_values_equal_to_a_threshold_are_not_above_it(
 @settings(max_examples=40, deadline=None)
 @given(ends=st.tuples(*[st.floats(-1e6, 1e6)] * 2), place=st.floats(-0.1, 1.1))
 def test_thresholds_are_rounded_as_values_are(ends: tuple[float, float], place: float) -> None:
-    """G-ENGINES: nothing up to the threshold is above it, and nothing a tick beyond is not."""
+    """Nothing up to the threshold is above it, and nothing a tick beyond is not."""
     low, high = sorted(ends)
     assume(high - low > 1e-3)
     lattice = Lattice(Bounds(low, high))
@@ -254,7 +254,7 @@ def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
             """Another name."""
             return f"share_up_to({self.threshold:g})"
 
-        def ticks(self, tick: Any, lattice: Lattice) -> Any:  # noqa: ANN401
+        def ticks(self, tick: Any, lattice: Lattice) -> Any:
             """What is not above."""
             return 2**lattice.bits - super().ticks(tick, lattice)
 

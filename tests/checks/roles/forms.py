@@ -97,7 +97,7 @@ def _foreign(values: NDArray[Any]) -> tuple[Any, Any]:
     return held, np.frombuffer(lent, dtype=np.int64)
 
 
-def _lent_view(values: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _lent_view(values: Any) -> tuple[Any, Any]:
     return values, memoryview(values)
 
 

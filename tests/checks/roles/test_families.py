@@ -78,7 +78,7 @@ forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_trials_refuse_the_outcome_as_anything_public(
     mechanism: trials.ClusterDP, role: str, form: Callable[[Any], tuple[Any, Any]]
 ) -> None:
-    """G-ROLES: treatment, cluster and names of units are published as they are."""
+    """Treatment, cluster and names of units are published as they are."""
     outcome, other = form(np.arange(N))
     public: dict[str, Any] = {"treatment": np.arange(N) % 2, role: other}
     with pytest.raises(InputError, match=f"outcome column, or memory that it shares, as {role}"):
@@ -90,15 +90,15 @@ def test_trials_refuse_the_outcome_as_anything_public(
 def test_means_refuse_the_values_as_users(
     function: Callable[..., Any], form: Callable[[Any], tuple[Any, Any]]
 ) -> None:
-    """G-ROLES: counts of users are public and would be counts of values."""
+    """Counts of users are public and would be counts of values."""
     values, users = form(np.arange(N))
     with pytest.raises(InputError, match="value column, or memory that it shares, as user"):
         function(values, users, bounds=(0, N), epsilon=1)
 
 
 @pytest.mark.parametrize("domain", ["ball", "box"])
-def test_vectors_refuse_one_of_their_columns_as_users(domain: Any) -> None:  # noqa: ANN401
-    """G-ROLES: a column of the matrix of values is a private column."""
+def test_vectors_refuse_one_of_their_columns_as_users(domain: Any) -> None:
+    """A column of the matrix of values is a private column."""
     points = np.arange(3.0 * N).reshape(N, 3)
     with pytest.raises(InputError, match="value column, or memory that it shares, as user"):
         mean.vector(points, points[:, 2].view(np.int64), bounds=(0, 9), epsilon=1, domain=domain)
@@ -112,7 +112,7 @@ def test_vectors_refuse_one_of_their_columns_as_users(domain: Any) -> None:  # n
 def test_unbiased_means_refuse_the_values_as_users(
     function: Callable[..., Any], form: Callable[[Any], tuple[Any, Any]]
 ) -> None:
-    """G-ROLES: whether planned before or on the way."""
+    """Whether planned before or on the way."""
     values, users = form(np.arange(N))
     with pytest.raises(InputError, match="value column, or memory that it shares, as user"):
         function(values, users)
@@ -133,7 +133,7 @@ def test_unbiased_means_refuse_the_values_as_users(
     ids=str,
 )
 def test_records_refuse_the_value_by_its_name(options: dict[str, Any]) -> None:
-    """G-ROLES: as user, as cell and within a cell rule, in any case of letters; nothing is read."""
+    """As user, as cell and within a cell rule, in any case of letters; nothing is read."""
     with pytest.raises(InputError, match=r"the value column 'speed' as (user|cell)"):
         shoal.Records(
             object(),
@@ -141,27 +141,27 @@ def test_records_refuse_the_value_by_its_name(options: dict[str, Any]) -> None:
         )
 
 
-def _arrow(values: Any) -> pa.Table:  # noqa: ANN401
+def _arrow(values: Any) -> pa.Table:
     column = pa.array(values)
     return pa.table({"speed": column, "twin": column, "other": pa.array(values.copy())})
 
 
-def _pandas(values: Any) -> pd.DataFrame:  # noqa: ANN401
+def _pandas(values: Any) -> pd.DataFrame:
     columns = {name: pd.Series(values, copy=False) for name in ("speed", "twin")}
     return pd.DataFrame(columns | {"other": pd.Series(values.copy())}, copy=False)
 
 
-def _polars(values: Any) -> pl.DataFrame:  # noqa: ANN401
+def _polars(values: Any) -> pl.DataFrame:
     column = pl.Series(values)
     return pl.DataFrame({"speed": column, "twin": column, "other": values.copy()})
 
 
-def _lazy(values: Any) -> pl.LazyFrame:  # noqa: ANN401
+def _lazy(values: Any) -> pl.LazyFrame:
     frame = pl.DataFrame({"speed": values, "other": values.copy()})
     return frame.lazy().with_columns(twin=pl.col("speed"))
 
 
-def _ibis(values: Any) -> Any:  # noqa: ANN401
+def _ibis(values: Any) -> Any:
     return ibis.memtable(_arrow(values))
 
 
@@ -169,7 +169,7 @@ def _ibis(values: Any) -> Any:  # noqa: ANN401
 @pytest.mark.parametrize("role", ["user", "cell"])
 @pytest.mark.parametrize("make", [_arrow, _pandas, _polars, _lazy, _ibis])
 def test_records_refuse_one_column_under_two_names(make: Callable[[Any], Any], role: str) -> None:
-    """G-ROLES: a table in memory may hold the values a second time; a column of its own passes."""
+    """A table in memory may hold the values a second time; a column of its own passes."""
     table = make(np.arange(N) % 7)
     options: dict[str, Any] = {
         "user": "other",
@@ -184,7 +184,7 @@ def test_records_refuse_one_column_under_two_names(make: Callable[[Any], Any], r
 
 
 def test_names_that_differ_in_case_alone_are_refused() -> None:
-    """G-ROLES: DuckDB reads the one column where the other is named, so neither is certain."""
+    """DuckDB reads the one column where the other is named, so neither is certain."""
     table = pa.table({"who": [1, 2], "speed": [3.0, 4.0], "Place": [5, 6], "place": [7, 8]})
     records = shoal.Records(table, user="who", value="speed", bounds=(0, 9), cell="place")
     with pytest.raises(DataError, match="called 'place' but for case"):
@@ -192,7 +192,7 @@ def test_names_that_differ_in_case_alone_are_refused() -> None:
 
 
 def test_a_control_arm_is_one_arm() -> None:
-    """G-ROLES: a column given as the control is refused, and nothing of it is shown."""
+    """A column given as the control is refused, and nothing of it is shown."""
     outcome: Any = np.arange(431567, 431567 + N)
     for control in (outcome, outcome.tolist(), pa.array(outcome), memoryview(outcome)):
         with pytest.raises(InputError, match="a control arm of type") as caught:
@@ -204,7 +204,7 @@ def test_a_control_arm_is_one_arm() -> None:
 
 @pytest.mark.parametrize("name", ["outcome_name", "name"])
 def test_a_name_is_a_text(name: str) -> None:
-    """G-ROLES: an array of outcomes is no name, and is not shown."""
+    """An array of outcomes is no name, and is not shown."""
     outcome: Any = np.arange(431567, 431567 + N)
     with pytest.raises(InputError, match="not printable text") as caught:
         trials.UniformPrior(1).privatize(outcome, np.arange(N) % 2, space=SPACE, **{name: outcome})
@@ -238,7 +238,7 @@ def test_columns_of_one_matrix_frame_or_table_are_taken(mechanism: trials.Cluste
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 def test_nothing_but_what_was_drawn_depends_on_outcomes(mechanism: trials.ClusterDP) -> None:
-    """G-ROLES: with the same noise, manifests of any outcomes differ in what was released alone."""
+    """With the same noise, manifests of any outcomes differ in what was released alone."""
     at = np.arange(N)
     found = [
         mechanism.privatize(

@@ -25,14 +25,14 @@ WORDS = [f"a text that no view holds in place, number {at}" for at in range(40)]
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_every_form_of_one_column_is_recognised(form: Callable[[Any], tuple[Any, Any]]) -> None:
-    """G-ROLES: both ways round."""
+    """Both ways round."""
     one, other = form(np.arange(40))
     assert shared(one, other)
     assert shared(other, one)
 
 
 def test_numbers_that_serve_as_categories_are_recognised() -> None:
-    """G-ROLES: the dictionary of a column may be the whole other column."""
+    """The dictionary of a column may be the whole other column."""
     outcome = pa.array(NUMBERS)
     coded = pa.DictionaryArray.from_arrays(np.arange(40), outcome)
     assert shared(coded, outcome)
@@ -61,8 +61,8 @@ def test_numbers_that_serve_as_categories_are_recognised() -> None:
     ],
     ids=lambda frame: type(frame).__module__.split(".")[0],
 )
-def test_columns_of_one_frame_are_told_apart(frame: Any) -> None:  # noqa: ANN401
-    """G-ROLES: a column is itself, however often it is taken out, and no other."""
+def test_columns_of_one_frame_are_told_apart(frame: Any) -> None:
+    """A column is itself, however often it is taken out, and no other."""
     assert shared(frame["a"], frame["a"])
     assert shared(frame["b"], frame["b"])
     assert not shared(frame["a"], frame["b"])
@@ -86,8 +86,8 @@ def test_interleaved_and_adjacent_columns_are_told_apart() -> None:
 @pytest.mark.parametrize(
     "kind", [pl.Decimal(20, 0), pl.Int128, pl.Object, pl.Null, pl.List(pl.Int8)], ids=str
 )
-def test_columns_that_arrow_has_no_numbers_for_raise_nothing(kind: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: decimals are recognised, whole numbers of 128 bits and objects copied or refused."""
+def test_columns_that_arrow_has_no_numbers_for_raise_nothing(kind: Any) -> None:
+    """Decimals are recognised, whole numbers of 128 bits and objects copied or refused."""
     values: list[Any] = [[1]] * 9 if isinstance(kind, pl.List) else [None] * 9
     if kind in {pl.Int128, pl.Object} or isinstance(kind, pl.Decimal):
         values = list(range(9))
@@ -119,7 +119,7 @@ def test_thousands_of_chunks_take_a_moment() -> None:
 
 
 def test_a_pair_that_takes_too_long_counts_as_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-ROLES: what cannot be decided is refused."""
+    """What cannot be decided is refused."""
 
     def endless(*_: object, **__: object) -> bool:
         raise np.exceptions.TooHardError
@@ -130,7 +130,7 @@ def test_a_pair_that_takes_too_long_counts_as_shared(monkeypatch: pytest.MonkeyP
 
 
 def test_a_class_may_call_anything_its_module() -> None:
-    """G-FUZZ: no text, or no module at all."""
+    """No text, or no module at all."""
     for module in (5, None, b"pandas"):
         column = type("Column", (), {"__module__": module})()
         assert not shared(column, NUMBERS)

@@ -54,7 +54,7 @@ def lower_ends(
     start=st.integers(-50, 50) | st.integers(-int(MOST), int(MOST)),
 )
 def test_a_number_lies_in_its_bin(numbers: list[float], width: int, start: int) -> None:
-    """G-ENGINES: its lower end is whole widths from the start, and less than a width below it."""
+    """Its lower end is whole widths from the start, and less than a width below it."""
     rule = shoal.bins("far", width, start)
     for number, low in zip(numbers, lower_ends(list(numbers), rule), strict=True):
         assert low == math.floor((Fraction(number) - start) / width) * width + start

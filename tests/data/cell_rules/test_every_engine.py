@@ -104,7 +104,7 @@ def session(request: pytest.FixtureRequest) -> Callable[[], Any]:
     return lambda: request.getfixturevalue("spark")
 
 
-def found(source: object, cell: object, **options: Any) -> list[tuple[object, ...]]:  # noqa: ANN401
+def found(source: object, cell: object, **options: Any) -> list[tuple[object, ...]]:
     """Cell, count, sum and sum of squares of each user in each cell, in any order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
@@ -131,11 +131,11 @@ def expected(whole: pa.Table, key: Callable[[float, datetime], object]) -> list[
 
 @pytest.mark.parametrize("engine", ALL, ids=NAMES)
 def test_groups_of_one_cell_are_added_up(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     tmp_path: Path,
     session: Callable[[], Any],
 ) -> None:
-    """G-ENGINES: days of one month, quarters of one local hour; bins whose ends hold the number."""
+    """Days of one month, quarters of one local hour; bins whose ends hold the number."""
     whole = records()
     source = engine(whole, tmp_path, session)
     for rule, key in RULES.items():
@@ -145,11 +145,11 @@ def test_groups_of_one_cell_are_added_up(
 @pytest.mark.parametrize("rule", ["month(at)", "hour_of_day(at,America/St_Johns)", "bins(far,3)"])
 @pytest.mark.parametrize("engine", [to_parquet, to_sqlite], ids=["parquet", "sqlite"])
 def test_nothing_left_is_no_records(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     rule: str,
     tmp_path: Path,
 ) -> None:
-    """G-MISSING: where every cell is missing there is no group to add up."""
+    """Where every cell is missing there is no group to add up."""
     nothing: dict[str, Any] = {"at": pa.nulls(600, pa.timestamp("us", "UTC"))}
     nothing["far"] = pa.nulls(600, pa.float64())
     whole = records()
@@ -165,11 +165,11 @@ def test_nothing_left_is_no_records(
 @pytest.mark.parametrize("rest", [[-0.0], [5.0], [1.0], [1.0, 0.0, -3.0]], ids=str)
 @pytest.mark.parametrize("engine", [to_parquet, to_ibis])
 def test_nan_is_missing_whatever_a_file_says_of_its_numbers(
-    engine: Any,  # noqa: ANN401
+    engine: Any,
     rest: list[float],
     tmp_path: Path,
 ) -> None:
-    """G-MISSING: least and largest number of a Parquet file leave NaN out; public and private."""
+    """Least and largest number of a Parquet file leave NaN out; public and private."""
     numbers = [1.0, nan, *rest]
     columns = {"who": range(len(numbers)), "far": numbers, "east": [2.0] * len(numbers)}
     whole = pa.table({**columns, "value": [1.0] * len(numbers)})
@@ -186,7 +186,7 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(
 @pytest.mark.parametrize("far", [inf, -inf])
 @pytest.mark.parametrize("rest", [[], [1.0], [nan], [1.0, nan]], ids=str)
 def test_infinities_are_refused_beside_nan(far: float, rest: list[float], tmp_path: Path) -> None:
-    """G-MISSING: they are no missing numbers, and have no bin."""
+    """They are no missing numbers, and have no bin."""
     numbers = [far, *rest]
     columns = {"who": range(len(numbers)), "far": numbers, "east": [2.0] * len(numbers)}
     pq.write_table(pa.table({**columns, "value": [1.0] * len(numbers)}), tmp_path / "r.parquet")

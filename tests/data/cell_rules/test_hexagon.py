@@ -31,7 +31,7 @@ def records(lat: list[float], lon: list[float]) -> shoal.Records:
 
 @pytest.mark.parametrize("turn", [1, -1])
 def test_places_that_are_places_the_other_way_round_are_asked_about(turn: int) -> None:
-    """G-REFUSE: if most are; if few are, the columns may be right and the rows wrong."""
+    """If most are; if few are, the columns may be right and the rows wrong."""
     angels, nowhere = ([-118.2] * 3, [34.1] * 3), ([99.0] * 2, [40.0] * 2)
     for (lat, lon), asked in (
         (angels, True),
@@ -66,7 +66,7 @@ def test_most_records_near_a_pole_are_a_question(turn: int) -> None:
 def test_batches_that_stream_by_are_judged_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-ROWS: the message is of all records, wherever a batch ends."""
+    """The message is of all records, wherever a batch ends."""
     monkeypatch.setattr(one_pass, "_BATCH", 1000)
     rng = np.random.default_rng(3)
     size = 9000

@@ -83,8 +83,8 @@ def test_slots_are_those_of_the_clocks(width: str, zone: str) -> None:
     expected = []
     for at in MOMENTS:
         shown = at.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
-        since = int((shown - datetime(1970, 1, 1)).total_seconds() // size) * size  # noqa: DTZ001
-        expected.append(datetime(1970, 1, 1) + timedelta(seconds=since))  # noqa: DTZ001
+        since = int((shown - datetime(1970, 1, 1)).total_seconds() // size) * size
+        expected.append(datetime(1970, 1, 1) + timedelta(seconds=since))
     assert keys(rule, MOMENTS) == expected
     assert parse(str(rule)) == rule
 
@@ -97,7 +97,7 @@ def clocks(moments: list[int], zone: str) -> list[int]:
 
 
 @cache
-def engine() -> Any:  # noqa: ANN401
+def engine() -> Any:
     """One connection for all zones."""
     return duckdb()
 
@@ -117,7 +117,7 @@ def of_groups(moments: list[int], zone: str) -> list[int]:
     zone=st.sampled_from(ZONES[:4]),
 )
 def test_local_time_is_pythons(moments: list[int], zone: str) -> None:
-    """G-ENGINES: moment by moment, whatever other moments there are."""
+    """Moment by moment, whatever other moments there are."""
     assert of_groups(moments, zone) == clocks(moments, zone)
 
 
@@ -136,7 +136,7 @@ def switches() -> dict[str, list[int]]:
     "area", ["A[^ms]", "Am.*/[A-L]", "Am.*/[M-Z]", "As", "[B-E]", "[F-OQ-Z]", "P"]
 )
 def test_every_switch_of_every_zone_is_pythons(area: str) -> None:
-    """G-ENGINES: within half an hour around it, also where clocks changed at 0:01."""
+    """Within half an hour around it, also where clocks changed at 0:01."""
     zones = {name: at for name, at in switches().items() if re.match(area, name)}
     assert zones
     for zone, changes in zones.items():
@@ -164,7 +164,7 @@ def test_a_switch_within_a_quarter_that_was_not_looked_for_is_told() -> None:
     ],
 )
 def test_zones_that_there_are_not_are_refused(zone: object) -> None:
-    """G-ENGINES: nor is a name one that is another zone on another machine."""
+    """Nor is a name one that is another zone on another machine."""
     with pytest.raises(InputError):
         shoal.hour_of_day("at", tz=zone)  # type: ignore[arg-type]
 
@@ -185,7 +185,7 @@ def test_slots_of_a_zone_are_whole_quarters() -> None:
 
 @pytest.mark.parametrize("tz", [None, "Africa/Monrovia", "America/St_Johns"])
 def test_a_missing_time_is_told_as_such(tz: str | None) -> None:
-    """G-MISSING: nothing is looked up in its place: Monrovia was 44:30 off in 1970."""
+    """Nothing is looked up in its place: Monrovia was 44:30 off in 1970."""
     at = pa.array([datetime(2020, 1, 1, 12, tzinfo=UTC), None], pa.timestamp("us", "UTC"))
     given: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 1)}
     source = pa.table({"who": [1, 2], "at": at, "v": [0.0, 1.0]})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.audit
 
-RUNS = 400_000 if os.environ.get("SHOAL_PROVE") else 20_000
+RUNS = 400_000 if os.environ.get("SHOAL_FULL") else 20_000
 MOMENT = (unbiased.Moment(2, 1.0), unbiased.Moment(8, 1.8))
 FEW, MANY = 3, 60
 # What delta may add to a chance that an audit looks at is far below its width.
@@ -54,7 +54,7 @@ def drawn(plan: UnbiasedPlan, values: list[float], seed: int) -> NDArray[np.floa
 
 @pytest.mark.parametrize("method", ["clipped", "combined", "reused", "split"])
 def test_no_attack_proves_more_than_epsilon(method: str) -> None:
-    """G-AUDIT: one user goes from the lowest to the highest value that counts, others stay.
+    """One user goes from the lowest to the highest value that counts, others stay.
 
     A false alarm has a chance of at most 1e-9. Of the clipped mean at least 0.8 epsilon is proven,
     so that a stated loss of half would be refuted.

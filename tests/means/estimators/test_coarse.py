@@ -63,7 +63,7 @@ def run(data: list[float], offset: int, noise: int, coin: int, windows: int) -> 
 def test_mirrored_data_give_mirrored_guesses(
     data: list[float], offset: int, coin: int, noise: int, windows: int
 ) -> None:
-    """G-SYMMETRIC: offset -T, noise carried along and the other side of the coin: exactly minus.
+    """Offset -T, noise carried along and the other side of the coin: exactly minus.
 
     The same noise on every bin makes ties of bins as likely as can be.
     """
@@ -83,7 +83,7 @@ def test_mirrored_data_give_mirrored_guesses(
 def test_shifted_data_give_shifted_guesses(
     data: list[float], offset: int, shift: int, windows: int
 ) -> None:
-    """G-SYMMETRIC: a shift by a multiple of 2^-20 shifts the guess, with the offset that fits."""
+    """A shift by a multiple of 2^-20 shifts the guess, with the offset that fits."""
     by = Fraction(shift, 2**20)
     # In units of 2^-60 bins of width 2.
     moved = (offset + int(by / 2 * 2**FINE)) % 2**FINE
@@ -187,7 +187,7 @@ def test_more_attempts_lower_the_certificate(n: int, epsilon: str, most: float) 
 
 
 def test_data_of_one_size_take_the_same_draws() -> None:
-    """G-REPLAY: as many numbers of noise for one bin as for many."""
+    """As many numbers of noise for one bin as for many."""
     asked = []
     for data in ([0.0] * 6, [0.0, 10, 20, 30, 40, 1e300]):
         tape = Tape({4: 0, 6: 0}, [0] * 6)

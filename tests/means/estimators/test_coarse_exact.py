@@ -24,7 +24,7 @@ pytestmark = pytest.mark.property
 Q = Fraction(1, 2)
 # Two windows each: a user's may be apart from another's, or share one.
 BINS = {1: 3, 2: 4}
-USERS = 4 if os.environ.get("SHOAL_PROVE") else 3
+USERS = 4 if os.environ.get("SHOAL_FULL") else 3
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ CASES += [Small(m, h, 2) for m, h in ((1, 3), (1, 5), (2, 4), (2, 8))]
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.sound], ids=str)
 def test_coarse_step_is_as_private_as_accounted(case: Small) -> None:
-    """G-COARSE: no neighbours differ by more than (2m/2^j, p) or (2m/2^j + 2p, 2p) anywhere."""
+    """No neighbours differ by more than (2m/2^j, p) or (2m/2^j + 2p, 2p) anywhere."""
     assert hockey(case) <= case.coarse_delta
 
 
@@ -140,7 +140,7 @@ def test_windows_need_their_own_budget() -> None:
 
 
 def test_fitted_steps_keep_loss_and_delta() -> None:
-    """G-BUDGET: fitted parts cost at most what was asked for, and hardly less; exact arithmetic."""
+    """Fitted parts cost at most what was asked for, and hardly less; exact arithmetic."""
     for epsilon, delta, windows in itertools.product(
         ("1/30", "1/3", "1", "5"), ("1e-12", "1e-6", "1/50"), (1, 2)
     ):

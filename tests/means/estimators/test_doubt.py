@@ -53,7 +53,7 @@ def exact(coarse: Coarse, chance: float) -> tuple[float, float]:
 def test_doubts_are_no_less_than_the_sums_of_their_chances(
     monkeypatch: pytest.MonkeyPatch, coarse: Coarse, size: float
 ) -> None:
-    """G-ERROR: a union bound adds up every chance, for every user and window, halves none."""
+    """A union bound adds up every chance, for every user and window, halves none."""
     moments = (Moment(2, 1), Moment(8, size))
     chance = clipping.tail(moments, coarse.near)
 
@@ -71,7 +71,7 @@ def test_doubts_are_no_less_than_the_sums_of_their_chances(
 
 
 def test_a_middle_guess_is_off_by_less_than_both_sides_of_bernstein_allow() -> None:
-    """G-ERROR: the mean of clipped values may be too low or too high: the chances of both."""
+    """The mean of clipped values may be too low or too high: the chances of both."""
     coarse = Coarse.fit(2000, 3, Fraction(1, 2), Fraction(1, 10**6))
     middle, moments = Middle.fit(2000, 3, 12.0, Fraction(1, 4)), (Moment(40, 1.0),)
     t = middle.width(3) - coarse.near - coarse.width / 2
@@ -87,7 +87,7 @@ def test_a_middle_guess_is_off_by_less_than_both_sides_of_bernstein_allow() -> N
 
 @pytest.mark.parametrize(("start", "c"), [(0.0, 0.0), (0.3, 0.0), (1.0, 5.0)])
 def test_rare_cases_cost_what_they_cost(start: float, c: float) -> None:
-    """G-ERROR: two rare cases of values and one of noise, each with its whole square."""
+    """Two rare cases of values and one of noise, each with its whole square."""
     off = Off(most=1.0, chance=1e-4, start=start, noise=2.5, scale=0.7)
 
     def squares(beyond: float) -> float:

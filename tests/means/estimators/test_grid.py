@@ -30,7 +30,7 @@ NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([-5e-324, 5e-324, 0.0, -0.0, 1e
 
 @given(st.floats(-1000, 1000), st.floats(1e-3, 1000), NUMBERS)
 def test_random_rounding_has_the_exact_expectation(low: float, width: float, x: float) -> None:
-    """G-TICKS: the chance of each neighbouring tick, word for word, gives the clipped value."""
+    """The chance of each neighbouring tick, word for word, gives the clipped value."""
     grid = Grid.around(low, low + width)
     edges = grid.edges
     inside = Fraction(min(max(x, edges[0]), edges[1])) / Fraction(2) ** grid.exponent
@@ -59,7 +59,7 @@ def test_random_rounding_has_the_exact_expectation(low: float, width: float, x: 
 def test_noise_keeps_its_loss_and_hardly_wastes(
     sensitivity: int, users: int, epsilon: Fraction
 ) -> None:
-    """G-BUDGET: never above epsilon; at most a 50th below at the largest sums."""
+    """Never above epsilon; at most a 50th below at the largest sums."""
     found = NoisySum.fit(sensitivity, users * sensitivity, epsilon)
     assert found.loss <= epsilon
     assert found.loss >= epsilon * Fraction(98, 100)
@@ -80,7 +80,7 @@ def test_noise_has_its_variance() -> None:
 
 @pytest.mark.parametrize("weight", [[1, 1, 1], [1, 2, 2], [1, 1, 5]])
 def test_no_neighbour_moves_a_clipped_sum_by_more_than_accounted(weight: list[int]) -> None:
-    """G-REACH: all small data, all rounding words: the most is the reach, and it is attained."""
+    """All small data, all rounding words: the most is the reach, and it is attained."""
     weights, grid = Weights(np.array(weight)), Grid(0, -2, 2)
     noise = noise_for(weights, grid.ticks, Fraction(1))
     words = np.array([0, 2**63, 2**64 - 1], np.uint64)
@@ -125,7 +125,7 @@ def small_symmetric(half: int = 4, shift: int = 1) -> Symmetric:
 def test_ticks_about_a_guess_are_odd_and_within_reach(
     data: list[float], offset: int, bins: int, shift: int
 ) -> None:
-    """G-SYMMETRIC, G-REACH: mirrored values about a mirrored guess have minus the ticks."""
+    """Mirrored values about a mirrored guess have minus the ticks."""
     part = small_symmetric(shift=shift)
     values = np.array([data])
     failed = np.array([False])
@@ -146,7 +146,7 @@ def test_ticks_about_a_guess_are_odd_and_within_reach(
 
 @given(st.fractions(Fraction(1, 2**63), 1))
 def test_chances_are_exact_and_not_above_delta(delta: Fraction) -> None:
-    """G-BUDGET: the largest multiple of 2^-64 up to delta, kept by exactly so many words."""
+    """The largest multiple of 2^-64 up to delta, kept by exactly so many words."""
     found = Chance.at_most(delta)
     assert 0 <= delta - found.exact < Fraction(1, 2**64)
     edge = np.array([found.words - 1], dtype=np.uint64)

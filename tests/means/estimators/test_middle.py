@@ -62,7 +62,7 @@ def test_guesses_move_by_whole_ticks(offset: int, bins: int, steps: int, shift: 
 def test_mirrored_values_give_mirrored_middle_guesses(
     data: list[float], offset: int, bins: int, shift: int, noise: int
 ) -> None:
-    """G-SYMMETRIC: values, first guess and noise mirrored: exactly minus the next guess."""
+    """Values, first guess and noise mirrored: exactly minus the next guess."""
     half = 5 << (shift // 2)
     step = Middle(3, shift, half, NoisySum.fit(2 * half, 3 * half, Fraction(1)))
     values = np.array([data])
@@ -73,7 +73,7 @@ def test_mirrored_values_give_mirrored_middle_guesses(
 
 
 def test_no_neighbour_moves_the_sum_by_more_than_accounted() -> None:
-    """G-REACH: all small data: the most is the reach, it is attained, and the loss is exact."""
+    """All small data: the most is the reach, it is attained, and the loss is exact."""
     step = Middle(2, 1, 3, NoisySum.fit(6, 6, Fraction(1, 3)))
     guess = at(2**59 + 12345, 0)
     values = [-1e300, -1.2, 0.0, 0.6, 1.3, 1e300]

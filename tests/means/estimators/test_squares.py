@@ -66,7 +66,7 @@ def losses(part: Centred, squares: NoisySquares) -> tuple[Fraction, Fraction]:
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_squares_beside_the_sum_cost_nothing(parts: int) -> None:
-    """G-MOMENTS: every pair of neighbours: never more than the sum's own loss, which is attained.
+    """Every pair of neighbours: never more than the sum's own loss, which is attained.
 
     Nor are the squares noisier than they need to be: moves inside the range lose 99% of it, too.
     """
@@ -78,7 +78,7 @@ def test_squares_beside_the_sum_cost_nothing(parts: int) -> None:
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_fifth_less_noise_on_the_squares_costs_something(parts: int) -> None:
-    """G-MOMENTS: the enumeration sees it, and so does whoever makes an estimator of it."""
+    """The enumeration sees it, and so does whoever makes an estimator of it."""
     part = centred(parts)
     found = part.fit()
     less = NoisySquares(found.step * 4 // 5, found.bits)
@@ -89,7 +89,7 @@ def test_a_fifth_less_noise_on_the_squares_costs_something(parts: int) -> None:
 
 @pytest.mark.parametrize("method", ["clipped_mean", "symmetric_mean"])
 def test_planned_squares_are_free_and_nearly_the_least(method: str) -> None:
-    """G-MOMENTS: the loss is that without them, to the last digit; a part in 400 less costs."""
+    """The loss is that without them, to the last digit; a part in 400 less costs."""
     for users in (60, 400, 3000):
         wanted = planned(method, users)
         part = wanted.estimator.centred
@@ -103,7 +103,7 @@ def test_planned_squares_are_free_and_nearly_the_least(method: str) -> None:
             replace(wanted.estimator, squares=NoisySquares(found.step * 4 // 5, found.bits))
 
 
-def planned(method: str, users: int, **more: Any) -> unbiased.UnbiasedPlan:  # noqa: ANN401
+def planned(method: str, users: int, **more: Any) -> unbiased.UnbiasedPlan:
     """A plan of a method."""
     wanted: dict[str, dict[str, Any]] = {
         "clipped_mean": {"interval": (-1, 1), "bias": 0.01, "epsilon": 1},
@@ -186,7 +186,7 @@ def drawn(part: Symmetric, values: NDArray[np.float64], source: Mirror) -> Drawn
 
 @pytest.mark.parametrize("more", [False, True])
 def test_mirrored_data_give_mirrored_estimates_and_intervals(*, more: bool) -> None:
-    """G-SYMMETRIC: mirrored noise too: exactly minus the estimate, the same squares and widths."""
+    """Mirrored noise too: exactly minus the estimate, the same squares and widths."""
     part = symmetric(Weights(np.array([1] * 8 + [2] * 4)), more=more)
     failed = 0
     for seed in range(60):
@@ -204,7 +204,7 @@ def test_mirrored_data_give_mirrored_estimates_and_intervals(*, more: bool) -> N
 
 
 def test_neighbours_take_the_same_draws() -> None:
-    """G-REPLAY: as many numbers of the same scales, whether or not the coarse step fails."""
+    """As many numbers of the same scales, whether or not the coarse step fails."""
     part = symmetric(Weights.equal(12), more=True)
     near, far = np.zeros(12), np.array([1e300, -1e300, *range(0, 1000, 100)])
     ended = set()
@@ -262,7 +262,7 @@ def test_what_is_sampled_has_certified_intervals(method: str) -> None:
 
 
 def test_unusable_wishes_are_refused() -> None:
-    """G-FUZZ: names, steps, few users and confidences, before anything is drawn."""
+    """Names, steps, few users and confidences, before anything is drawn."""
     for wrong in ("Normal", "chebyshev", 1, True, ["normal"]):
         with pytest.raises(InputError, match="interval_by is"):
             planned("clipped_mean", 400, interval_by=wrong)
@@ -284,7 +284,7 @@ def test_unusable_wishes_are_refused() -> None:
 
 @pytest.mark.parametrize("method", ["clipped_mean", "symmetric_mean"])
 def test_certified_intervals_are_those_without_squares(method: str) -> None:
-    """G-COVERAGE: they stay to be had beside normal ones, and alone, with the documents of old."""
+    """They stay to be had beside normal ones, and alone, with the documents of old."""
     values = np.random.default_rng(1).normal(0.3, 1, 2000)
     normal, certified = (
         planned(method, 2000, interval_by=by).release(values, noise=Simulated(4))

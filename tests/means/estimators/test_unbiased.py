@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.statistics
 
-PROVE = bool(os.environ.get("SHOAL_PROVE"))
-RUNS = 1_000_000 if PROVE else 20_000
+FULL = bool(os.environ.get("SHOAL_FULL"))
+RUNS = 1_000_000 if FULL else 20_000
 AT_ONCE = 20_000
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 SIGMAS = 6.11
 # The proof is repeatable, seed by seed: there the mean is held to four standard errors.
-BIAS_SIGMAS = 4.0 if PROVE else SIGMAS
+BIAS_SIGMAS = 4.0 if FULL else SIGMAS
 USERS = 12
 CENTRE = 0.3217
 WEIGHTS = {
@@ -114,7 +114,7 @@ def unbiased(estimates: NDArray[np.float64], centre: float) -> bool:
 @pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
 @pytest.mark.parametrize("reuse", [True, False])
 def test_symmetric_means_have_no_bias(distribution: str, *, reuse: bool) -> None:
-    """G-UNBIASED: on data clipped within half a deviation, overall and given success or failure."""
+    """On data clipped within half a deviation, overall and given success or failure."""
     part = symmetric(WEIGHTS["counts" if distribution == "normal" else "equal"], reuse=reuse)
     found, failed = measured(part, distribution, 11)
     assert unbiased(found, CENTRE)
@@ -125,7 +125,7 @@ def test_symmetric_means_have_no_bias(distribution: str, *, reuse: bool) -> None
 
 @pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
 def test_symmetric_means_of_more_attempts_have_no_bias(distribution: str) -> None:
-    """G-UNBIASED: with sliding windows and a middle step, overall and given success or failure."""
+    """With sliding windows and a middle step, overall and given success or failure."""
     reuse = distribution in {"normal", "uniform", "two hills"}
     part = symmetric(WEIGHTS["counts"], reuse=reuse, more=True)
     found, failed = measured(part, distribution, 17)
@@ -138,7 +138,7 @@ def test_symmetric_means_of_more_attempts_have_no_bias(distribution: str) -> Non
 @pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", ["sampled", "residual"])
 def test_sampled_and_residual_means_have_no_bias(distribution: str, kind: str) -> None:
-    """G-UNBIASED: with values far beyond the margin and weights that differ."""
+    """With values far beyond the margin and weights that differ."""
     weights = WEIGHTS["counts"]
     if kind == "sampled":
         part: Estimator = Sampled(weights, MOMENTS, (-1, 2), Chance(2**62))
@@ -153,7 +153,7 @@ def test_sampled_and_residual_means_have_no_bias(distribution: str, kind: str) -
 
 
 def test_residual_means_of_skewed_values_have_no_bias() -> None:
-    """G-UNBIASED: not only for symmetric distributions; the clipped mean alone is rejected."""
+    """Not only for symmetric distributions; the clipped mean alone is rejected."""
     weights = WEIGHTS["equal"]
     part = Clipped.plan(weights, (Moment(2, 1),), (0.9, 1.1), Fraction(2), bias=0.2)
     whole = Residual(weights, (Moment(2, 1),), part.interval, part.grid, part.noise, Chance(2**63))
@@ -165,7 +165,7 @@ def test_residual_means_of_skewed_values_have_no_bias() -> None:
 @pytest.mark.parametrize("bias", [0.02, 0.1])
 @pytest.mark.parametrize("order", [2.0, 4.0])
 def test_clipped_means_keep_and_nearly_attain_their_bias(bias: float, order: float) -> None:
-    """G-BIAS: the worst two points are within the bound, and reach 95% of it; exactly, no noise."""
+    """The worst two points are within the bound, and reach 95% of it; exactly, no noise."""
     size = (Moment(order, 1.0),)
     part = Clipped.plan(Weights.equal(100), size, (0, 0), Fraction(1), bias=bias)
     assert part.bias_bound <= bias
@@ -186,7 +186,7 @@ def test_clipped_means_keep_and_nearly_attain_their_bias(bias: float, order: flo
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_certificates_hold_and_are_not_idle(weights: str) -> None:
-    """G-ERROR: measured errors are within the certificate; half of it would be rejected."""
+    """Measured errors are within the certificate; half of it would be rejected."""
     part = Clipped.plan(WEIGHTS[weights], MOMENTS, (0.3, 0.4), Fraction(1), bias=0.05)
     found, _ = measured(part, "normal", 5)
     error = math.sqrt(((found - CENTRE) ** 2).mean())
@@ -200,7 +200,7 @@ def test_certificates_hold_and_are_not_idle(weights: str) -> None:
 
 @pytest.mark.parametrize("reuse", [True, False])
 def test_certificate_of_a_planned_symmetric_mean_holds(*, reuse: bool) -> None:
-    """G-ERROR: measured errors of a plan are within its certificate, and within 40% of it."""
+    """Measured errors of a plan are within its certificate, and within 40% of it."""
     from shoal.means.estimators.calibrate import SearchRequest, best
 
     moments = (Moment(2, 1), Moment(8, 105**0.125))
@@ -216,7 +216,7 @@ def test_certificate_of_a_planned_symmetric_mean_holds(*, reuse: bool) -> None:
 
 
 def test_huge_values_overflow_nowhere() -> None:
-    """G-REPLAY: the largest doubles give finite numbers and no exception in any mechanism."""
+    """The largest doubles give finite numbers and no exception in any mechanism."""
     data = np.array([1.7e308, -1.7e308] * (USERS // 2))
     weights = WEIGHTS["counts"]
     clipped = Clipped.plan(weights, MOMENTS, (0, 1), Fraction(1), bias=0.1)
@@ -242,7 +242,7 @@ def test_margin_of_a_clipped_mean_is_the_theorys() -> None:
 
 @pytest.mark.parametrize("more", [False, True], ids=["coarse", "middle"])
 def test_losses_of_a_symmetric_mean_add_up_user_by_user(*, more: bool) -> None:
-    """G-ACCOUNTING: users in all steps pay for all; else each part pays for its own steps.
+    """Users in all steps pay for all; else each part pays for its own steps.
 
     Whichever step has the larger delta, or the larger epsilon.
     """
@@ -258,7 +258,7 @@ def test_losses_of_a_symmetric_mean_add_up_user_by_user(*, more: bool) -> None:
 
 
 def test_a_slip_below_the_coarse_steps_own_is_refused() -> None:
-    """G-COARSE: what is charged for the coarse step is at least what it costs."""
+    """What is charged for the coarse step is at least what it costs."""
     made = symmetric(WEIGHTS["equal"], reuse=True)
     own = Fraction(made.coarse.delta)
     assert replace(made, coarse_delta=own).loss.delta == own + made.chance.exact

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 
 
 def test_next_months_values_never_get_last_months_numbers(tmp_path: Path) -> None:
-    """G-AGAIN: the same plan on changed values wants a name, and draws anew with it."""
+    """The same plan on changed values wants a name, and draws anew with it."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     may, june = flights.records(), flights.records(flights.neighbour(flights.table(), "N007", 0.0))
     first = plan.release(may, ledger=book)
@@ -35,7 +35,7 @@ def test_next_months_values_never_get_last_months_numbers(tmp_path: Path) -> Non
 
 
 def test_a_name_for_what_has_none_is_asked_about_before_it_is_charged(tmp_path: Path) -> None:
-    """G-AGAIN: whoever makes an error of the warning pays nothing; other names warn of nothing."""
+    """Whoever makes an error of the warning pays nothing; other names warn of nothing."""
     book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
     plan.release(records, ledger=book)
     with pytest.raises(ShoalWarning, match="'May' draws and charges anew"):
@@ -51,7 +51,7 @@ def test_a_name_for_what_has_none_is_asked_about_before_it_is_charged(tmp_path: 
 
 @pytest.mark.parametrize("how", [{"name": "May"}, {"again": True}])
 def test_a_recorded_release_says_that_it_is_one(how: dict[str, Any], tmp_path: Path) -> None:
-    """G-AGAIN: with its name or `again` it is delivered, at no cost, and says which entry it is."""
+    """With its name or `again` it is delivered, at no cost, and says which entry it is."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     first = plan.release(flights.records(), ledger=book, name="May")
     again = plan.release(flights.records(), ledger=book, **how)
@@ -63,15 +63,15 @@ def test_a_recorded_release_says_that_it_is_one(how: dict[str, Any], tmp_path: P
 
 
 def test_every_family_says_where_it_is_booked(tmp_path: Path) -> None:
-    """G-AGAIN: in str and repr: delivered again, recorded just now, or in no ledger."""
+    """In str and repr: delivered again, recorded just now, or in no ledger."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
     arm, values = np.arange(100) % 2, np.zeros(100)
 
-    def trial(**options: Any) -> Any:  # noqa: ANN401
+    def trial(**options: Any) -> Any:
         made = trials.UniformPrior(1)
         return made.privatize(arm, 1 - arm, space=trials.Space.binary(), **options)
 
-    def mean(**options: Any) -> Any:  # noqa: ANN401
+    def mean(**options: Any) -> Any:
         return unbiased.clipped_mean(
             values, interval=(-1, 1), bias=0.1, moment=unbiased.Moment(2, 1), epsilon=1, **options
         )
@@ -91,21 +91,21 @@ def test_every_family_says_where_it_is_booked(tmp_path: Path) -> None:
     assert "recorded" not in repr(trials.PrivateTrial.load(tmp_path / "trial.json"))
 
 
-def _families(book: Any) -> dict[str, Any]:  # noqa: ANN401
+def _families(book: Any) -> dict[str, Any]:
     """A release of each family into a ledger, or into none."""
     arm, values = np.arange(100) % 2, np.zeros(100)
     more = {"ledger": book, "privacy_unit": "person"}
 
-    def mean(**how: Any) -> Any:  # noqa: ANN401
+    def mean(**how: Any) -> Any:
         bounds = {"interval": (-1, 1), "bias": 0.1, "moment": unbiased.Moment(2, 1), "epsilon": 1}
         return unbiased.clipped_mean(values, **bounds, values_name="x", **more, **how)  # type: ignore[arg-type]
 
-    def trial(**how: Any) -> Any:  # noqa: ANN401
+    def trial(**how: Any) -> Any:
         space = trials.Space.binary()
         made = trials.UniformPrior(1)
         return made.privatize(arm, 1 - arm, space=space, outcome_name="x", **more, **how)
 
-    def cells(**how: Any) -> Any:  # noqa: ANN401
+    def cells(**how: Any) -> Any:
         return flights.plan().release(flights.records(), **more, **how)
 
     return {"cells": cells, "mean": mean, "trial": trial}
@@ -113,7 +113,7 @@ def _families(book: Any) -> dict[str, Any]:  # noqa: ANN401
 
 @pytest.mark.parametrize("family", ["cells", "mean", "trial"])
 def test_again_never_draws_or_charges(family: str, tmp_path: Path) -> None:
-    """G-AGAIN: of what is not recorded it is refused, and says what is; in no ledger, too."""
+    """Of what is not recorded it is refused, and says what is; in no ledger, too."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
     release = _families(book)[family]
     for name in ("", "May"):
@@ -134,7 +134,7 @@ def test_again_never_draws_or_charges(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", ["cells", "mean", "trial"])
 @pytest.mark.parametrize("name", [" May", "May ", "1  May", " ", "\u00a0May", "May\t"])
 def test_blanks_make_no_second_name(family: str, name: str, tmp_path: Path) -> None:
-    """G-AGAIN: a name that looks like another would draw and charge what is recorded."""
+    """A name that looks like another would draw and charge what is recorded."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
     for how in (True, False):
         with pytest.raises(InputError, match="release name"):
@@ -143,7 +143,7 @@ def test_blanks_make_no_second_name(family: str, name: str, tmp_path: Path) -> N
 
 
 def test_again_of_records_of_another_shape_says_so(tmp_path: Path) -> None:
-    """G-AGAIN: who brings other records is told that first, recorded or not."""
+    """Who brings other records is told that first, recorded or not."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     with pytest.raises(DataError):
         plan.release(flights.records(flights.table(seed=1)), ledger=book, again=True)
@@ -151,7 +151,7 @@ def test_again_of_records_of_another_shape_says_so(tmp_path: Path) -> None:
 
 
 def test_a_release_without_a_name_is_called_so(tmp_path: Path) -> None:
-    """G-AGAIN: a question held without a name, with one, or both is told in words."""
+    """A question held without a name, with one, or both is told in words."""
     book, plan = flights.ledger(tmp_path, 5), flights.plan()
     plan.release(flights.records(), ledger=book)
     with pytest.raises(InputError, match="holds without a name, and no name"):
@@ -163,7 +163,7 @@ def test_a_release_without_a_name_is_called_so(tmp_path: Path) -> None:
 
 
 def test_records_of_another_shape_are_refused_on_delivery_too(tmp_path: Path) -> None:
-    """G-AGAIN: other counts, bounds or ticks, no file; told before a name is asked for."""
+    """Other counts, bounds or ticks, no file; told before a name is asked for."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     plan.release(flights.records(), ledger=book, name="May")
     for records in (
@@ -180,7 +180,7 @@ def test_records_of_another_shape_are_refused_on_delivery_too(tmp_path: Path) ->
 def test_no_value_is_read_for_a_recorded_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-AGAIN: only counts are looked at."""
+    """Only counts are looked at."""
     book, plan = flights.ledger(tmp_path), flights.plan()
     pq.write_table(flights.table(), tmp_path / "flights.parquet")
     records = flights.records(tmp_path / "flights.parquet")
@@ -194,7 +194,7 @@ def test_no_value_is_read_for_a_recorded_release(
 
 
 def test_several_names_and_none_is_refused(tmp_path: Path) -> None:
-    """G-AGAIN: `again` alone does not say which of two releases is meant."""
+    """`again` alone does not say which of two releases is meant."""
     book, plan = flights.ledger(tmp_path, 5), flights.plan()
     for name in ("May", "June"):
         plan.release(flights.records(), ledger=book, name=name)

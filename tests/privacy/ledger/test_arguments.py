@@ -54,13 +54,13 @@ def book(tmp_path: Path) -> shoal.Ledger:
     return shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="person")
 
 
-def _asked(**others: Any) -> dict[str, Any]:  # noqa: ANN401
+def _asked(**others: Any) -> dict[str, Any]:
     return {"question": "q", "unit": "person", "epsilon": "1/10", "document": b"1", **others}
 
 
 @pytest.mark.parametrize("name", LOOK_ALIKE)
-def test_a_ledger_takes_the_names_that_a_release_takes(name: Any, book: shoal.Ledger) -> None:  # noqa: ANN401
-    """G-AGAIN: what looks like another name is refused at either door, and nothing is charged."""
+def test_a_ledger_takes_the_names_that_a_release_takes(name: Any, book: shoal.Ledger) -> None:
+    """What looks like another name is refused at either door, and nothing is charged."""
     with pytest.raises(InputError, match="release name"):
         book.record(**_asked(name=name))
     with pytest.raises(InputError, match="release name"):
@@ -71,7 +71,7 @@ def test_a_ledger_takes_the_names_that_a_release_takes(name: Any, book: shoal.Le
 
 
 def test_a_message_takes_the_names_that_a_ledger_takes(book: shoal.Ledger) -> None:
-    """G-AGAIN: nor does a process that records for others."""
+    """Nor does a process that records for others."""
     entry = book.record(**_asked(name="May"))
     sent = encoded("a", entry)  # type: ignore[arg-type]
     assert decoded("a", sent) is not None
@@ -80,7 +80,7 @@ def test_a_message_takes_the_names_that_a_ledger_takes(book: shoal.Ledger) -> No
 
 @pytest.mark.parametrize("part", ["question", "name", "kind", "unit"])
 def test_a_ledger_keeps_plain_texts(part: str, book: shoal.Ledger) -> None:
-    """G-LEDGER: a text with equality of its own is what it says, and damages nothing."""
+    """A text with equality of its own is what it says, and damages nothing."""
     plain = {"question": "q", "name": "May", "kind": "cells", "unit": "person"}
     book.record(**_asked(**{**plain, part: Sly(plain[part])}))
     [entry] = book.entries()
@@ -93,7 +93,7 @@ def test_a_ledger_keeps_plain_texts(part: str, book: shoal.Ledger) -> None:
 
 
 def test_a_unit_that_equals_all_others_is_another_unit(book: shoal.Ledger) -> None:
-    """G-UNIT: rows are never charged to a ledger of persons."""
+    """Rows are never charged to a ledger of persons."""
     with pytest.raises(InputError, match="person"):
         book.record(**_asked(unit=Sly("row")))
     with pytest.raises(InputError, match="relation"):
@@ -102,8 +102,8 @@ def test_a_unit_that_equals_all_others_is_another_unit(book: shoal.Ledger) -> No
 
 
 @pytest.mark.parametrize("most", [-1, 0, True, 1.5, "2"])
-def test_how_many_names_is_checked(most: Any, book: shoal.Ledger) -> None:  # noqa: ANN401
-    """G-REFUSE: a whole number from 1: SQLite takes -1 for all."""
+def test_how_many_names_is_checked(most: Any, book: shoal.Ledger) -> None:
+    """A whole number from 1: SQLite takes -1 for all."""
     for name in ("June", "May"):
         book.record(**_asked(name=name))
     assert book.names("q", 1) == ["June"]
@@ -121,13 +121,13 @@ def test_how_many_names_is_checked(most: Any, book: shoal.Ledger) -> None:  # no
         "x",
     ],
 )
-def test_measures_are_a_list_of_measures(measures: Any) -> None:  # noqa: ANN401
-    """G-REFUSE: up to eight, each with a name of its own."""
+def test_measures_are_a_list_of_measures(measures: Any) -> None:
+    """Up to eight, each with a name of its own."""
     with pytest.raises(InputError, match="measures"):
         flights.records().aggregate(measures)
 
 
 def test_only_what_was_delivered_is_a_release() -> None:
-    """G-REFUSE: not anything else that is given for it."""
+    """Not anything else that is given for it."""
     with pytest.raises(InputError, match="carrying a plan out"):
         shoal.Release.delivered(object(), flights.plan())  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def spent(tmp_path: Path) -> Ledger:
 
 
 def test_no_flipped_bit_buys_a_charge(spent: Ledger, tmp_path: Path) -> None:
-    """G-TAMPER: after any flip a charge is refused; `verify` sees it or it is harmless."""
+    """After any flip a charge is refused; `verify` sees it or it is harmless."""
     whole, entries, rng = spent.path.read_bytes(), spent.entries(), np.random.default_rng(1)
     copy, seen = tmp_path / "flipped.ledger", 0
     for _ in range(FLIPS):
@@ -53,7 +53,7 @@ def test_no_flipped_bit_buys_a_charge(spent: Ledger, tmp_path: Path) -> None:
 
 
 def test_no_flipped_bit_hides_a_recorded_release(tmp_path: Path) -> None:
-    """G-LEDGER: after a flip in an index a known question is answered or refused, never charged."""
+    """After a flip in an index a known question is answered or refused, never charged."""
     book = Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
     known = [f"question {number % 7}" for number in range(30)]
     for number, question in enumerate(known):
@@ -97,7 +97,7 @@ def _index_bits(whole: bytes) -> list[int]:
 @pytest.mark.parametrize("index", ["one", "two"])
 @pytest.mark.parametrize("number", [1, 4, 8])
 def test_an_index_that_lost_an_entry_is_seen(spent: Ledger, index: str, number: int) -> None:
-    """G-LEDGER: what one index no longer holds the other one does, and nothing is charged."""
+    """What one index no longer holds the other one does, and nothing is charged."""
     with closing(sqlite3.connect(spent.path, isolation_level=None)) as connection:
         # As if the entry had never been written to this index: SQLite forgets to update it.
         connection.execute("PRAGMA writable_schema = ON")
@@ -137,7 +137,7 @@ def test_an_index_that_lost_an_entry_is_seen(spent: Ledger, index: str, number: 
 )
 @pytest.mark.parametrize("number", [1, 4, 8])
 def test_no_single_statement_buys_a_charge(spent: Ledger, statement: str, number: int) -> None:
-    """G-TAMPER: whatever one row says of its charge or sum, nothing more can be spent."""
+    """Whatever one row says of its charge or sum, nothing more can be spent."""
     with closing(sqlite3.connect(spent.path, isolation_level=None)) as connection:
         connection.execute(statement.format(number))
     for book in (spent, None):
@@ -150,7 +150,7 @@ def test_no_single_statement_buys_a_charge(spent: Ledger, statement: str, number
 
 
 def test_an_entry_moved_to_another_name_is_not_delivered(spent: Ledger) -> None:
-    """G-TAMPER: an index or a row that says otherwise than its hash is damage."""
+    """An index or a row that says otherwise than its hash is damage."""
     with closing(sqlite3.connect(spent.path, isolation_level=None)) as connection:
         connection.execute("UPDATE entry SET name = 'June' WHERE number = 3")
     with pytest.raises(LedgerError, match="does not fit its hash"):
@@ -159,7 +159,7 @@ def test_an_entry_moved_to_another_name_is_not_delivered(spent: Ledger) -> None:
 
 
 def test_a_history_copied_from_another_ledger_is_refused(spent: Ledger, tmp_path: Path) -> None:
-    """G-TAMPER: rows belong to their ledger's creation record."""
+    """Rows belong to their ledger's creation record."""
     other = Ledger.create(tmp_path / "b.ledger", epsilon=1, unit="person")
     other.record("0", unit="person", epsilon="1/1000", document=b"x")
     mixed = shutil.copy(spent.path, tmp_path / "mixed.ledger")
@@ -174,6 +174,6 @@ def test_a_history_copied_from_another_ledger_is_refused(spent: Ledger, tmp_path
 
 @pytest.mark.parametrize("head", [[], 3, b"", "", True, object()])
 def test_a_head_is_text(spent: Ledger, head: object) -> None:
-    """G-FUZZ: anything else is refused in words."""
+    """Anything else is refused in words."""
     with pytest.raises(InputError, match="head is"):
         spent.verify(head=head)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ PATIENCE = 30.0
 class Asker:
     """A charge in a thread: what it returned or raised."""
 
-    def __init__(self, book: Ledger, question: str, **more: Any) -> None:  # noqa: ANN401
+    def __init__(self, book: Ledger, question: str, **more: Any) -> None:
         self.got: object = None
         asked: dict[str, Any] = {
             "unit": "person",
@@ -160,7 +160,7 @@ def _questions(book: Ledger) -> list[str]:
     return [entry.question for entry in book.entries()]
 
 
-def drive(*job: object) -> Any:  # noqa: ANN401
+def drive(*job: object) -> Any:
     """Do a job of the driver in a process of its own, and return what it saw."""
     command = [sys.executable, "-W", "ignore::DeprecationWarning"]
     command += ["-m", "tests.privacy.ledger.group_driver", *map(str, job)]
@@ -172,7 +172,7 @@ def drive(*job: object) -> Any:  # noqa: ANN401
 
 
 def test_one_commit_holds_the_charges_of_those_who_wait(book: Ledger) -> None:
-    """G-LEDGER: each entry has its own number, link and sum; asked again, it stands."""
+    """Each entry has its own number, link and sum; asked again, it stands."""
     before = Path(book.path).read_bytes()
     messages = [_draft(book, f"{number}") for number in range(4)]
     delivered, answers = _answers(book, *messages, messages[0])
@@ -187,7 +187,7 @@ def test_one_commit_holds_the_charges_of_those_who_wait(book: Ledger) -> None:
 
 
 def test_no_capacity_is_passed_by_charges_of_others(book: Ledger) -> None:
-    """G-LEDGER: what does not fit is not entered; what comes after and fits, is."""
+    """What does not fit is not entered; what comes after and fits, is."""
     epsilons = ["1/2", "1/2", "2/5", "1/1000", "1000000", "0"]
     messages = [_draft(book, f"{at}", epsilon) for at, epsilon in enumerate(epsilons)]
     delivered, answers = _answers(book, *messages)
@@ -197,7 +197,7 @@ def test_no_capacity_is_passed_by_charges_of_others(book: Ledger) -> None:
 
 
 def test_bad_drafts_of_others_harm_nobody(book: Ledger) -> None:
-    """G-LEDGER: garbage, lies about lengths and digests, another ledger or unit, nothing at all."""
+    """Garbage, lies about lengths and digests, another ledger or unit, nothing at all."""
     other = Ledger.create(book.path.with_name("b.ledger"), epsilon=1)
     good = _draft(book, "good")
     plain = _plain(book, good)
@@ -225,7 +225,7 @@ def test_bad_drafts_of_others_harm_nobody(book: Ledger) -> None:
 
 
 def test_who_has_gone_is_not_charged(book: Ledger) -> None:
-    """G-REFUSE: an interrupt takes a draft back that no leader has looked at."""
+    """An interrupt takes a draft back that no leader has looked at."""
     with Turn(book.path, PATIENCE):
         leader = Asker(book, "own")
         _await(lambda: _named(book))
@@ -236,7 +236,7 @@ def test_who_has_gone_is_not_charged(book: Ledger) -> None:
 
 
 def test_who_keeps_its_answer_open_delays_others_for_a_moment(book: Ledger) -> None:
-    """G-QUEUE: a leader lets followers read before the next turn, and no longer than a moment."""
+    """A leader lets followers read before the next turn, and no longer than a moment."""
     began = time.monotonic()
     with Turn(book.path, PATIENCE):
         leader = Asker(book, "own")
@@ -254,7 +254,7 @@ def test_who_keeps_its_answer_open_delays_others_for_a_moment(book: Ledger) -> N
 def test_a_leader_that_lies_is_not_believed(
     answer: bytes | None, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: whatever it says, or if it says nothing, a charge is made and delivered once."""
+    """Whatever it says, or if it says nothing, a charge is made and delivered once."""
     monkeypatch.setattr(group_commit, "_PATIENCE", 0.2)
     with Turn(book.path, PATIENCE), _liar(book) as listener:
         asker = Asker(book, "mine")
@@ -272,7 +272,7 @@ def test_a_leader_that_lies_is_not_believed(
 
 
 def test_what_another_recorded_first_is_delivered(book: Ledger) -> None:
-    """G-LEDGER: who is told reads the ledger, and has what stands there."""
+    """Who is told reads the ledger, and has what stands there."""
     with _liar(book) as listener:
         with Turn(book.path, PATIENCE):
             asker = Asker(book, "mine", document=b"my own draw")
@@ -298,7 +298,7 @@ def test_what_another_recorded_first_is_delivered(book: Ledger) -> None:
 def test_who_is_refused_hears_it_from_its_own_turn(
     more: dict[str, Any], error: type[ShoalError], book: Ledger
 ) -> None:
-    """G-REFUSE: the same errors as alone, whatever a leader says of the draft."""
+    """The same errors as alone, whatever a leader says of the draft."""
     book.record("first", unit="person", epsilon="1/10", document=b"x")
     alone = Asker(book, "alone", **more).end()
     for done in (False, True):
@@ -315,7 +315,7 @@ def test_who_is_refused_hears_it_from_its_own_turn(
 
 
 def test_no_document_lies_on_a_disk_before_it_is_charged(book: Ledger) -> None:
-    """G-LEDGER: while it is handed over it is in the memory of the kernel."""
+    """While it is handed over it is in the memory of the kernel."""
     with Turn(book.path, PATIENCE), _liar(book) as listener:
         asker = Asker(book, "mine", document=b"PRIVATE" * 99)
         peer, _ = listener.accept()
@@ -329,7 +329,7 @@ def test_no_document_lies_on_a_disk_before_it_is_charged(book: Ledger) -> None:
 
 
 def test_who_cannot_read_the_ledger_learns_and_says_nothing(book: Ledger) -> None:
-    """G-LEDGER: who listens at the name of its group, jailed, has noise, and is not believed."""
+    """Who listens at the name of its group, jailed, has noise, and is not believed."""
     with Turn(book.path, PATIENCE), _liar(book) as listener:
         asker = Asker(book, "mine", document=b"PRIVATE" * 99, name="May", kind="cells")
         peer, _ = listener.accept()
@@ -348,7 +348,7 @@ def test_who_cannot_read_the_ledger_learns_and_says_nothing(book: Ledger) -> Non
 def test_processes_of_other_users_are_left_out(
     role: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: the kernel says whose process is at the other end; it gets and gives no draft."""
+    """The kernel says whose process is at the other end; it gets and gives no draft."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with one, other, monkeypatch.context() as patch:
         assert group_commit._is_ours(one)
@@ -370,7 +370,7 @@ def test_processes_of_other_users_are_left_out(
 
 
 def test_long_documents_are_charged_by_themselves(book: Ledger) -> None:
-    """G-QUEUE: they are not handed over."""
+    """They are not handed over."""
     with Turn(book.path, PATIENCE), _liar(book) as listener:
         asker = Asker(book, "long", document=bytes(2**16 + 1))
         listener.settimeout(0.5)
@@ -388,7 +388,7 @@ def test_long_documents_are_charged_by_themselves(book: Ledger) -> None:
 def test_without_such_sockets_each_charges_by_itself(
     failing: str, error: Exception, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: as leader and as follower; also where tests, proxies or auditors guard sockets."""
+    """As leader and as follower; also where tests, proxies or auditors guard sockets."""
 
     def refuse(*_: object) -> None:
         raise error
@@ -413,7 +413,7 @@ def test_without_such_sockets_each_charges_by_itself(
 def test_guards_that_come_later_break_no_leader(
     guarded: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: with its follower's socket in hand, it makes its own charge all the same."""
+    """With its follower's socket in hand, it makes its own charge all the same."""
 
     def refuse(*_: object) -> None:
         raise RuntimeError("guarded")
@@ -434,7 +434,7 @@ def test_guards_that_come_later_break_no_leader(
 def test_what_a_handler_raises_among_drafts_of_others_is_the_callers(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: a time limit is no socket's failure, and ends the charge."""
+    """A time limit is no socket's failure, and ends the charge."""
 
     def late(*_: object) -> None:
         raise TimeoutError("mine")
@@ -450,7 +450,7 @@ def test_what_a_handler_raises_among_drafts_of_others_is_the_callers(
 def test_a_ledger_that_was_replaced_delivers_nothing_to_anybody(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: the same error as alone, and no charge of an older copy instead."""
+    """The same error as alone, and no charge of an older copy instead."""
     older, gone = book.path.read_bytes(), book.path.with_name("gone")
 
     def replace(point: str) -> None:
@@ -470,7 +470,7 @@ def test_a_ledger_that_was_replaced_delivers_nothing_to_anybody(
 def test_where_the_kernel_has_no_such_names_nothing_is_asked(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: as on other systems than Linux, and for users that namespaces hide."""
+    """As on other systems than Linux, and for users that namespaces hide."""
     file = look(book.path)
     with monkeypatch.context() as patch:
         patch.setattr(os, "geteuid", lambda: 65534)
@@ -488,7 +488,7 @@ def test_where_the_kernel_has_no_such_names_nothing_is_asked(
 def test_trouble_with_a_draft_of_another_is_not_ones_own(
     trouble: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: the whole transaction is taken back, and the own charge made alone."""
+    """The whole transaction is taken back, and the own charge made alone."""
     append, find = Chain.append, Chain.find
 
     def no_append(chain: Chain, entry: Entry) -> None:
@@ -514,7 +514,7 @@ def test_trouble_with_a_draft_of_another_is_not_ones_own(
 def test_an_interrupt_leaves_no_socket_behind(
     role: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: in the wait for the turn, for an answer, and for followers that read."""
+    """In the wait for the turn, for an answer, and for followers that read."""
 
     def late(*_: object) -> None:
         raise TimeoutError("mine")
@@ -560,7 +560,7 @@ def _follow(book: Ledger, peer: socket.socket, turn: Turn) -> None:
 def test_a_leader_takes_in_no_more_than_it_can(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: in number, in bytes and in time; the others ask the next one."""
+    """In number, in bytes and in time; the others ask the next one."""
     monkeypatch.setattr(group_commit, "_MOST_DRAFTS", 3)
     delivered, answers = _answers(book, *(_draft(book, f"{at}", "0") for at in range(4)))
     assert (delivered, answers) == (b"of own", [b"done"] * 3 + [b""])
@@ -581,7 +581,7 @@ def test_a_leader_takes_in_no_more_than_it_can(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_leader_that_is_killed_loses_no_followers(tmp_path: Path) -> None:
-    """G-LEDGER: at each point of its own draft and of theirs; all have their entries, once."""
+    """At each point of its own draft and of theirs; all have their entries, once."""
     followers = 4
     kills = drive("handed over", tmp_path, followers)
     assert len(kills) == 3 + 2 * (1 + followers)
@@ -598,7 +598,7 @@ def test_a_leader_that_is_killed_loses_no_followers(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_crowd_that_is_killed_one_by_one_loses_nothing(tmp_path: Path) -> None:
-    """G-LEDGER: 60 kills and 30 interrupts at random moments of 12 processes that charge."""
+    """60 kills and 30 interrupts at random moments of 12 processes that charge."""
     crowd, kills = 12, 60
     seen = drive("killed crowd", tmp_path, crowd, kills)
     assert seen["statuses"] == [-signal.SIGKILL]
@@ -612,13 +612,13 @@ def test_a_crowd_that_is_killed_one_by_one_loses_nothing(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_child_does_not_keep_its_parents_name(tmp_path: Path) -> None:
-    """G-QUEUE: forked in a signal's handler while its parent listens, it has no socket."""
+    """Forked in a signal's handler while its parent listens, it has no socket."""
     assert drive("forked within", tmp_path) == {"clean": True, "lines": [[1], ["child", 0]]}
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs two users")
 def test_another_user_is_neither_asked_nor_served(tmp_path: Path) -> None:
-    """G-LEDGER: no draft goes to another user's process, and none is taken from one."""
+    """No draft goes to another user's process, and none is taken from one."""
     seen = drive("strangers", tmp_path)
     assert seen["told"][0] == [0]
     assert [] not in seen["told"][1]

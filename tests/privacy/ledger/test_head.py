@@ -43,7 +43,7 @@ def _journal(page: bytes, number: int = HEAD_PAGE, sector: int = 512) -> bytes:
 
 
 def test_a_ledger_has_the_newest_mark_on_the_page_of_its_head(tmp_path: Path) -> None:
-    """G-LEDGER: whatever other pages hold, and beside what only looks like a mark."""
+    """Whatever other pages hold, and beside what only looks like a mark."""
     file, before = tmp_path / "pages", (HEAD_PAGE - 1) * _page(_head(11))
     likes = [b":" + b"0" * 20, str(Mark(LEDGER, 9)).encode()]
     file.write_bytes(before + _page(_head(5), *likes, _head(7), b"x" * 90) + _page(_head(12)))
@@ -56,7 +56,7 @@ def test_a_ledger_has_the_newest_mark_on_the_page_of_its_head(tmp_path: Path) ->
 
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_a_journal_has_the_mark_of_its_first_row(tmp_path: Path, sector: int) -> None:
-    """G-LEDGER: of no page but that of the head, not of what it held before, nor of its place."""
+    """Of no page but that of the head, not of what it held before, nor of its place."""
     file, parts = tmp_path / "journal", (_head(3), b"\x09", _head(7), b"/home/" + _head(50))
     file.write_bytes(_journal(_page(*parts, at=1), sector=sector))
     assert mark_of_journal(file) == Mark(LEDGER, 7)
@@ -73,7 +73,7 @@ def test_a_journal_has_the_mark_of_its_first_row(tmp_path: Path, sector: int) ->
 
 
 def test_hashes_do_not_delay_the_search(tmp_path: Path) -> None:
-    """G-QUEUE: pages of a ledger are full of hashes; each of them was tried from every digit."""
+    """Pages of a ledger are full of hashes; each of them was tried from every digit."""
     file, text = tmp_path / "pages", secrets.token_hex(2**23).encode()
     file.write_bytes(text)
     began = time.process_time()

@@ -241,7 +241,7 @@ def test_any_sequence_of_charges_stays_within_the_budget(
     budget: Fraction,
     asked: list[tuple[int, Any, Any]],
 ) -> None:
-    """G-LEDGER: a model that adds up what is booked accepts and refuses the same."""
+    """A model that adds up what is booked accepts and refuses the same."""
     book = Ledger.create(
         tmp_path_factory.mktemp("model") / "book", epsilon=budget, delta=Fraction(1, 2)
     )
@@ -274,7 +274,7 @@ def test_shown_amounts_are_rounded_to_the_safe_side(value: Fraction, *, up: bool
 
 
 def test_a_charge_reads_no_history(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-FLAT: as many rows are read for a charge after 1 entry as after 300."""
+    """As many rows are read for a charge after 1 entry as after 300."""
     steps: list[int] = []
     connect = ledger_file._connect
 

@@ -193,7 +193,7 @@ def test_tampering_is_found(book: Ledger, statements: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("name", ["delta", "last gone", "head", "sum", "before the last gone"])
 def test_record_refuses_a_tampered_ledger(book: Ledger, name: str) -> None:
-    """G-TAMPER: what can be seen at the newest entries and the head is seen before a charge."""
+    """What can be seen at the newest entries and the head is seen before a charge."""
     change(book.path, *TAMPERINGS[name])
     refuse(lambda: book.record("new", unit="person", epsilon=0, document=b"x"), "damaged")
 

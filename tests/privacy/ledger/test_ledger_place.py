@@ -71,7 +71,7 @@ _ACTS: dict[str, Callable[[Ledger], object]] = {
 
 @pytest.mark.parametrize("act", _ACTS)
 def test_a_ledger_with_two_names_is_refused(book: Ledger, act: str) -> None:
-    """G-LEDGER: a crash under one name would be unknown under the other, and undo its charges."""
+    """A crash under one name would be unknown under the other, and undo its charges."""
     other = book.path.with_name("h.ledger")
     os.link(book.path, other)
     for path in (book.path, other):
@@ -83,7 +83,7 @@ def test_a_ledger_with_two_names_is_refused(book: Ledger, act: str) -> None:
 
 
 def test_a_second_name_after_a_crash_buys_nothing(book: Ledger) -> None:
-    """G-LEDGER: neither name records, and what the crash left stays until one is removed."""
+    """Neither name records, and what the crash left stays until one is removed."""
     journal = _crash(book)
     other = book.path.with_name("h.ledger")
     os.link(book.path, other)
@@ -101,7 +101,7 @@ def test_a_second_name_after_a_crash_buys_nothing(book: Ledger) -> None:
 def test_a_name_given_while_writing_is_seen_under_the_lock(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: the look is repeated once nobody else can write."""
+    """The look is repeated once nobody else can write."""
     from shoal.privacy.ledger import file as ledger_file
 
     check = ledger_file._check_durable
@@ -122,7 +122,7 @@ def test_a_name_given_while_writing_is_seen_under_the_lock(
 def test_a_ledger_that_is_replaced_while_it_is_charged_delivers_nothing(
     book: Ledger, monkeypatch: pytest.MonkeyPatch, what: str, point: str
 ) -> None:
-    """G-LEDGER: what was recorded in a file that has lost its name may be lost with it."""
+    """What was recorded in a file that has lost its name may be lost with it."""
     copy = book.path.read_bytes()
 
     def at(now: str) -> None:
@@ -137,7 +137,7 @@ def test_a_ledger_that_is_replaced_while_it_is_charged_delivers_nothing(
 
 
 def test_the_name_that_a_killed_maker_left_is_taken_away(book: Ledger) -> None:
-    """G-LEDGER: a ledger is made under another name first."""
+    """A ledger is made under another name first."""
     draft = book.path.with_name(".shoal-0123456789abcdef.new")
     os.link(book.path, draft)
     kept = book.path.with_name(".shoal-another.new")
@@ -149,7 +149,7 @@ def test_the_name_that_a_killed_maker_left_is_taken_away(book: Ledger) -> None:
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
 def test_no_ledger_is_made_beside_parts_of_another(tmp_path: Path, ending: str) -> None:
-    """G-LEDGER: SQLite would take them for the new ledger's own and play them into it."""
+    """SQLite would take them for the new ledger's own and play them into it."""
     beside = tmp_path / f"a.ledger{ending}"
     beside.write_bytes(b"part")
     with pytest.raises(LedgerError, match="a part of a ledger"):
@@ -160,7 +160,7 @@ def test_no_ledger_is_made_beside_parts_of_another(tmp_path: Path, ending: str) 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm", ".wal", "-Journal", "-\u017fhm"])
 def test_no_ledger_is_called_like_a_part_of_another(book: Ledger, ending: str) -> None:
-    """G-LEDGER: SQLite would delete it when the other one is looked at, with all charges."""
+    """SQLite would delete it when the other one is looked at, with all charges."""
     named = book.path.with_name(f"{book.path.name}{ending}")
     with pytest.raises(LedgerError, match="a name that does not end in -journal"):
         Ledger.create(named, epsilon=5)
@@ -181,7 +181,7 @@ def test_no_ledger_is_called_like_a_part_of_another(book: Ledger, ending: str) -
 
 
 def test_what_a_crash_left_is_not_played_into_a_new_ledger(book: Ledger) -> None:
-    """G-LEDGER: the ledger was moved after a crash, and what SQLite keeps beside it was not."""
+    """The ledger was moved after a crash, and what SQLite keeps beside it was not."""
     journal = _crash(book)
     moved = book.path.rename(book.path.with_name("b.ledger"))
     with pytest.raises(LedgerError, match="a part of a ledger"):
@@ -195,7 +195,7 @@ def test_what_a_crash_left_is_not_played_into_a_new_ledger(book: Ledger) -> None
 @pytest.mark.parametrize("act", _ACTS)
 @pytest.mark.parametrize("target", ["b.ledger", "sub/a.ledger", "sub/b.ledger"])
 def test_a_ledger_moved_after_a_crash_is_refused(book: Ledger, act: str, target: str) -> None:
-    """G-LEDGER: without what a crash left no charge is read or made; with it, all is as before."""
+    """Without what a crash left no charge is read or made; with it, all is as before."""
     journal = _crash(book)
     old = book.path
     (old.parent / "sub").mkdir()
@@ -212,7 +212,7 @@ def test_a_ledger_moved_after_a_crash_is_refused(book: Ledger, act: str, target:
 
 
 def test_a_ledger_moved_with_its_folder_is_whole(book: Ledger) -> None:
-    """G-LEDGER: what a crash left came along; a rename in the new folder is refused again."""
+    """What a crash left came along; a rename in the new folder is refused again."""
     _crash(book)
     place = book.path.parent.rename(book.path.parent.with_name(f"{book.path.parent.name}-moved"))
     moved = (place / "a.ledger").rename(place / "b.ledger")
@@ -223,7 +223,7 @@ def test_a_ledger_moved_with_its_folder_is_whole(book: Ledger) -> None:
 
 
 def test_a_moved_ledger_knows_its_new_place_before_it_charges(book: Ledger) -> None:
-    """G-LEDGER: moved, crashed in the first charge there, and moved again: refused."""
+    """Moved, crashed in the first charge there, and moved again: refused."""
     moved = book.path.rename(book.path.with_name("b.ledger"))
     journal = _crash(Ledger(moved, book._founding))
     again = moved.rename(moved.with_name("c.ledger"))
@@ -236,7 +236,7 @@ def test_a_moved_ledger_knows_its_new_place_before_it_charges(book: Ledger) -> N
 def test_a_new_place_is_on_the_disk_before_a_charge_goes_on(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: whatever part of a charge a crash leaves, the place of its journal is known."""
+    """Whatever part of a charge a crash leaves, the place of its journal is known."""
     moved = Ledger(book.path.rename(book.path.with_name("b.ledger")), book._founding)
     seen = []
 
@@ -272,7 +272,7 @@ Ledger.open(sys.argv[1]).record("dead", unit="u", epsilon="0.1", document=b"x")
 def test_a_crash_that_notes_a_place_takes_no_later_charge_back(
     book: Ledger, size: int, *, written: bool
 ) -> None:
-    """G-LEDGER: moved, crashed before it knew, moved back, charged, and moved again: refused."""
+    """Moved, crashed before it knew, moved back, charged, and moved again: refused."""
     book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
     old, before = book.path, book.path.read_bytes()
     moved = old.rename(old.with_name("b.ledger"))
@@ -304,7 +304,7 @@ def test_a_crash_that_notes_a_place_takes_no_later_charge_back(
 
 @pytest.mark.parametrize("written", [False, True])
 def test_a_crash_that_notes_a_place_moves_with_its_ledger(book: Ledger, *, written: bool) -> None:
-    """G-LEDGER: both moved together are as they were, wherever they are taken to."""
+    """Both moved together are as they were, wherever they are taken to."""
     book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
     before, folder = book.path.read_bytes(), book.path.with_name("b")
     folder.mkdir()
@@ -319,7 +319,7 @@ def test_a_crash_that_notes_a_place_moves_with_its_ledger(book: Ledger, *, writt
 
 
 def test_a_crash_elsewhere_is_not_played_at_the_old_place(book: Ledger) -> None:
-    """G-LEDGER: what was left where the place was noted takes no charge back that followed here."""
+    """What was left where the place was noted takes no charge back that followed here."""
     book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
     old, before = book.path, book.path.read_bytes()
     moved = old.rename(old.with_name("b.ledger"))
@@ -336,7 +336,7 @@ def test_a_crash_elsewhere_is_not_played_at_the_old_place(book: Ledger) -> None:
 
 
 def test_a_crash_that_notes_a_place_is_taken_back_there(book: Ledger) -> None:
-    """G-LEDGER: where it happened nothing is lost, and the charge is made when asked again."""
+    """Where it happened nothing is lost, and the charge is made when asked again."""
     book.record("long", unit="u", epsilon="0.1", document=b"x" * 50_000)
     moved = book.path.rename(book.path.with_name("b.ledger"))
     subprocess.run([sys.executable, "-c", DIE_NOTING, str(moved)], check=False)
@@ -346,7 +346,7 @@ def test_a_crash_that_notes_a_place_is_taken_back_there(book: Ledger) -> None:
 
 
 def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:
-    """G-LEDGER: a new ledger under an old name, at work or not, does not stop the old one."""
+    """A new ledger under an old name, at work or not, does not stop the old one."""
     moved = book.path.rename(book.path.with_name("b.ledger"))
     _crash(Ledger.create(book.path, epsilon=1))
     assert len(Ledger.open(moved).entries()) == 1
@@ -355,7 +355,7 @@ def test_a_journal_beside_another_ledger_is_its_own(book: Ledger) -> None:
 
 
 def test_what_another_ledgers_crash_left_stops_nobody(book: Ledger) -> None:
-    """G-LEDGER: it is not this ledger's, which it would damage: nothing says to move it here."""
+    """It is not this ledger's, which it would damage: nothing says to move it here."""
     moved = book.path.rename(book.path.with_name("b.ledger"))
     other = Ledger.create(book.path, epsilon=5)
     other.record("b1", unit="u", epsilon="0.1", document=b"2")
@@ -373,7 +373,7 @@ def test_what_another_ledgers_crash_left_stops_nobody(book: Ledger) -> None:
 
 
 def test_a_journal_that_cannot_be_read_is_moved_nowhere(book: Ledger) -> None:
-    """G-LEDGER: whose it is cannot be told, so the ledger is refused and nothing is advised."""
+    """Whose it is cannot be told, so the ledger is refused and nothing is advised."""
     moved = book.path.rename(book.path.with_name("b.ledger"))
     book.path.with_name("a.ledger-journal").mkdir()
     with pytest.raises(LedgerError, match="move it nowhere before it is known whose it is"):
@@ -382,7 +382,7 @@ def test_a_journal_that_cannot_be_read_is_moved_nowhere(book: Ledger) -> None:
 
 @pytest.mark.parametrize("when", ["begun", "inserted", "before commit"])
 def test_what_a_crash_left_says_whose_it_is(book: Ledger, when: str) -> None:
-    """G-LEDGER: from the first page on that a charge changes in the file."""
+    """From the first page on that a charge changes in the file."""
     before = book.path.read_bytes()
     code = DIE.replace('"before commit"', repr(when))
     subprocess.run([sys.executable, "-c", code, str(book.path)], check=False)
@@ -406,7 +406,7 @@ def test_what_a_crash_left_says_whose_it_is(book: Ledger, when: str) -> None:
 def test_a_folder_that_was_removed_is_told_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]
 ) -> None:
-    """G-FUZZ: relative paths need a current folder."""
+    """Relative paths need a current folder."""
     flights.plan()
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -417,7 +417,7 @@ def test_a_folder_that_was_removed_is_told_in_words(
 
 
 def test_links_that_lead_in_a_circle_are_told_in_words(tmp_path: Path) -> None:
-    """G-FUZZ: neither made nor opened, and nothing is left beside them."""
+    """Neither made nor opened, and nothing is left beside them."""
     path = tmp_path / "loop.ledger"
     path.symlink_to(path)
     with pytest.raises(LedgerError):
@@ -429,7 +429,7 @@ def test_links_that_lead_in_a_circle_are_told_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", ["a link", "a file", "a folder", "another ledger"])
 def test_whatever_lies_at_the_old_name_a_crash_is_not_forgotten(book: Ledger, left: str) -> None:
-    """G-LEDGER: what took the ledger's old name says nothing of the journal beside it."""
+    """What took the ledger's old name says nothing of the journal beside it."""
     journal = _crash(book)
     old = book.path
     aside = journal.rename(journal.with_name("aside"))
@@ -449,7 +449,7 @@ def test_whatever_lies_at_the_old_name_a_crash_is_not_forgotten(book: Ledger, le
 
 @pytest.mark.parametrize("charges", [0, 1, 2, 9])
 def test_an_old_journal_takes_no_later_charge_back(book: Ledger, charges: int) -> None:
-    """G-LEDGER: after a crash the folder was renamed, so that nobody found what was left there."""
+    """After a crash the folder was renamed, so that nobody found what was left there."""
     journal = _crash(book)
     home = journal.parent
     (home / "new").mkdir()
@@ -470,7 +470,7 @@ def test_an_old_journal_takes_no_later_charge_back(book: Ledger, charges: int) -
 
 
 def test_an_old_journal_takes_nothing_back_at_the_old_place(book: Ledger) -> None:
-    """G-LEDGER: moved there and back between, it lies where it lay when the journal was left."""
+    """Moved there and back between, it lies where it lay when the journal was left."""
     journal = _crash(book)
     kept = journal.rename(journal.with_name("kept"))
     _whole(book.path, kept)
@@ -487,7 +487,7 @@ def test_an_old_journal_takes_nothing_back_at_the_old_place(book: Ledger) -> Non
 
 @pytest.mark.parametrize("name", ["own", "link"])
 def test_a_charge_plays_no_old_journal_either(book: Ledger, tmp_path: Path, name: str) -> None:
-    """G-LEDGER: a handle that was made before it lay there, by the ledger's name or by a link."""
+    """A handle that was made before it lay there, by the ledger's name or by a link."""
     backup = book.path.read_bytes()
     for number in range(2):
         book.record(f"n{number}", unit="u", epsilon="0.1", document=b"2")
@@ -504,7 +504,7 @@ def test_a_charge_plays_no_old_journal_either(book: Ledger, tmp_path: Path, name
 
 
 def test_a_journal_is_not_played_into_another_ledger(book: Ledger) -> None:
-    """G-LEDGER: nor into an older copy of its own."""
+    """Nor into an older copy of its own."""
     backup = book.path.read_bytes()
     for number in range(2):
         book.record(f"n{number}", unit="u", epsilon="0.1", document=b"2")
@@ -521,7 +521,7 @@ def test_a_journal_is_not_played_into_another_ledger(book: Ledger) -> None:
 def test_an_old_place_where_nobody_may_look_stops_the_ledger(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: what may lie there is not taken for nothing."""
+    """What may lie there is not taken for nothing."""
     moved = book.path.rename(book.path.with_name("b.ledger"))
     hidden = os.fsencode(book.path) + b"-journal"
 
@@ -551,7 +551,7 @@ def _whole(path: Path, journal: Path) -> None:
 
 
 def test_a_write_ahead_log_is_not_played(book: Ledger) -> None:
-    """G-LEDGER: shoal never leaves one; another program's, of any state, is refused."""
+    """Shoal never leaves one; another program's, of any state, is refused."""
     log = book.path.with_name(f"{book.path.name}-wal")
     kept = book.path.read_bytes()
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
@@ -572,7 +572,7 @@ def test_a_write_ahead_log_is_not_played(book: Ledger) -> None:
 
 
 def test_a_journal_of_another_program_is_not_played(book: Ledger) -> None:
-    """G-LEDGER: it has no mark of a ledger, and would write its pages into this one."""
+    """It has no mark of a ledger, and would write its pages into this one."""
     other = book.path.with_name("other.db")
     code = (
         "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
@@ -601,7 +601,7 @@ def test_a_journal_of_another_program_is_not_played(book: Ledger) -> None:
 def test_no_operation_is_begun_within_another(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: a signal's handler that looks at the ledger would drop the locks of the charge."""
+    """A signal's handler that looks at the ledger would drop the locks of the charge."""
     seen: list[Exception] = []
 
     def handler(point: str) -> None:
@@ -624,7 +624,7 @@ def test_no_operation_is_begun_within_another(
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9"])
 def test_a_ledger_has_a_name_with_room_for_its_journal(tmp_path: Path, letter: str) -> None:
-    """G-FUZZ: a ledger that could be made but never charged is refused before it is made."""
+    """A ledger that could be made but never charged is refused before it is made."""
     bytes_each = len(letter.encode())
     longest = tmp_path / (letter * (246 // bytes_each) + "x")
     assert len(os.fsencode(longest.name)) == 247
@@ -656,7 +656,7 @@ def _folder(inside: Path, size: int) -> Path:
 
 @pytest.mark.parametrize("rest", [27, 28, 100])
 def test_a_ledger_has_a_path_with_room_for_its_journal(tmp_path: Path, rest: int) -> None:
-    """G-FUZZ: SQLite opens no path of more than 512 bytes, links followed."""
+    """SQLite opens no path of more than 512 bytes, links followed."""
     folder = _folder(tmp_path, 504 - rest - 1)
     book = Ledger.create(folder / ("x" * rest), epsilon=1)
     book.record("first", unit="u", epsilon="0.1", document=b"1")
@@ -671,7 +671,7 @@ def test_a_ledger_has_a_path_with_room_for_its_journal(tmp_path: Path, rest: int
 
 @pytest.mark.parametrize("name", ["x", "x" * 26])
 def test_a_ledger_lies_where_there_is_room_to_make_it(tmp_path: Path, name: str) -> None:
-    """G-FUZZ: it is made under a name of 27 bytes, however short its own is."""
+    """It is made under a name of 27 bytes, however short its own is."""
     Ledger.create(_folder(tmp_path, 504 - 28) / name, epsilon=1).verify()
     folder = _folder(tmp_path, 504 - 27)
     with pytest.raises(LedgerError, match="room for a name of 27 bytes"):
@@ -692,8 +692,8 @@ class _NoPath:
 
 
 @pytest.mark.parametrize("given", [_NoPath(), b"a.ledger", "", "a\0b", 5, None])
-def test_what_is_no_path_is_refused_in_words(given: Any) -> None:  # noqa: ANN401
-    """G-FUZZ: also an object whose class fails when it is asked for its path."""
+def test_what_is_no_path_is_refused_in_words(given: Any) -> None:
+    """Also an object whose class fails when it is asked for its path."""
     with pytest.raises((InputError, LedgerError), match="path"):
         Ledger.create(given, epsilon=1)
     with pytest.raises((InputError, LedgerError), match="path"):
@@ -716,7 +716,7 @@ def _spelled(part: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("part", _TEXTS)
 def test_no_text_is_taken_for_the_mark_of_a_head(tmp_path: Path, part: str) -> None:
-    """G-LEDGER: with one in it, an old journal is refused, and what a crash left is taken back."""
+    """With one in it, an old journal is refused, and what a crash left is taken back."""
     asked = _spelled(part)
     book = Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=asked["unit"])
     book.record(**asked)
@@ -739,7 +739,7 @@ def test_no_text_is_taken_for_the_mark_of_a_head(tmp_path: Path, part: str) -> N
 
 
 def test_a_folder_called_like_a_mark_hides_no_old_journal(tmp_path: Path) -> None:
-    """G-LEDGER: a ledger's place stands on the page of its head."""
+    """A ledger's place stands on the page of its head."""
     home = tmp_path / _spelled("name")["name"]
     home.mkdir()
     book = Ledger.create(home / "a.ledger", epsilon=1, unit="u")
@@ -755,7 +755,7 @@ def test_a_folder_called_like_a_mark_hides_no_old_journal(tmp_path: Path) -> Non
 
 
 def test_the_head_lies_alone_on_its_page(book: Ledger) -> None:
-    """G-LEDGER: where it is looked for without SQLite."""
+    """Where it is looked for without SQLite."""
     with closing(sqlite3.connect(book.path)) as connection:
         row = "SELECT rootpage FROM sqlite_master WHERE name = 'head'"
         assert connection.execute(row).fetchall() == [(HEAD_PAGE,)]

@@ -48,7 +48,7 @@ except sqlite3.OperationalError:
 def test_a_look_by_another_thread_unlocks_no_ledger(
     look: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: no other process can write while a charge goes on, whoever opens the file."""
+    """No other process can write while a charge goes on, whoever opens the file."""
     path = tmp_path / "a.csv"
     book = shoal.Ledger.create(path, epsilon=1, unit="person")
     charging, looked = threading.Event(), threading.Event()
@@ -84,11 +84,11 @@ def test_a_look_by_another_thread_unlocks_no_ledger(
 def test_no_look_is_open_while_the_process_forks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-LEDGER: a child would inherit a lock of SQLite's that nobody drops; forks wait."""
+    """A child would inherit a lock of SQLite's that nobody drops; forks wait."""
     shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="person")
     looking, seen = sqlite3.connect, list[bool]()
 
-    def connect(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+    def connect(*arguments: Any, **options: Any) -> Any:
         other = threading.Thread(target=lambda: seen.append(GATE.acquire(blocking=False)))
         other.start()
         other.join()

@@ -13,7 +13,7 @@ KEY, OTHER = "0a1b2c3d-0000-4000-8000-123456789abc", "0a1b2c3d-0000-4000-8000-12
 
 @pytest.mark.parametrize("message", [b"", b"x", bytes(100), b"\xff" * 2**16])
 def test_who_has_the_key_reads_what_was_sent(message: bytes) -> None:
-    """G-LEDGER: and nobody else, nor anything that was changed or cut."""
+    """And nobody else, nor anything that was changed or cut."""
     sent = masked(KEY, message)
     assert unmasked(KEY, sent) == message
     assert unmasked(OTHER, sent) is None
@@ -26,7 +26,7 @@ def test_who_has_the_key_reads_what_was_sent(message: bytes) -> None:
 
 
 def test_each_message_has_a_mask_of_its_own() -> None:
-    """G-LEDGER: two that differ little have nothing in common that tells it."""
+    """Two that differ little have nothing in common that tells it."""
     one, other = masked(KEY, bytes(1000)), masked(KEY, bytes(999) + b"x")
     assert sum(a == b for a, b in zip(one, other, strict=True)) < 40
     assert one[32:] != bytes(1000)

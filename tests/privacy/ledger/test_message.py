@@ -42,7 +42,7 @@ def _message(facts: object, document: bytes = b"x", indent: int | None = None) -
 
 
 def test_a_draft_comes_as_it_was_sent() -> None:
-    """G-LEDGER: every part of it; an empty document too."""
+    """Every part of it; an empty document too."""
     assert decoded(LEDGER, encoded(LEDGER, DRAFT)) == DRAFT
     assert decoded(LEDGER, _message(_facts())) is not None
     empty = Draft("q", "", "", PERSON, Budget.of(0), b"", digest_of(b""))
@@ -87,7 +87,7 @@ def test_a_draft_comes_as_it_was_sent() -> None:
     ],
 )
 def test_what_record_would_not_send_is_no_draft(facts: object) -> None:
-    """G-LEDGER: another ledger, broken texts, charges below zero or not rounded, false digests."""
+    """Another ledger, broken texts, charges below zero or not rounded, false digests."""
     assert decoded(LEDGER, _message(facts)) is None
 
 
@@ -107,5 +107,5 @@ def test_what_record_would_not_send_is_no_draft(facts: object) -> None:
     ],
 )
 def test_another_spelling_is_no_draft(message: bytes) -> None:
-    """G-LEDGER: lengths that lie, more or fewer bytes, other bytes for the same facts."""
+    """Lengths that lie, more or fewer bytes, other bytes for the same facts."""
     assert decoded(LEDGER, message) is None

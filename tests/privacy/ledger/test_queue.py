@@ -54,7 +54,7 @@ def _is_free(book: Ledger) -> bool:
 def test_a_time_limit_while_the_folder_is_looked_for_is_the_callers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: a TimeoutError of a signal's handler is not taken for a folder without a lock."""
+    """A TimeoutError of a signal's handler is not taken for a folder without a lock."""
 
     def late(_: object) -> str:
         raise TimeoutError("mine")
@@ -66,7 +66,7 @@ def test_a_time_limit_while_the_folder_is_looked_for_is_the_callers(
 
 
 def test_one_at_a_time_and_all_of_them(tmp_path: Path) -> None:
-    """G-QUEUE: twenty askers each have their turn, and never two together."""
+    """Twenty askers each have their turn, and never two together."""
     inside, most, done = [0], [0], []
 
     def ask(number: int) -> None:
@@ -89,7 +89,7 @@ def test_one_at_a_time_and_all_of_them(tmp_path: Path) -> None:
 def test_who_keeps_a_turn_does_not_stop_charges(
     book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: whoever may read the folder can keep its lock: then SQLite's own decides.
+    """Whoever may read the folder can keep its lock: then SQLite's own decides.
 
     Who went on without a turn does not keep it when it comes.
     """
@@ -110,7 +110,7 @@ def test_who_keeps_a_turn_does_not_stop_charges(
 def test_without_such_locks_sqlite_decides_alone(
     failing: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: where the folder cannot be opened, or has no locks, charges are still recorded."""
+    """Where the folder cannot be opened, or has no locks, charges are still recorded."""
 
     def refuse(*_: object) -> int:
         raise OSError(95, "not supported")
@@ -123,7 +123,7 @@ def test_without_such_locks_sqlite_decides_alone(
 
 
 def test_a_charge_waits_for_who_reads(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-QUEUE: a look at a ledger delays its commit, and does not end it; one for ever does."""
+    """A look at a ledger delays its commit, and does not end it; one for ever does."""
     with closing(sqlite3.connect(book.path, isolation_level=None, timeout=0)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM head").fetchall()
@@ -143,7 +143,7 @@ def test_a_charge_waits_for_who_reads(book: Ledger, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_interrupt_leaves_no_turn_behind(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-QUEUE: Ctrl-C as the kernel gives the lock; asking again is safe, for others too."""
+    """Ctrl-C as the kernel gives the lock; asking again is safe, for others too."""
     import fcntl
 
     lock = fcntl.flock
@@ -170,12 +170,12 @@ def test_an_interrupt_leaves_no_turn_behind(book: Ledger, monkeypatch: pytest.Mo
 def test_an_operation_that_is_interrupted_at_an_edge_is_over(
     what: str, when: str, book: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G-QUEUE: although the interrupt is kept, as notebooks do: no lock, no turn, no gate."""
+    """Although the interrupt is kept, as notebooks do: no lock, no turn, no gate."""
     steps: Any = contextlib._GeneratorContextManager if what == "_operation" else Turn
     name = "__enter__" if when == "begin" else "__exit__"
     act = getattr(steps, name)
 
-    def interrupted(self: Any, *more: object) -> object:  # noqa: ANN401
+    def interrupted(self: Any, *more: object) -> object:
         if what == "_operation" and self.gen.gi_code.co_name != what:
             return act(self, *more)
         if when == "begin":
@@ -197,7 +197,7 @@ def test_an_operation_that_is_interrupted_at_an_edge_is_over(
 
 
 def test_a_timeout_of_the_callers_own_stays_one(book: Ledger) -> None:
-    """G-QUEUE: what a signal's handler raises while a charge waits is not told as another's."""
+    """What a signal's handler raises while a charge waits is not told as another's."""
 
     def late(*_: object) -> None:
         raise TimeoutError("mine")

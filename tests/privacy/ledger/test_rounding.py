@@ -24,7 +24,7 @@ LONG = st.builds(Fraction, st.integers(0, 10**60), st.integers(1, 10**60))
 
 @given(value=st.fractions(min_value=0, max_value=5), most=st.integers(1, 60))
 def test_the_next_short_fraction_is_the_least_of_all(value: Fraction, most: int) -> None:
-    """G-BOOKED: by brute force over all denominators, none lies between value and booking."""
+    """By brute force over all denominators, none lies between value and booking."""
     found = ceiling(value, most)
     assert found == min(Fraction(-(-value.numerator * q // value.denominator), q)
                         for q in range(1, most + 1))  # fmt: skip
@@ -33,7 +33,7 @@ def test_the_next_short_fraction_is_the_least_of_all(value: Fraction, most: int)
 
 @given(charges=st.lists(LONG, min_size=1, max_size=12))
 def test_sums_are_never_understated(charges: list[Fraction]) -> None:
-    """G-BOOKED: whatever is charged, the running sum is at least the exact one, and short."""
+    """Whatever is charged, the running sum is at least the exact one, and short."""
     spent, exact = Budget.of(0), Fraction(0)
     for charge in charges:
         once = booked(Budget(charge, charge))
@@ -47,14 +47,14 @@ def test_sums_are_never_understated(charges: list[Fraction]) -> None:
 
 @given(value=LONG, limit=st.fractions(min_value=0, max_denominator=10**12))
 def test_a_charge_within_a_limit_is_not_booked_beyond_it(value: Fraction, limit: Fraction) -> None:
-    """G-BOOKED: what keeps 1/3 is booked at no more than 1/3; short fractions stay."""
+    """What keeps 1/3 is booked at no more than 1/3; short fractions stay."""
     assert booked(Budget(limit)) == Budget(limit)
     if value <= limit:
         assert booked(Budget(value)).epsilon <= limit
 
 
 def test_charges_of_hundreds_of_digits_do_not_stall_a_ledger(tmp_path: Path) -> None:
-    """G-BOOKED: forty distinct charges with denominators of 390 digits stay short and fit."""
+    """Forty distinct charges with denominators of 390 digits stay short and fit."""
     book = Ledger.create(tmp_path / "a.ledger", epsilon=41)
     exact, started = Fraction(0), time.process_time()
     for number in range(40):

@@ -31,7 +31,7 @@ def table() -> pa.Table:
     )
 
 
-def cells(book: shoal.Ledger, user: str, epsilon: Any = 1, **options: Any) -> shoal.Release:  # noqa: ANN401
+def cells(book: shoal.Ledger, user: str, epsilon: Any = 1, **options: Any) -> shoal.Release:
     """Release the mean of a cell."""
     records = shoal.Records(table(), user=user, value="value", bounds=(0, 1), cell="place")
     plan = shoal.plan(
@@ -40,7 +40,7 @@ def cells(book: shoal.Ledger, user: str, epsilon: Any = 1, **options: Any) -> sh
     return plan.release(records, ledger=book, **options)
 
 
-def trial(book: shoal.Ledger, **options: Any) -> trials.PrivateTrial:  # noqa: ANN401
+def trial(book: shoal.Ledger, **options: Any) -> trials.PrivateTrial:
     """Release a trial of a hundred units."""
     arm = np.arange(N) % 2
     options = {"outcome_name": "bought"} | options
@@ -49,7 +49,7 @@ def trial(book: shoal.Ledger, **options: Any) -> trials.PrivateTrial:  # noqa: A
 
 
 def mean(
-    book: shoal.Ledger, users: object = None, **options: Any,  # noqa: ANN401
+    book: shoal.Ledger, users: object = None, **options: Any,
 ) -> unbiased.UnbiasedEstimate:  # fmt: skip
     """Release an unbiased mean of a hundred values."""
     return unbiased.clipped_mean(
@@ -59,7 +59,7 @@ def mean(
 
 
 def test_rows_and_persons_are_never_added_up(tmp_path: Path) -> None:
-    """G-UNIT: cells by row after cells by person are refused, at no cost, in words."""
+    """Cells by row after cells by person are refused, at no cost, in words."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
     assert book.unit is None
     assert cells(book, "person").manifest["guarantee"]["unit"] == {
@@ -73,8 +73,8 @@ def test_rows_and_persons_are_never_added_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("act", [lambda book: cells(book, "row"), trial, mean])
-def test_a_unit_fixed_at_creation_refuses_others(act: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    """G-UNIT: the families all state their unit; rows are not persons."""
+def test_a_unit_fixed_at_creation_refuses_others(act: Any, tmp_path: Path) -> None:
+    """The families all state their unit; rows are not persons."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
     with pytest.raises(InputError, match="this ledger protects: all values of one person"):
         act(book)
@@ -82,7 +82,7 @@ def test_a_unit_fixed_at_creation_refuses_others(act: Any, tmp_path: Path) -> No
 
 
 def test_persons_of_all_families_share_a_ledger(tmp_path: Path) -> None:
-    """G-UNIT: cells, a trial and means of the same persons are added up."""
+    """Cells, a trial and means of the same persons are added up."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="person")
     cells(book, "person")
     trial(book, unit=np.arange(N), privacy_unit="person")
@@ -95,7 +95,7 @@ def test_persons_of_all_families_share_a_ledger(tmp_path: Path) -> None:
 
 
 def test_rows_have_a_ledger_of_their_own(tmp_path: Path) -> None:
-    """G-UNIT: without names each row is a unit; a named column is another, whatever its name."""
+    """Without names each row is a unit; a named column is another, whatever its name."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
     trial(book, privacy_unit="each row")
     mean(book)
@@ -113,7 +113,7 @@ _WIDE = "".join(chr(ord(letter) + 0xFEE0) for letter in "each")
     ["Each row", "EACH ROW", f"{_WIDE} row", "each\u2800row", "each\u034f row", "\u00e9ach row"],
 )
 def test_nothing_else_reads_like_each_row(name: str) -> None:
-    """G-UNIT: a ledger of "Each row" would say that it protects all values of one."""
+    """A ledger of "Each row" would say that it protects all values of one."""
     with pytest.raises(InputError, match="reads like"):
         PrivacyUnit(name)
     told = {"name": name, "relation": "values", "records": "all"}
@@ -123,7 +123,7 @@ def test_nothing_else_reads_like_each_row(name: str) -> None:
 
 @pytest.mark.parametrize("name", [" person", "person ", "a  person"])
 def test_blanks_make_no_other_unit(name: str) -> None:
-    """G-UNIT: what nobody can write here is nothing that a manifest may claim."""
+    """What nobody can write here is nothing that a manifest may claim."""
     with pytest.raises(InputError, match="blanks"):
         PrivacyUnit(name)
     assert not strict.unit({"name": name, "relation": "values", "records": "all"})
@@ -131,8 +131,8 @@ def test_blanks_make_no_other_unit(name: str) -> None:
 
 
 @pytest.mark.parametrize("act", [trial, mean])
-def test_a_unit_that_nobody_said_fixes_no_ledger(act: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    """G-UNIT: rows are units where somebody says so: in the call, or in the ledger."""
+def test_a_unit_that_nobody_said_fixes_no_ledger(act: Any, tmp_path: Path) -> None:
+    """Rows are units where somebody says so: in the call, or in the ledger."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
     before = book.path.read_bytes()
     with pytest.raises(InputError, match='privacy_unit="each row"'):
@@ -146,7 +146,7 @@ def test_a_unit_that_nobody_said_fixes_no_ledger(act: Any, tmp_path: Path) -> No
 
 
 def test_people_of_a_renamed_column_stay_in_their_ledger(tmp_path: Path) -> None:
-    """G-UNIT: the same people under another column's name are one unit if the caller says so."""
+    """The same people under another column's name are one unit if the caller says so."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
     cells(book, "person")
     with pytest.raises(InputError, match="if each row is one person, say privacy_unit='person'"):
@@ -167,7 +167,7 @@ def test_people_of_a_renamed_column_stay_in_their_ledger(tmp_path: Path) -> None
 
 
 def test_each_row_is_no_unit_that_a_column_tells_apart(tmp_path: Path) -> None:
-    """G-UNIT: said as a text or as an object, of users with many rows it is refused."""
+    """Said as a text or as an object, of users with many rows it is refused."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="each row")
     for unit in ("each row", PrivacyUnit("each row")):
         for act in (
@@ -182,7 +182,7 @@ def test_each_row_is_no_unit_that_a_column_tells_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [" person", "person ", "a  person", " "])
 def test_blanks_make_no_second_unit(tmp_path: Path, name: str) -> None:
-    """G-UNIT: nobody would see why a ledger refuses; the name is shown in quotes."""
+    """Nobody would see why a ledger refuses; the name is shown in quotes."""
     with pytest.raises(InputError, match=f"named '{' '.join(name.split(' ')[:1])}"):
         PrivacyUnit(name)
     with pytest.raises(InputError, match="with blanks around it or two in a row"):
@@ -192,7 +192,7 @@ def test_blanks_make_no_second_unit(tmp_path: Path, name: str) -> None:
 
 
 def test_a_ledger_wants_the_name_of_what_arrays_hold(tmp_path: Path) -> None:
-    """G-UNIT: units told apart by an array have a name, or nothing is drawn."""
+    """Units told apart by an array have a name, or nothing is drawn."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
     with pytest.raises(InputError, match="privacy_unit"):
         trial(book, unit=np.arange(N))
@@ -204,7 +204,7 @@ def test_a_ledger_wants_the_name_of_what_arrays_hold(tmp_path: Path) -> None:
 
 
 def test_all_names_that_a_ledger_wants_are_asked_for_at_once(tmp_path: Path) -> None:
-    """G-REFUSE: one error says both, and nothing is drawn."""
+    """One error says both, and nothing is drawn."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9)
     for call, name in (
         (lambda: trial(book, unit=np.arange(N), outcome_name=""), "outcome_name"),
@@ -218,15 +218,15 @@ def test_all_names_that_a_ledger_wants_are_asked_for_at_once(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("unit", ["", "a\nb", "x" * 201, 3, b"person", ["person"]])
-def test_units_are_short_text(unit: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    """G-FUZZ: anything else is refused in words, and no file is made."""
+def test_units_are_short_text(unit: Any, tmp_path: Path) -> None:
+    """Anything else is refused in words, and no file is made."""
     with pytest.raises(ShoalError, match="allowed:"):
         shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=unit)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_refused_unit_leads_back_to_the_same_ledger(tmp_path: Path) -> None:
-    """G-UNIT: the same people under another name are no reason for a second ledger."""
+    """The same people under another name are no reason for a second ledger."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="home_id")
     with pytest.raises(InputError) as refused:
         trial(book)

@@ -51,21 +51,21 @@ def most_loss(levels: int, scales: Floats, sums: Floats = SUMS) -> float:
 
 @pytest.mark.parametrize("levels", [2, 3, 4, 5])
 def test_second_moments_beside_linear_questions_cost_nothing(levels: int) -> None:
-    """G-MOMENTS: every unit and pair of outcomes; the loss is epsilon to 1e-9, never above."""
+    """Every unit and pair of outcomes; the loss is epsilon to 1e-9, never above."""
     scales = free.laplace_scales(SUMS, WIDTH, EPSILON)
     found = most_loss(levels, scales)
     assert EPSILON * (1 - 1e-9) <= found <= EPSILON
 
 
 def test_a_fifth_less_noise_on_the_moments_costs_something() -> None:
-    """G-MOMENTS: the move by 9/10 of the range would lose more than epsilon."""
+    """The move by 9/10 of the range would lose more than epsilon."""
     scales = free.laplace_scales(SUMS, WIDTH, EPSILON) * 0.8
     assert most_loss(11, scales) > EPSILON * 1.01
     assert most_loss(5, scales * 0.8) > EPSILON * 1.01
 
 
 def test_overlapping_sums_share_the_loss() -> None:
-    """G-MOMENTS: three sums over the same units together are free, and just so."""
+    """Three sums over the same units together are free, and just so."""
     sums = np.array([[1.0] * 6, [1, 1, 1, 0, 0, 0], [0, 3, 2, 1, 0, 0]])
     scales = free.laplace_scales(sums, WIDTH, EPSILON)
     share = (sums / scales[:, None]).sum(axis=0).max() * WIDTH**2 / EPSILON
@@ -77,7 +77,7 @@ def test_overlapping_sums_share_the_loss() -> None:
 
 
 def test_gaussian_moments_cost_nothing_either() -> None:
-    """G-MOMENTS: rho of every move, attained near 1/phi of the range; a fifth less noise fails."""
+    """Rho of every move, attained near 1/phi of the range; a fifth less noise fails."""
     rho, vectors = 0.3, questions()
     inverse = np.linalg.pinv(least_covariance(vectors).covariance) * 2 * rho
     per_unit = np.einsum("ki,kl,li->i", vectors, inverse, vectors) / WIDTH**2

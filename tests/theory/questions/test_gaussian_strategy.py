@@ -63,7 +63,7 @@ def nearly(apart: float, seed: int = 1) -> Floats:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_unit_loses_more_and_the_certificate_holds(seed: int) -> None:
-    """G-STRATEGY: v' Sigma^-1 v is at most 1, attained, and the gap at most 1e-4."""
+    """V' Sigma^-1 v is at most 1, attained, and the gap at most 1e-4."""
     vectors = twelve(400, seed)[: 2 + 2 * seed]
     found = least_covariance(vectors)
     assert 1 - 1e-4 < losses(found.covariance, vectors) <= 1 + 1e-12
@@ -88,7 +88,7 @@ UNLIKE = {
 
 @pytest.mark.parametrize("which", UNLIKE)
 def test_questions_of_unlike_sizes_and_near_ones_have_noise(which: str) -> None:
-    """G-STRATEGY: exactly v' Sigma^-1 v <= 1 for the covariance as written, and a true gap."""
+    """Exactly v' Sigma^-1 v <= 1 for the covariance as written, and a true gap."""
     vectors = UNLIKE[which]
     found = least_covariance(vectors)
     assert 1 - Fraction(1, 1000) < exact_loss(found.covariance, vectors) <= 1
@@ -100,20 +100,20 @@ def test_questions_of_unlike_sizes_and_near_ones_have_noise(which: str) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_rounding_of_a_covariance_is_covered(seed: int) -> None:
-    """G-STRATEGY: least where noise is least in a direction in which units do move."""
+    """Least where noise is least in a direction in which units do move."""
     for vectors in (nearly(1e-6, seed), nearly(1e-5, seed), twelve(60, seed)[: 2 + seed]):
         assert exact_loss(least_covariance(vectors).covariance, vectors) <= 1
 
 
 def test_sizes_beyond_floating_point_are_refused() -> None:
-    """G-STRATEGY: squares of 1e-170 are 0: no noise would be left."""
+    """Squares of 1e-170 are 0: no noise would be left."""
     for vectors in (np.eye(2) * 1e-170, np.diag([1.0, 1e-80]), np.eye(1) * 1e160):
         with pytest.raises(InputError, match=r"targets.*choose targets"):
             least_covariance(vectors)
 
 
 def test_no_feasible_covariance_is_below_the_bound() -> None:
-    """G-STRATEGY: thousands of random covariances, and any dual variables."""
+    """Thousands of random covariances, and any dual variables."""
     rng = np.random.default_rng(2)
     vectors = twelve(60)[:3]
     bounds = [dual_bound(vectors, rng.exponential(size=60) ** 3) for _ in range(200)]

@@ -61,7 +61,7 @@ def _moved(values: NDArray[np.object_], unit: int) -> int:
 @pytest.mark.property
 @pytest.mark.parametrize("seed", range(4))
 def test_one_outcome_moves_a_form_by_at_most_its_steps(seed: int) -> None:
-    """G-WHOLEFORMS: all outcomes on five levels; the most of all units is attained to a step."""
+    """All outcomes on five levels; the most of all units is attained to a step."""
     factor, _ = _design(seed)
     form, unit = integer_form(factor)
     values = _values(form, INSIDE)
@@ -76,7 +76,7 @@ def test_one_outcome_moves_a_form_by_at_most_its_steps(seed: int) -> None:
 @pytest.mark.property
 @pytest.mark.parametrize("part", [0.02, 0.1, 0.3, 1.0])
 def test_clipped_sums_move_by_at_most_their_steps(part: float) -> None:
-    """G-WHOLEFORMS: with limits that bind and such that do not; where they bind it is attained."""
+    """With limits that bind and such that do not; where they bind it is attained."""
     factor, _ = _design(1)
     limits = part * np.abs(factor).sum(axis=1)
     form, unit = integer_form(factor, limits)
@@ -93,7 +93,7 @@ def test_clipped_sums_move_by_at_most_their_steps(part: float) -> None:
 
 @pytest.mark.property
 def test_no_unit_loses_more_than_the_exact_loss_and_one_loses_it() -> None:
-    """G-WHOLEFORMS: an effect and its variance together, all outcomes on three levels."""
+    """An effect and its variance together, all outcomes on three levels."""
     factor, weights = _design(2)
     form, _ = integer_form(factor)
     linear = integer_strategy(weights[None], 1.0, Fraction(1, 2))

@@ -40,7 +40,7 @@ def most_lost(found: whole.IntegerStrategy, step: int) -> Fraction:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
 def test_all_numbers_together_cost_no_more_than_stated(epsilon: Fraction) -> None:
-    """G-MOMENTS: at most the stated loss, attained to a millionth; with less noise it is more."""
+    """At most the stated loss, attained to a millionth; with less noise it is more."""
     vectors = scaled(ROWS, 3.0)
     strategy = laplace_strategy(vectors)
     found = whole.integer_strategy(strategy.released @ vectors / 3.0, 3.0, epsilon, bits=32)
@@ -55,7 +55,7 @@ def test_all_numbers_together_cost_no_more_than_stated(epsilon: Fraction) -> Non
 
 
 def test_moments_are_exact_and_outcomes_outside_are_the_ends() -> None:
-    """G-MOMENTS: sums of squares of a million units, and no message for what lies outside."""
+    """Sums of squares of a million units, and no message for what lies outside."""
     ticks = np.full(2**20, 2**62)
     found = moments.second_moments(np.zeros(2**20, dtype=np.int64), ticks, 3)
     assert found == [2**58 // 3]

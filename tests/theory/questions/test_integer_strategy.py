@@ -22,7 +22,7 @@ ROWS = stack([effect(ARM, CLUSTER), arm_means(ARM)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(7, 10), Fraction(5)])
 @pytest.mark.parametrize("levels", [2, 3, 5])
 def test_no_unit_loses_more_than_the_exact_loss(epsilon: Fraction, levels: int) -> None:
-    """G-WHOLEQUESTIONS: every unit, outcome and move: at most, and attained."""
+    """Every unit, outcome and move: at most, and attained."""
     vectors = scaled(ROWS, 3.0)
     strategy = laplace_strategy(vectors)
     released = strategy.released @ vectors / 3.0
@@ -43,7 +43,7 @@ def test_no_unit_loses_more_than_the_exact_loss(epsilon: Fraction, levels: int) 
 
 
 def test_answers_are_exact() -> None:
-    """G-WHOLEQUESTIONS: against Python's whole numbers, also at the ends of all ranges."""
+    """Against Python's whole numbers, also at the ends of all ranges."""
     rng = np.random.default_rng(2)
     rows = rng.integers(-(2**40), 2**40 + 1, (3, 500))
     rows[:, :4] = [2**40, -(2**40), 1, -1]
@@ -58,7 +58,7 @@ def test_answers_are_exact() -> None:
 
 
 def test_outcomes_outside_of_the_range_count_as_its_ends() -> None:
-    """G-WHOLEQUESTIONS: no unit moves further than its range, and no message says so."""
+    """No unit moves further than its range, and no message says so."""
     rows, steps = np.array([[3, 5]]), np.array([1])
     far, end = np.array([2**62, -(2**62)]), np.array([2**19, -(2**19)])
     assert whole.answers(rows, steps, far) == whole.answers(rows, steps, end)
@@ -83,7 +83,7 @@ def test_rounding_of_weights_is_nothing() -> None:
 
 
 def test_the_loss_by_hand() -> None:
-    """G-WHOLEQUESTIONS: ceilings of every number add up; the unit that loses most counts."""
+    """Ceilings of every number add up; the unit that loses most counts."""
     rows, steps = np.array([[3, -5], [1, 0]]), np.array([2**20 * 2, 2**20 * 4])
     assert whole.unit_steps(rows, steps).tolist() == [2 + 1, 3]
     assert whole.exact_loss(rows, steps, 3) == Fraction(3, 8)
@@ -102,7 +102,7 @@ def test_the_loss_by_hand() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(call: object) -> None:
-    """G-WHOLEQUESTIONS: no wrapped sums, no steps of nothing."""
+    """No wrapped sums, no steps of nothing."""
     assert callable(call)
     with pytest.raises(InputError):
         call()

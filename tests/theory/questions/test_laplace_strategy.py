@@ -17,7 +17,7 @@ pytestmark = pytest.mark.property
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_parts_are_certified(seed: int) -> None:
-    """G-STRATEGY: no unit loses more than 1, and no parts have a smaller total than the bound."""
+    """No unit loses more than 1, and no parts have a smaller total than the bound."""
     vectors = twelve(300, seed)[: 2 + 2 * seed]
     found = diagonal_strategy(vectors)
     size, rng = np.abs(vectors), np.random.default_rng(seed)
@@ -31,7 +31,7 @@ def test_the_best_parts_are_certified(seed: int) -> None:
 
 @pytest.mark.parametrize("questions", [2, 5])
 def test_sums_are_no_worse_than_parts_and_an_even_split(questions: int) -> None:
-    """G-STRATEGY: feasible, unbiased, between its lower bound and every simpler strategy."""
+    """Feasible, unbiased, between its lower bound and every simpler strategy."""
     vectors = twelve(300)[:questions]
     found = full_strategy(vectors)
     losses = np.abs(found.released @ vectors).sum(axis=0)
@@ -60,7 +60,7 @@ def test_dependent_questions_are_answered_too() -> None:
 
 @pytest.mark.parametrize("which", ["one is tiny", "Unix seconds", "Unix seconds, alike"])
 def test_questions_of_unlike_sizes_are_answered(which: str) -> None:
-    """G-STRATEGY: no question is dropped because another moves further."""
+    """No question is dropped because another moves further."""
     vectors = UNLIKE[which]
     found = full_strategy(vectors)
     answered = found.recover @ found.released @ vectors
@@ -86,7 +86,7 @@ def test_a_public_mean_of_coefficients_is_answered() -> None:
 
 @pytest.mark.parametrize("apart", [1e-10, 1e-12])
 def test_what_nearly_depends_is_refused(apart: float) -> None:
-    """G-STRATEGY: neither dropped in silence nor answered in rounding errors."""
+    """Neither dropped in silence nor answered in rounding errors."""
     with pytest.raises(InputError, match=r"nearly depend on others.*leave"):
         full_strategy(nearly(apart))
 

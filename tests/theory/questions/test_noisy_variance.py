@@ -40,7 +40,7 @@ def coverage(confidence: float, variance: float, scale: float, b2: float) -> flo
 
 @pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
 def test_intervals_cover_for_every_variance(confidence: float) -> None:
-    """G-NOISYVARIANCE: V/b2 from 0.003 to 1000, b2/b1^2 from 0.01 to 1000, also off the grid."""
+    """V/b2 from 0.003 to 1000, b2/b1^2 from 0.01 to 1000, also off the grid."""
     for ratio in (0.01, 0.055, 0.17, 0.3, 0.55, 1.0, 1.7, 5.5, 17.0, 55.0, 1000.0):
         covered = [
             coverage(confidence, float(part) * ratio, 1.0, ratio)
@@ -95,14 +95,14 @@ def worst(confidence: float, ratio: float, parts: Floats) -> float:
 
 @pytest.mark.parametrize("confidence", [0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995])
 def test_intervals_cover_for_every_shape_of_the_noise(confidence: float) -> None:
-    """G-NOISYVARIANCE: one Laplace variable, two, many; ratios and confidences off the grid."""
+    """One Laplace variable, two, many; ratios and confidences off the grid."""
     parts = np.concatenate([[0.0], np.geomspace(0.05, 40, 28)])
     for ratio in (0.004, 0.025, *np.geomspace(0.033, 95, 23).tolist(), 5.5, 150.0, 1e4):
         assert worst(confidence, ratio, parts) >= confidence - 1e-9, ratio
 
 
 def test_without_what_is_added_they_would_not() -> None:
-    """G-NOISYVARIANCE: with a = 0 they cover 92.3% at b2 = 3 b1^2; without b1 less still."""
+    """With a = 0 they cover 92.3% at b2 = 3 b1^2; without b1 less still."""
     covered = []
     for variance in np.geomspace(0.1, 100, 20).tolist():
         released, mass = noise(variance, 3.0)

@@ -46,8 +46,8 @@ def random_form(rng: np.random.Generator, *, centred: bool) -> Floats:
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_sensitivity_is_the_most_over_all_vertices(centred: bool) -> None:  # noqa: FBT001
-    """G-FORMS: 300 random forms: never exceeded and attained, whatever the diagonal."""
+def test_sensitivity_is_the_most_over_all_vertices(centred: bool) -> None:
+    """300 random forms: never exceeded and attained, whatever the diagonal."""
     rng = np.random.default_rng(7)
     inner = 0
     for _ in range(300):
@@ -62,7 +62,7 @@ def test_sensitivity_is_the_most_over_all_vertices(centred: bool) -> None:  # no
 
 
 def test_values_inside_move_no_further() -> None:
-    """G-FORMS: all outcomes on a grid of five levels, all units, all moves."""
+    """All outcomes on a grid of five levels, all units, all moves."""
     rng = np.random.default_rng(3)
     levels = np.linspace(-WIDTH / 2, WIDTH / 2, 5)
     for _ in range(20):
@@ -86,7 +86,7 @@ def test_a_factor_has_the_parts_of_its_form() -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
 def test_the_diagonal_of_a_form_is_free(share: float) -> None:
-    """G-FORMS: questions of (1 - s) eps and the form lose at most eps, over all moves."""
+    """Questions of (1 - s) eps and the form lose at most eps, over all moves."""
     rng = np.random.default_rng(9)
     part = np.linspace(0, 1, 2001)
     closest = 0.0
@@ -105,7 +105,7 @@ def test_the_diagonal_of_a_form_is_free(share: float) -> None:
 
 
 def test_clipped_forms_move_by_at_most_their_sensitivity() -> None:
-    """G-FORMS: all vertices and grids; attained where one row is clipped and reachable."""
+    """All vertices and grids; attained where one row is clipped and reachable."""
     rng = np.random.default_rng(4)
     levels = np.linspace(0, WIDTH, 7)
     for _ in range(100):

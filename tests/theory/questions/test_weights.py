@@ -30,7 +30,7 @@ def by_hand(inside: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
 
 
 def test_effects_and_means_are_those_of_the_arms() -> None:
-    """G-QUESTIONS: of all units, of subgroups, of clusters; other arms count in shares only."""
+    """Of all units, of subgroups, of clusters; other arms count in shares only."""
     whole = weights.effect(ARM, CLUSTER)
     assert whole @ Y == pytest.approx(by_hand(np.ones(120, bool)), abs=1e-12)
     found = weights.effects_by(ARM, CLUSTER, GROUP) @ Y
@@ -46,7 +46,7 @@ def test_effects_and_means_are_those_of_the_arms() -> None:
 
 
 def test_regressions_are_those_of_lstsq() -> None:
-    """G-QUESTIONS: coefficients with a column of ones and unlike scales, weighted too."""
+    """Coefficients with a column of ones and unlike scales, weighted too."""
     for columns in (1, 3, 8):
         design = RNG.normal(size=(120, columns)) * 10.0 ** RNG.integers(-6, 7, columns)
         design[:, 0] = 1
@@ -119,7 +119,7 @@ ones = np.ones((3, 1))
     ],
 )
 def test_what_cannot_be_asked_is_refused(call: object) -> None:
-    """G-QUESTIONS: collinear columns, empty cells, more questions than units, no numbers."""
+    """Collinear columns, empty cells, more questions than units, no numbers."""
     assert callable(call)
     with pytest.raises(InputError):
         call()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.oracle
 
 @pytest.mark.parametrize(("epsilon", "bar"), [(1, 0.9973), (2, 0.2160), (4, 0.0313)])
 def test_the_bars_of_eleven_levels(epsilon: int, bar: float) -> None:
-    """G-BEST-TABLE: the worst variance of whole numbers, and the proved distance to the best."""
+    """The worst variance of whole numbers, and the proved distance to the best."""
     found = best_table(Space.bins(0, 1, 11), Fraction(epsilon))
     assert found.variance <= bar
     assert 0 <= found.variance - found.bound <= 1e-4 * found.variance
@@ -28,7 +28,7 @@ def test_the_bars_of_eleven_levels(epsilon: int, bar: float) -> None:
 
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "4", "8"])
 def test_two_levels_are_randomised_response(epsilon: str) -> None:
-    """G-BEST-TABLE: nothing unbiased beats it on two levels."""
+    """Nothing unbiased beats it on two levels."""
     found = best_table(Space.binary(), Fraction(epsilon))
     odds = math.exp(Fraction(epsilon))
     assert found.variance == pytest.approx(odds / (odds - 1) ** 2, rel=4e-4)
@@ -40,14 +40,14 @@ def test_two_levels_are_randomised_response(epsilon: str) -> None:
 
 @pytest.mark.parametrize("epsilon", [1, 4])
 def test_thirty_two_levels(epsilon: int) -> None:
-    """G-BEST-TABLE: as many as are used unless more are asked for."""
+    """As many as are used unless more are asked for."""
     found = best_table(Space.bins(0, 1, 32), Fraction(epsilon))
     assert found.variance == pytest.approx({1: 0.9976, 4: 0.03172}[epsilon], rel=2e-4)
     assert found.variance - found.bound <= 1e-4 * found.variance
 
 
 def test_an_expectation_lowers_the_mean_variance() -> None:
-    """G-BEST-TABLE: what is expected counts, and the worst level may be worse for it."""
+    """What is expected counts, and the worst level may be worse for it."""
     space, expected = Space.counts(0, 15), Expected(mean=2, sd=1.5)
     plain = best_table(space, Fraction(4))
     found = best_table(space, Fraction(4), expected=expected)
@@ -72,13 +72,13 @@ def test_levels_in_use() -> None:
 
 @pytest.mark.parametrize("epsilon", ["1/101", "9", "1000"])
 def test_losses_beyond_the_solver_are_refused(epsilon: str) -> None:
-    """G-REFUSE: before anything is drawn."""
+    """Before anything is drawn."""
     with pytest.raises(InputError, match="UniformPrior"):
         best_table(Space.binary(), Fraction(epsilon))
 
 
 def test_a_document_is_read_or_refused() -> None:
-    """G-READABLE: what is read is a table of this space, whatever it says."""
+    """What is read is a table of this space, whatever it says."""
     space = Space.counts(0, 3)
     found = best_table(space, Fraction(1))
     document = found.to_document()

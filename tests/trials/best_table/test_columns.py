@@ -55,7 +55,7 @@ def _on_a_grid(program: Program, points: int) -> float:
 
 @pytest.mark.parametrize("case", VALUES)
 def test_the_values_of_even_levels(case: tuple[int, float]) -> None:
-    """G-BEST-TABLE: the largest variance and the bound are within 1e-4 of each other."""
+    """The largest variance and the bound are within 1e-4 of each other."""
     levels, epsilon = case
     program = Program(np.linspace(-0.5, 0.5, levels), None, math.exp(epsilon))
     solved = program.solve()
@@ -69,7 +69,7 @@ def test_the_values_of_even_levels(case: tuple[int, float]) -> None:
     "levels", [(-0.5, 0.5), (-0.5, 0.0, 0.5), (-0.5, -0.3, 0.5), (-0.5, -0.1, 0.2, 0.5)]
 )
 def test_a_grid_of_outputs_does_not_do_better(levels: tuple[float, ...], epsilon: float) -> None:
-    """G-BEST-TABLE: outputs on a grid are a restriction; on a fine one they come close."""
+    """Outputs on a grid are a restriction; on a fine one they come close."""
     size = len(levels)
     falling = np.exp(-np.arange(size))
     for priors in (None, (falling / falling.sum())[None], np.eye(size) * 0.9 + 0.1 / size):
@@ -84,7 +84,7 @@ def test_a_grid_of_outputs_does_not_do_better(levels: tuple[float, ...], epsilon
 
 
 def test_one_prior_is_the_prior_of_the_bound() -> None:
-    """G-BEST-TABLE: the mean variance under a prior is bounded under the same prior."""
+    """The mean variance under a prior is bounded under the same prior."""
     prior = np.array([[0.6, 0.25, 0.1, 0.05]])
     program = Program(np.linspace(-0.5, 0.5, 4), prior, math.exp(2))
     assert np.allclose(program.solve().certificate.weight, prior[0], rtol=0, atol=1e-15)

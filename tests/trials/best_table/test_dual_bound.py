@@ -48,7 +48,7 @@ def test_a_curve_that_dips_is_mended() -> None:
 
 
 def test_no_unbiased_table_beats_a_bound() -> None:
-    """G-BEST-TABLE: weak duality for random dual variables and randomised response."""
+    """Weak duality for random dual variables and randomised response."""
     for size in (2, 3, 6):
         y = np.sort(RNG.uniform(-0.5, 0.5, size))
         for epsilon in (0.3, 1.0, 3.0):

@@ -30,7 +30,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_loss_is_that_of_every_two_levels(name: str) -> None:
-    """G-LABEL: all responses and ordered pairs of levels, by exact ratios."""
+    """All responses and ordered pairs of levels, by exact ratios."""
     table = TABLES[name]
     largest = max(
         Fraction(row[a], row[b])
@@ -42,7 +42,7 @@ def test_the_loss_is_that_of_every_two_levels(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_means_and_variances_are_exact(name: str) -> None:
-    """G-DEBIASED: in fractions, for every level."""
+    """In fractions, for every level."""
     table = TABLES[name]
     for level, variance in enumerate(table.variances):
         column = [int(each) for each in table.numbers[:, level]]
@@ -59,7 +59,7 @@ def test_means_and_variances_are_exact(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_border_of_words(name: str) -> None:
-    """G-EXACT: the first and last word of each response, and words about them, level by level."""
+    """The first and last word of each response, and words about them, level by level."""
     table = TABLES[name]
     for level in range(len(table.levels)):
         ends = list(itertools.accumulate(int(each) for each in table.numbers[:, level]))
@@ -72,7 +72,7 @@ def test_every_border_of_words(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_responses_follow_the_law(name: str) -> None:
-    """G-EXACT: a million words of the operating system, with a false alarm in 1e9."""
+    """A million words of the operating system, with a false alarm in 1e9."""
     table, size = TABLES[name], 10**6
     codes = np.random.default_rng(3).integers(0, len(table.levels), size)
     given = table.respond(codes, OperatingSystem().bits(size, 0))
@@ -116,7 +116,7 @@ def _p_value(seen: np.ndarray, chance: np.ndarray) -> float:
     ],
 )
 def test_what_is_no_table_is_refused(change: object) -> None:
-    """G-LABEL: columns that do not sum to 1, zeros, and responses with a bias."""
+    """Columns that do not sum to 1, zeros, and responses with a bias."""
     shift, numbers = np.array([-0.5, 1.5]), np.array([[3, 1], [1, 3]]) * (ONE // 4)
     assert IntegerTable(np.array([0.0, 1.0]), shift, numbers).responses == 2
     with pytest.raises(InputError, match="table"):

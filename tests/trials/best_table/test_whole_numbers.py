@@ -29,7 +29,7 @@ LEVELS: dict[str, tuple[float, ...]] = {
 @pytest.mark.parametrize("epsilon", ["1/100", "1/3", "1", "4", "8"])
 @pytest.mark.parametrize("name", LEVELS)
 def test_the_table_is_as_good_as_the_solution(name: str, epsilon: str) -> None:
-    """G-LABEL, G-DEBIASED: at most epsilon, without bias, and hardly more variance."""
+    """At most epsilon, without bias, and hardly more variance."""
     levels, loss = LEVELS[name], Fraction(epsilon)
     width = levels[-1] - levels[0]
     centred = (np.array(levels) - levels[0]) / width - 0.5
@@ -54,7 +54,7 @@ def test_levels_with_too_many_digits_are_refused() -> None:
 
 
 def test_a_solution_that_is_none_is_refused() -> None:
-    """G-LABEL: masses that do not fit are not mended at the cost of privacy."""
+    """Masses that do not fit are not mended at the cost of privacy."""
     columns = Columns(
         np.array([-1.0, 1.0]), np.array([[True, False], [False, True]]), np.array([0.2, 0.3])
     )

@@ -42,7 +42,7 @@ def _again(one: Asked) -> Questions:
 @pytest.mark.parametrize("assigned", [None, "groups"])
 @pytest.mark.parametrize("kind", ["effect", "effect by age", "means", "regression"])
 def test_only_questions_that_can_be_asked_are_loaded(kind: str, assigned: str | None) -> None:
-    """G-TAMPER: parts of an entry that its kind leaves out are refused before anything is spent."""
+    """Parts of an entry that its kind leaves out are refused before anything is spent."""
     groups = np.arange(60) % 20 if assigned else None
     every = Questions(ARM, covariates={"age": AGE.astype(str)}, assigned=groups)
     asking = {"effect": every.effect, "means": every.means}
@@ -66,7 +66,7 @@ def test_only_questions_that_can_be_asked_are_loaded(kind: str, assigned: str | 
 
 @pytest.mark.parametrize("step", [2**61, 2**61 + 1, 2**62])
 def test_numbers_in_steps_that_nobody_reads_are_not_loaded(step: int) -> None:
-    """G-READABLE: a row of nothing costs nothing in any step; the second opinion reads 61 bits."""
+    """A row of nothing costs nothing in any step; the second opinion reads 61 bits."""
     plan = Questions(ARM).effect().plan(Space.binary(), 1)
     document = plan.to_document()
     rows, steps = (unpack_integers(document["numbers"][name], name) for name in ("rows", "steps"))
@@ -85,7 +85,7 @@ def test_numbers_in_steps_that_nobody_reads_are_not_loaded(step: int) -> None:
 
 
 def test_means_by_a_column_are_no_question() -> None:
-    """G-READABLE: the second opinion would call what is released for them damaged."""
+    """The second opinion would call what is released for them damaged."""
     plan = Questions(ARM).means().plan(Space.binary(), 1)
     document = plan.to_document()
     document["questions"] = [document["questions"][0] | {"columns": ["nope"]}]

@@ -71,7 +71,7 @@ def _asked(name: str) -> Questions:
 @pytest.mark.parametrize("spread", [None, 0.8])
 @pytest.mark.parametrize("name", ASKED)
 def test_without_noise_variances_are_cr2(name: str, spread: float | None) -> None:
-    """G-ASKED-GROUPS: of every question, by matrices of all units and eigenvalues; also degrees."""
+    """Of every question, by matrices of all units and eigenvalues; also degrees."""
     plan = _asked(name).plan(SPACE, 1, spread=spread, clip=spread is not None)
     columns, rows = columns_of(ARM, HOME, PUBLIC, None, GROUP)
     outcome = SCORE[rows]
@@ -93,7 +93,7 @@ def test_without_noise_variances_are_cr2(name: str, spread: float | None) -> Non
     assert next(found, None) is None
 
 
-def _design(name: str, kind: str, columns: Any) -> Floats:  # noqa: ANN401
+def _design(name: str, kind: str, columns: Any) -> Floats:
     """Regressors, written out."""
     arm, home = columns.arm, columns.cluster
     sex, age = columns.covariate("sex"), columns.covariate("age")
@@ -128,7 +128,7 @@ def _factor(x: Floats, group: NDArray[np.int64], row: Floats) -> Floats:
 
 @pytest.mark.oracle
 def test_the_effect_is_that_of_a_table() -> None:
-    """G-ASKED-GROUPS: without noise value, variance and degrees as of the textbook's regression."""
+    """Without noise value, variance and degrees as of the textbook's regression."""
     plan = _asked("effect").plan(SPACE, 1)
     rows = columns_of(ARM, HOME, PUBLIC, None, GROUP)[1]
     drawn = plan.numbers.draw(SCORE[rows], plan.reading.groups, SPACE, _Steps(0))
@@ -145,7 +145,7 @@ def test_the_effect_is_that_of_a_table() -> None:
 @pytest.mark.parametrize("spread", [None, 0.05])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 def test_no_outcome_loses_more_than_stated(epsilon: Fraction, spread: float | None) -> None:
-    """G-ASKED-GROUPS: number and variance together, for all outcomes on three levels; attained."""
+    """Number and variance together, for all outcomes on three levels; attained."""
     levels, group = (-1.0, 0.0, 1.0), np.array([0, 0, 1, 2, 3, 3])
     asked = Questions(group % 2, assigned=group).effect()
     plan = asked.plan(Space(levels), epsilon, spread=spread, clip=spread is not None)
@@ -166,7 +166,7 @@ def test_no_outcome_loses_more_than_stated(epsilon: Fraction, spread: float | No
 
 @pytest.mark.statistics
 def test_every_variance_has_noise_of_its_own() -> None:
-    """G-ASKED-GROUPS: discrete Laplace noise of scale 2^32 steps, independent of the numbers'."""
+    """Discrete Laplace noise of scale 2^32 steps, independent of the numbers'."""
     plan = _asked("means").plan(SPACE, 1)
     rows = columns_of(ARM, HOME, PUBLIC, None, GROUP)[1]
     groups = plan.reading.groups
@@ -216,7 +216,7 @@ def _covered(epsilon: float, spread: float | None, runs: int) -> tuple[int, int]
 @pytest.mark.filterwarnings("ignore:sums of groups are clipped")
 @pytest.mark.parametrize(("epsilon", "spread"), [(8, None), (8, 2.0), (1, None)])
 def test_intervals_cover_where_groups_were_assigned(epsilon: float, spread: float | None) -> None:
-    """G-ASKED-GROUPS: 94% to 98% of assignments of unequal groups that correlate by 0.3."""
+    """94% to 98% of assignments of unequal groups that correlate by 0.3."""
     runs = 600
     whole, single = _covered(epsilon, spread, runs)
     least, most = stats.binom.ppf(ALARM, runs, 0.94), stats.binom.isf(ALARM, runs, 0.98)
@@ -228,7 +228,7 @@ def test_intervals_cover_where_groups_were_assigned(epsilon: float, spread: floa
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 @pytest.mark.parametrize(("part", "epsilon"), [(0.1, 4), (0.05, 20)])
 def test_limits_that_bind_make_intervals_too_short(part: float, epsilon: int) -> None:
-    """G-ASKED-GROUPS: whole villages of one outcome that few have; without limits 95% cover."""
+    """Whole villages of one outcome that few have; without limits 95% cover."""
     group = np.repeat(np.arange(60), 20)
     space, spread = Space.bins(0, 100), 8 * (part * (1 - part)) ** 0.5
     asked = Questions(group % 2, assigned=group).effect()
@@ -247,7 +247,7 @@ def test_limits_that_bind_make_intervals_too_short(part: float, epsilon: int) ->
 
 @pytest.mark.unit
 def test_a_release_and_its_manifest(tmp_path: Path) -> None:
-    """G-ASKED-GROUPS: plan, answers and regressions that were asked for come back from files."""
+    """Plan, answers and regressions that were asked for come back from files."""
     given: dict[str, Any] = {"arm": ARM, "cluster": HOME, "covariates": PUBLIC, "assigned": GROUP}
     asked = Questions(**given).effect().regression(["arm", "age"])
     with warnings.catch_warnings():
@@ -282,7 +282,7 @@ def test_a_release_and_its_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.unit
 def test_groups_are_part_of_the_plan() -> None:
-    """G-ASKED-GROUPS: others than the plan's are refused, and so is the outcome as a group."""
+    """Others than the plan's are refused, and so is the outcome as a group."""
     plan = _asked("effect").plan(SPACE, 1)
     other = np.where(GROUP == 3, 1, GROUP)
     for assigned in (None, "units", other):
@@ -310,14 +310,14 @@ def test_groups_are_part_of_the_plan() -> None:
 def test_unusable_groups_are_refused(
     given: dict[str, Any], error: type[Exception], words: str
 ) -> None:
-    """G-ASKED-GROUPS: two arms, two clusters, one group in an arm, other lengths and types."""
+    """Two arms, two clusters, one group in an arm, other lengths and types."""
     with pytest.raises(error, match=words):
         Questions(**({"arm": ARM, "cluster": HOME} | given))
 
 
 @pytest.mark.unit
 def test_groups_that_stand_alone_are_refused() -> None:
-    """G-ASKED-GROUPS: nothing tells how groups differ where regressors fit one of them exactly."""
+    """Nothing tells how groups differ where regressors fit one of them exactly."""
     group = np.repeat(np.arange(8), 6)
     asked = Questions(group % 2, group // 2, {"age": np.arange(48) % 5}, assigned=group)
     with pytest.raises(InputError, match="where one assigned group stands alone"):
@@ -328,7 +328,7 @@ def test_groups_that_stand_alone_are_refused() -> None:
 
 @pytest.mark.unit
 def test_few_groups_and_larger_ones_warn() -> None:
-    """G-ASKED-GROUPS: below ten groups in an arm, and where schools had one arm, not classes."""
+    """Below ten groups in an arm, and where schools had one arm, not classes."""
     group = np.repeat(np.arange(18), 12)
     with pytest.warns(ShoalWarning, match="9 assigned groups in arm 0, and 16 degrees"):
         Questions(group % 2, assigned=group).effect().plan(SPACE, 1)
@@ -347,7 +347,7 @@ def test_few_groups_and_larger_ones_warn() -> None:
 @pytest.mark.filterwarnings("ignore:sums of groups are clipped")
 @pytest.mark.parametrize("part", ["step", "factor", "kind", "limits", "assigned", "forms"])
 def test_damaged_plans_are_refused(part: str, tmp_path: Path) -> None:
-    """G-REPLAY: other steps, factors, units, limits or groups than those of the questions."""
+    """Other steps, factors, units, limits or groups than those of the questions."""
     document = _asked("effect").plan(SPACE, 1, spread=0.5, clip=True).to_document()
     numbers, columns = dict(document["numbers"]), dict(document["columns"])
     form = dict(numbers["forms"][0])

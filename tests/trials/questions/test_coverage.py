@@ -56,7 +56,7 @@ def covered(name: str, space: Space, mean: NDArray[np.float64]) -> NDArray[np.fl
 
 @pytest.mark.parametrize("name", ASKED)
 def test_intervals_cover_in_releases(name: str) -> None:
-    """G-ASKED: 94% to 98% for outcomes that differ by arm, cluster and covariate."""
+    """94% to 98% for outcomes that differ by arm, cluster and covariate."""
     mean = 0.3 + 0.2 * ARM + 0.05 * np.sin(HOME) + 0.1 * SEX
     found = covered(name, Space.binary(), mean)
     assert bool((found >= _LOW).all()), found
@@ -64,13 +64,13 @@ def test_intervals_cover_in_releases(name: str) -> None:
 
 
 def test_intervals_cover_where_outcomes_are_far_from_the_middle() -> None:
-    """G-ASKED: rare events, where the noise of the arms' means matters most."""
+    """Rare events, where the noise of the arms' means matters most."""
     found = covered("one effect", Space.bins(0, 10), np.full(N, 0.5))
     assert bool((found >= _LOW).all()), found
 
 
 def test_subgroups_whose_outcomes_differ_unlike_are_covered() -> None:
-    """G-ASKED: even odds in one subgroup, rare events in the other; variances are their own."""
+    """Even odds in one subgroup, rare events in the other; variances are their own."""
     n = 3000
     arm, rare = np.arange(n) % 2, np.arange(n) // 2 % 3 > 0
     public = {"rare": rare}
@@ -92,7 +92,7 @@ def test_subgroups_whose_outcomes_differ_unlike_are_covered() -> None:
 
 
 def test_a_regression_knows_what_its_regressors_explain() -> None:
-    """G-ASKED: the adjusted effect covers, and is told apart twice as well as the plain one."""
+    """The adjusted effect covers, and is told apart twice as well as the plain one."""
     n, random = 4000, np.random.default_rng(9)
     before = random.integers(0, 20, n).astype(float)
     asked = Questions(np.arange(n) % 2, None, {"before": before})

@@ -71,7 +71,7 @@ PLANS = {
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 @pytest.mark.parametrize("name", PLANS)
 def test_no_outcome_loses_more_than_stated(name: str, epsilon: Fraction) -> None:
-    """G-ASKED: linear numbers and second moments together, and the loss is attained."""
+    """Linear numbers and second moments together, and the loss is attained."""
     plan = PLANS[name].plan(Space(LEVELS), epsilon)
     most = most_lost(plan, plan.numbers)
     assert most <= plan.loss.epsilon <= epsilon
@@ -81,14 +81,14 @@ def test_no_outcome_loses_more_than_stated(name: str, epsilon: Fraction) -> None
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 @pytest.mark.parametrize("name", PLANS)
 def test_a_fifth_less_noise_on_second_moments_loses_more(name: str) -> None:
-    """G-ASKED: their noise is not more than it must be; a release with less is found out."""
+    """Their noise is not more than it must be; a release with less is found out."""
     plan = PLANS[name].plan(Space(LEVELS), 1)
     less = replace(plan.numbers, moment_step=plan.numbers.moment_step * 4 // 5)
     assert most_lost(plan, less) > plan.loss.epsilon * Fraction(1005, 1000)
 
 
 def test_outcomes_beyond_the_range_count_as_its_ends() -> None:
-    """G-ASKED: nothing is said of them, and nobody moves further than the range."""
+    """Nothing is said of them, and nobody moves further than the range."""
     plan = PLANS["means"].plan(Space(LEVELS), 1)
     source = _Steps(0)
     far = plan.numbers.draw(
@@ -102,7 +102,7 @@ def test_outcomes_beyond_the_range_count_as_its_ends() -> None:
 
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_every_number_has_noise_of_its_own() -> None:
-    """G-ASKED: discrete Laplace noise of scale 2^32 steps on each number and second moment."""
+    """Discrete Laplace noise of scale 2^32 steps on each number and second moment."""
     plan = PLANS["several"].plan(Space(LEVELS), 1)
     outcomes = np.array([0.5, -1, 1, 0, 0.2, -0.3])
     group, space = plan.reading.groups, plan.space

@@ -41,7 +41,7 @@ def asked() -> Questions:
 
 
 def test_questions_have_the_weights_that_their_names_say() -> None:
-    """G-ASKED: against the closed forms, in the units' public order."""
+    """Against the closed forms, in the units' public order."""
     found = asked().effect().effect("sex").means().regression(["arm", "age", "sex"])
     plan = found.plan(Space.binary(), 1)
     assert plan.names == (
@@ -65,7 +65,7 @@ def test_questions_have_the_weights_that_their_names_say() -> None:
 
 
 def test_a_plan_says_what_noise_does_to_each_interval() -> None:
-    """G-ASKED: noise, spikiness and widths; the exact loss is that which was asked for."""
+    """Noise, spikiness and widths; the exact loss is that which was asked for."""
     plan = asked().effect().plan(Space.binary(), 1, spread=0.5)
     (one,) = plan.predicted
     by_hand = np.sqrt(2) * np.abs(plan.rows).max()
@@ -87,8 +87,8 @@ def test_a_plan_says_what_noise_does_to_each_interval() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["1/10", 1, 4])
-def test_one_effect_with_its_variance_has_little_more_noise_than_by_hand(epsilon: Any) -> None:  # noqa: ANN401
-    """G-ASKED: at most 1.2 times the Laplace noise of that effect alone."""
+def test_one_effect_with_its_variance_has_little_more_noise_than_by_hand(epsilon: Any) -> None:
+    """At most 1.2 times the Laplace noise of that effect alone."""
     plan = asked().effect().plan(Space.counts(0, 10), epsilon)
     by_hand = np.sqrt(2) * 10 * np.abs(plan.rows).max() / float(Fraction(str(epsilon)))
     assert plan.predicted[0].noise <= 1.2 * by_hand
@@ -96,7 +96,7 @@ def test_one_effect_with_its_variance_has_little_more_noise_than_by_hand(epsilon
 
 
 def test_plans_are_the_same_whatever_the_order_of_rows(tmp_path: Path) -> None:
-    """G-ROWS: rows may follow the outcomes, so that no plan keeps their order."""
+    """Rows may follow the outcomes, so that no plan keeps their order."""
     turned = np.random.default_rng(1).permutation(N)
     other = Questions(ARM[turned], SCHOOL[turned], {k: v[turned] for k, v in PUBLIC.items()})
     one = asked().effect().plan(Space.binary(), 1)
@@ -190,14 +190,14 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_has_no_answer_is_refused(name: str) -> None:
-    """G-ASKED: by public facts, in words, before anything is read."""
+    """By public facts, in words, before anything is read."""
     ask, said = BAD[name]
     with pytest.raises((InputError, DataError), match=said):
         ask()
 
 
 def test_spiky_questions_warn_with_the_figure() -> None:
-    """G-ASKED: how many units the noise is that of, and how much wider the interval is."""
+    """How many units the noise is that of, and how much wider the interval is."""
     arm = ARM.copy()
     lone = np.flatnonzero(SCHOOL == "s0")
     arm[lone] = 1
@@ -214,7 +214,7 @@ def test_spiky_questions_warn_with_the_figure() -> None:
 
 
 def test_questions_whose_variance_rests_on_few_units_warn() -> None:
-    """G-ASKED: where 18 units weigh six times as much as a thousand that stand for their spread."""
+    """Where 18 units weigh six times as much as a thousand that stand for their spread."""
     cluster = np.repeat([0, 1], [200, 2000])
     arm = np.r_[np.repeat([1, 0], [18, 182]), np.arange(2000) % 2]
     uneven = Questions(arm, cluster).effect()
@@ -227,7 +227,7 @@ def test_questions_whose_variance_rests_on_few_units_warn() -> None:
 
 
 def test_a_column_within_which_arms_never_vary_warns() -> None:
-    """G-ASKED: by public columns alone; columns that chance explains say nothing."""
+    """By public columns alone; columns that chance explains say nothing."""
     classes = np.array([f"c{at}" for at in np.arange(N) // 2 % 60 * 2 + ARM])
     asked = Questions(ARM, covariates={"class": classes, "sex": SEX, "number": np.arange(N)})
     with pytest.warns(ShoalWarning, match="all units of one value of the covariate 'class' have"):
@@ -241,7 +241,7 @@ def test_a_column_within_which_arms_never_vary_warns() -> None:
 
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_units_differ_alike_within_what_each_question_compares_in() -> None:
-    """G-ASKED: effects in clusters and subgroups, regressions in their columns, means in arms."""
+    """Effects in clusters and subgroups, regressions in their columns, means in arms."""
     n = 8000
     arm, home = np.arange(n) % 2, np.arange(n) // 2 % 4
     public = {
@@ -259,7 +259,7 @@ def test_units_differ_alike_within_what_each_question_compares_in() -> None:
 
 
 def test_effects_of_many_arms_follow_from_their_means() -> None:
-    """G-ASKED: no more noise than by hand, by arm; two arms are one difference."""
+    """No more noise than by hand, by arm; two arms are one difference."""
     for arms in (2, 3, 5, 8):
         arm = np.arange(120 * arms) % arms
         plan = Questions(arm).effect().plan(Space.binary(), 1)
@@ -272,7 +272,7 @@ def test_effects_of_many_arms_follow_from_their_means() -> None:
 
 
 def test_parts_are_disjoint_or_none() -> None:
-    """G-ASKED: each unit moves one of them, and all questions follow from them."""
+    """Each unit moves one of them, and all questions follow from them."""
     random = np.random.default_rng(6)
     for _ in range(50):
         group, own = random.permutation(np.arange(12) % 4), random.uniform(1, 2, 12)
@@ -293,7 +293,7 @@ def test_parts_are_disjoint_or_none() -> None:
 
 
 def test_many_questions_have_a_plan() -> None:
-    """G-ASKED: the effect in each of 40 clusters costs no more than in one, and its variance."""
+    """The effect in each of 40 clusters costs no more than in one, and its variance."""
     arm, cluster = np.arange(40 * 12) % 2, np.arange(40 * 12) // 12
     both = (pytest.warns(ShoalWarning, match=f"and 39 more rest on few {of}") for of in ("u", "o"))
     with next(both), next(both):
@@ -304,7 +304,7 @@ def test_many_questions_have_a_plan() -> None:
 
 
 def test_few_units_decide_the_noise_of_many() -> None:
-    """G-ASKED: of 20,000 units; the noise is that of the plan for all of them, to 1%."""
+    """Of 20,000 units; the noise is that of the plan for all of them, to 1%."""
     random = np.random.default_rng(4)
     n = 20_000
     vectors = random.normal(0, 1, (3, n)) * np.array([[1.0], [0.1], [5.0]])
@@ -314,7 +314,7 @@ def test_few_units_decide_the_noise_of_many() -> None:
     assert {int(np.abs(row).argmax()) for row in vectors} <= set(chosen.tolist())
     few, every = released_sums(vectors), laplace_strategy(vectors)
 
-    def noise(sums: Any) -> float:  # noqa: ANN401
+    def noise(sums: Any) -> float:
         worst = np.abs(sums @ vectors).sum(axis=0).max()
         return float(np.linalg.norm(worst * np.linalg.pinv(sums)))
 
@@ -334,7 +334,7 @@ def test_lists_do_not_change() -> None:
 
 
 def test_changed_plans_are_refused(tmp_path: Path) -> None:
-    """G-REPLAY: less noise, other questions or other columns than the numbers are of."""
+    """Less noise, other questions or other columns than the numbers are of."""
     plan = asked().effect().plan(Space.binary(), 1)
     for change in ("moment_step", "questions", "epsilon", "groups"):
         document = plan.to_document()
@@ -357,7 +357,7 @@ def test_changed_plans_are_refused(tmp_path: Path) -> None:
     [{"epsilon": "5"}, {"epsilon": "1/2"}, {"spread": 1.25}, {"spread": 1e-7}, {"epsilon": "0"}],
 )
 def test_a_plan_that_could_not_be_verified_is_not_loaded(change: dict[str, Any]) -> None:
-    """G-TAMPER: nothing is charged for a loss that leaves much of epsilon, or a strange spread."""
+    """Nothing is charged for a loss that leaves much of epsilon, or a strange spread."""
     document = asked().effect().plan(Space.binary(), 1).to_document()
     assert QuestionsPlan.from_document(document).to_document() == document
     with pytest.raises(DocumentError, match="not those of its questions"):
@@ -365,7 +365,7 @@ def test_a_plan_that_could_not_be_verified_is_not_loaded(change: dict[str, Any])
 
 
 def test_numbers_of_other_questions_are_no_plan() -> None:
-    """G-READABLE: what rounding made of numbers is looked at before anything can be spent."""
+    """What rounding made of numbers is looked at before anything can be spent."""
     one = asked().effect().plan(Space.binary(), 1)
     other = asked().regression(["arm", "age"]).plan(Space.binary(), 1)
     _check_plan(other)

@@ -32,7 +32,7 @@ CLEAR = ASKED.plan(Space.bins(0, 20), 10_000)
 
 
 def test_answers_are_those_of_the_data_but_for_the_noise() -> None:
-    """G-ASKED: effect, means and coefficients, in whatever order rows come."""
+    """Effect, means and coefficients, in whatever order rows come."""
     turned = np.random.default_rng(1).permutation(N)
     other = {name: column[turned] for name, column in PUBLIC.items()}
     found = CLEAR.release(SCORE[turned], ARM[turned], SCHOOL[turned], other).estimate()
@@ -51,7 +51,7 @@ def test_answers_are_those_of_the_data_but_for_the_noise() -> None:
 
 @pytest.mark.parametrize("names", [["arm"], ["age", "arm"], ["sex"], ["arm", "age", "sex"]])
 def test_regressions_on_some_of_the_columns_are_free(names: list[str]) -> None:
-    """G-ASKED: against least squares on the data; nothing is drawn for them."""
+    """Against least squares on the data; nothing is drawn for them."""
     release = CLEAR.release(SCORE, *COLUMNS, noise=shoal.Simulated(1))
     known = {"arm": ARM, "age": AGE, "sex": SEX == "girl"}
     design = np.stack([np.ones(N), *(known[name] for name in names)], axis=1).astype(float)
@@ -63,7 +63,7 @@ def test_regressions_on_some_of_the_columns_are_free(names: list[str]) -> None:
 
 
 def test_what_was_not_asked_is_not_answered() -> None:
-    """G-ASKED: a regression on a column that no question has needs a second release."""
+    """A regression on a column that no question has needs a second release."""
     few = Questions(*COLUMNS).regression(["arm", "age"]).plan(Space.bins(0, 20), 1)
     release = few.release(SCORE, *COLUMNS)
     with pytest.raises(InputError, match="does not follow"):
@@ -79,7 +79,7 @@ def test_what_was_not_asked_is_not_answered() -> None:
 
 
 def test_a_ledger_charges_once(tmp_path: Path) -> None:
-    """G-LEDGER: the same plan and name again is delivered as recorded; a new name is a charge."""
+    """The same plan and name again is delivered as recorded; a new name is a charge."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
     about: dict[str, Any] = {"ledger": book, "outcome_name": "score", "privacy_unit": "each row"}
     first = PLAN.release(SCORE, *COLUMNS, name="May", **about)
@@ -98,7 +98,7 @@ def test_a_ledger_charges_once(tmp_path: Path) -> None:
 
 
 def test_a_private_column_is_no_public_one() -> None:
-    """G-ROLES: the outcome as covariate, arm or cluster is refused at release."""
+    """The outcome as covariate, arm or cluster is refused at release."""
     scores = np.round(SCORE)
     plan = Questions(ARM, covariates={"score": scores}).effect().plan(Space.bins(0, 20), 1)
     with pytest.raises(InputError, match="as covariate score"):
@@ -119,7 +119,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_other_columns_than_the_plans_are_refused(name: str) -> None:
-    """G-ASKED: the plan's units, in the rows of the outcomes; no message tells of an outcome."""
+    """The plan's units, in the rows of the outcomes; no message tells of an outcome."""
     change, said = BAD[name]
     given = {"outcomes": SCORE, "arm": ARM, "cluster": SCHOOL, "covariates": PUBLIC, **change}
     with pytest.raises(DataError, match=said):
@@ -127,7 +127,7 @@ def test_other_columns_than_the_plans_are_refused(name: str) -> None:
 
 
 def test_covariates_that_are_no_mapping_are_refused() -> None:
-    """G-REFUSE: what is no mapping of names to columns, at the plan and at the release."""
+    """What is no mapping of names to columns, at the plan and at the release."""
     for wrong in (2**64, [AGE], {1: AGE, "sex": SEX}):
         with pytest.raises(InputError, match="covariate"):
             PLAN.release(SCORE, ARM, SCHOOL, wrong)  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ def test_covariates_that_are_no_mapping_are_refused() -> None:
 
 
 def test_needs_of_a_ledger_are_asked_for(tmp_path: Path) -> None:
-    """G-LEDGER: what the outcome is called, and no simulation."""
+    """What the outcome is called, and no simulation."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
     with pytest.raises(InputError, match="outcome_name"):
         PLAN.release(SCORE, *COLUMNS, ledger=book)
@@ -145,7 +145,7 @@ def test_needs_of_a_ledger_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_simulations_say_so_and_files_are_read_back(tmp_path: Path) -> None:
-    """G-READABLE: a loaded manifest says what the fresh one said; G-SIMULATION: it is marked."""
+    """A loaded manifest says what the fresh one said; G-SIMULATION: it is marked."""
     release = PLAN.release(SCORE, *COLUMNS, noise=shoal.Simulated(1))
     assert release.simulated
     assert repr(release).startswith("<simulated answers to 7 questions of 600 units, epsilon 1")

@@ -40,9 +40,9 @@ class ContributionRule(ABC):
 
     def parameters(
         self,
-        occupancy: Occupancy,  # noqa: ARG002
-        cells: NDArray[np.int64],  # noqa: ARG002
-        epsilon: NDArray[np.float64],  # noqa: ARG002
+        occupancy: Occupancy,
+        cells: NDArray[np.int64],
+        epsilon: NDArray[np.float64],
     ) -> Parameters:
         """Public whole numbers that follow from the counts and the loss of each cell.
 

@@ -40,7 +40,7 @@ class CellsLeftOut(ContributionRule):
         self,
         occupancy: Occupancy,
         cells: NDArray[np.int64],
-        epsilon: NDArray[np.float64],  # noqa: ARG002
+        epsilon: NDArray[np.float64],
     ) -> Parameters:
         """Nobody is suppressed, nothing is capped."""
         member, _ = members(occupancy, cells)

@@ -25,7 +25,7 @@ class EveryRecord(ContributionRule):
         self,
         occupancy: Occupancy,
         cells: NDArray[np.int64],
-        parameters: Parameters,  # noqa: ARG002
+        parameters: Parameters,
     ) -> Design:
         """Weights m_l over n."""
         member, _ = members(occupancy, cells)

@@ -42,7 +42,7 @@ class PartsOfWeights(ContributionRule):
         self,
         occupancy: Occupancy,
         cells: NDArray[np.int64],
-        epsilon: NDArray[np.float64],  # noqa: ARG002
+        epsilon: NDArray[np.float64],
     ) -> Parameters:
         """Everybody in full."""
         member, _ = members(occupancy, cells)

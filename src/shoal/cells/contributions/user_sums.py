@@ -26,7 +26,7 @@ class UserSums(ContributionRule):
         self,
         occupancy: Occupancy,
         cells: NDArray[np.int64],
-        parameters: Parameters,  # noqa: ARG002
+        parameters: Parameters,
     ) -> Design:
         """Every user's sum reaches the whole range T."""
         member, number = members(occupancy, cells)

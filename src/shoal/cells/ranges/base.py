@@ -44,10 +44,10 @@ class RangeRule(ABC):
 
     def parameters(
         self,
-        design: Design,  # noqa: ARG002
-        own: Parameters,  # noqa: ARG002
-        epsilon: NDArray[np.float64],  # noqa: ARG002
-        top: int,  # noqa: ARG002
+        design: Design,
+        own: Parameters,
+        epsilon: NDArray[np.float64],
+        top: int,
     ) -> Parameters:
         """Public whole numbers that follow from a design and the loss of each cell.
 
@@ -71,55 +71,55 @@ class RangeRule(ABC):
             for name, values in parameters.items()
         )
 
-    def selections(self, parameters: Parameters, cells: int) -> int:  # noqa: ARG002
+    def selections(self, parameters: Parameters, cells: int) -> int:
         """How many private selections there are in so many cells."""
         return {"nothing": 0, "per cell": cells, "for all": 1}[self.selects]
 
-    def some_range(self, parameters: Parameters, top: int) -> tuple[int, int]:  # noqa: ARG002
+    def some_range(self, parameters: Parameters, top: int) -> tuple[int, int]:
         """Ends of a range that could be selected, in ticks over 2^FINE: for rehearsals."""
         return 0, top
 
-    def ball(self, parameters: Parameters) -> int:  # noqa: ARG002
+    def ball(self, parameters: Parameters) -> int:
         """Radius of the l1 ball of users' vectors, in lattice steps; 0 if cells are clipped."""
         return 0
 
-    def first_ball(self, parameters: Parameters) -> int:  # noqa: ARG002
+    def first_ball(self, parameters: Parameters) -> int:
         """Radius of the ball of a first round, in lattice steps; 0 if there is none."""
         return 0
 
-    def most_narrowing(self, parameters: Parameters, top: int) -> int:  # noqa: ARG002
+    def most_narrowing(self, parameters: Parameters, top: int) -> int:
         """The width over the shortest range that a selection can give, rounded upwards."""
         return 1
 
-    def widest_range(self, parameters: Parameters) -> NDArray[np.float64] | float:  # noqa: ARG002
+    def widest_range(self, parameters: Parameters) -> NDArray[np.float64] | float:
         """The longest range over the width, of each number or of all."""
         return 1.0
 
-    def selecting(self, design: Design, epsilon: float) -> float:  # noqa: ARG002
+    def selecting(self, design: Design, epsilon: float) -> float:
         """Part of the budget for selections, at a total loss of epsilon."""
         return 0.0 if self.selects == "nothing" else 0.5
 
-    def score_sensitivity(self, design: Design) -> int:  # noqa: ARG002
+    def score_sensitivity(self, design: Design) -> int:
         """Most that one user moves a score of a selection."""
         return 1
 
     def tune(
         self,
-        design: Design,  # noqa: ARG002
+        design: Design,
         parameters: Parameters,
-        epsilon: float,  # noqa: ARG002
-        relative_scale: NDArray[np.float64],  # noqa: ARG002
-        selecting: float,  # noqa: ARG002
+        epsilon: float,
+        relative_scale: NDArray[np.float64],
+        selecting: float,
     ) -> Parameters:
         """Parameters of the selection, once the noise and its own part of the loss are known."""
         return parameters
 
     def select(
         self,
-        means: PrivateMeans,  # noqa: ARG002
-        parameters: Parameters,  # noqa: ARG002
-        scale: NDArray[np.float64],  # noqa: ARG002
-        noise: Noise,  # noqa: ARG002
+        means: PrivateMeans,
+        parameters: Parameters,
+        scale: NDArray[np.float64],
+        noise: Noise,
     ) -> Range | None:
         """The range of every number, by private selections; None if there are none."""
         return None

@@ -49,7 +49,7 @@ class CentreAndRadius(RangeRule):
     rounds = 1
     least: ClassVar[Mapping[str, int]] = {"centres": 1, "radii": 0, "clipped": 0, "ball": 1}
 
-    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:  # noqa: ARG002
+    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:
         """Candidates that there can be, and a ball that leaves room for sums."""
         bins, radii, clipped, ball = (parameters[name] for name in CentreAndRadius.least)
         shapes = [each.shape for each in (bins, radii, clipped, ball)]
@@ -62,7 +62,7 @@ class CentreAndRadius(RangeRule):
             and 1 <= ball[0] <= _LARGEST_BALL
         )
 
-    def selections(self, parameters: Parameters, cells: int) -> int:  # noqa: ARG002
+    def selections(self, parameters: Parameters, cells: int) -> int:
         """Centre and radius; none if there is one candidate of each."""
         first, end = parameters["radii"]
         return 2 if parameters["centres"][0] > 1 or end - first > 1 else 0
@@ -82,7 +82,7 @@ class CentreAndRadius(RangeRule):
         """The width over the shortest radius."""
         return -(-top // radius_of(int(parameters["radii"][1]) - 1, top))
 
-    def score_sensitivity(self, design: Design) -> int:  # noqa: ARG002
+    def score_sensitivity(self, design: Design) -> int:
         """One user counts for at most USER in either selection."""
         return USER
 

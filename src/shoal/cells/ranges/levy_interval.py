@@ -49,7 +49,7 @@ class LevyInterval(RangeRule):
         self,
         design: Design,
         own: Parameters,
-        epsilon: NDArray[np.float64],  # noqa: ARG002
+        epsilon: NDArray[np.float64],
         top: int,
     ) -> Parameters:
         """Number of bins, and 1.5 tau in ticks over 2^FINE, of each cell."""

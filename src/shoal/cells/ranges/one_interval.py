@@ -60,10 +60,10 @@ class OneInterval(RangeRule):
 
     def parameters(
         self,
-        design: Design,  # noqa: ARG002
-        own: Parameters,  # noqa: ARG002
-        epsilon: NDArray[np.float64],  # noqa: ARG002
-        top: int,  # noqa: ARG002
+        design: Design,
+        own: Parameters,
+        epsilon: NDArray[np.float64],
+        top: int,
     ) -> Parameters:
         """No reward yet: it follows from the noise."""
         return {"reward": np.zeros(1, dtype=np.int64)}
@@ -76,15 +76,15 @@ class OneInterval(RangeRule):
             return _LEAST
         return min(_MOST, max(_needed(weight, halvings), math.sqrt(10 / weight)))
 
-    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:  # noqa: ARG002
+    def check(self, parameters: Parameters, largest: NDArray[np.int64]) -> bool:
         """Rewards that do not fall."""
         return are_rewards(parameters["reward"])
 
-    def most_narrowing(self, parameters: Parameters, top: int) -> int:  # noqa: ARG002
+    def most_narrowing(self, parameters: Parameters, top: int) -> int:
         """The narrowest candidate, with a factor of 2 for its rounding to even numbers."""
         return 2 << (len(parameters["reward"]) // 2)
 
-    def score_sensitivity(self, design: Design) -> int:  # noqa: ARG002
+    def score_sensitivity(self, design: Design) -> int:
         """One user counts for at most USER, over all cells."""
         return USER
 

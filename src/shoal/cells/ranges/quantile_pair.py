@@ -48,9 +48,9 @@ class QuantilePair(RangeRule):
     def parameters(
         self,
         design: Design,
-        own: Parameters,  # noqa: ARG002
+        own: Parameters,
         epsilon: NDArray[np.float64],
-        top: int,  # noqa: ARG002
+        top: int,
     ) -> Parameters:
         """Wanted ranks of each cell, in 1/UNIT of a mean."""
         pieces = design.pieces
@@ -61,7 +61,7 @@ class QuantilePair(RangeRule):
             low = np.minimum(out * UNIT, pieces * UNIT // 2)
         return {"low_rank": low, "high_rank": pieces * UNIT - low}
 
-    def most_narrowing(self, parameters: Parameters, top: int) -> int:  # noqa: ARG002
+    def most_narrowing(self, parameters: Parameters, top: int) -> int:
         """Two candidates differ by at least one grid step."""
         return selection.CELLS
 

@@ -40,9 +40,9 @@ class SumThreshold(RangeRule):
     def parameters(
         self,
         design: Design,
-        own: Parameters,  # noqa: ARG002
+        own: Parameters,
         epsilon: NDArray[np.float64],
-        top: int,  # noqa: ARG002
+        top: int,
     ) -> Parameters:
         """Wanted rank in 1/UNIT of a user, and the most records of a user, of each cell."""
         users = design.pieces
@@ -60,7 +60,7 @@ class SumThreshold(RangeRule):
         """T is at most U m*."""
         return parameters["most"].astype(np.float64)
 
-    def score_sensitivity(self, design: Design) -> int:  # noqa: ARG002
+    def score_sensitivity(self, design: Design) -> int:
         """One user moves a rank by UNIT."""
         return UNIT
 

@@ -140,7 +140,7 @@ def compare(
     Raises:
         InputError: An argument is not usable.
 
-    Guarantees: G-SIMULATED.
+
 
     Example:
         >>> import shoal

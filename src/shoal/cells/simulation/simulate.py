@@ -175,7 +175,7 @@ def simulate(
         InputError: An unusable argument, or a distribution that does not draw one finite number
             for each record.
 
-    Guarantees: G-SIMULATED.
+
 
     Example:
         >>> import shoal

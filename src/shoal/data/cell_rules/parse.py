@@ -42,11 +42,11 @@ def parse(text: str) -> CellRule:
             str(FINEST)
         ):
             return hexagon(lat, lon, int(resolution))
-        case "bins", [column, *numbers] if 1 <= len(numbers) <= 2 and all(  # noqa: PLR2004
+        case "bins", [column, *numbers] if 1 <= len(numbers) <= 2 and all(
             map(_WHOLE.fullmatch, numbers)
         ):
             return bins(column, *map(int, numbers))
-    if name in _OF_TIMES and 1 <= len(given) <= 2:  # noqa: PLR2004
+    if name in _OF_TIMES and 1 <= len(given) <= 2:
         return _OF_TIMES[name](*given)
     raise InputError(
         f"the cell rule {text!r}",

@@ -209,7 +209,7 @@ def _tried(call: Callable[..., Any], *given: object) -> tuple[Any, ...]:
         return (call(*given),)
     except TimeoutError:
         raise
-    except Exception:  # noqa: BLE001
+    except Exception:
         return ()
 
 
@@ -231,7 +231,7 @@ def _is_ours(peer: socket.socket) -> bool:
 
 def _received(follower: socket.socket) -> bytes:
     """The message of a process of the same user that still waits; else nothing."""
-    if not _tried(follower.setblocking, False) or not _is_ours(follower):  # noqa: FBT003
+    if not _tried(follower.setblocking, False) or not _is_ours(follower):
         return b""
     message = b"".join(_tried(follower.recv, _LONGEST + 1))
     look = select.poll()

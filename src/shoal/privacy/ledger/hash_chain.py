@@ -200,7 +200,7 @@ class Chain:
         if link.previous != before or link.hash != after:
             raise damaged(self._path, f"a broken chain at entry {link.number}")
 
-    def _number(self, question: str, name: str) -> Any:  # noqa: ANN401
+    def _number(self, question: str, name: str) -> Any:
         rows = self._indexed(_NUMBER, (question, name))
         return rows[0][0] if rows else None
 
@@ -211,7 +211,7 @@ class Chain:
             raise damaged(self._path, _STRAY)
         return one
 
-    def _stored(self, statement: str, number: int) -> Any:  # noqa: ANN401
+    def _stored(self, statement: str, number: int) -> Any:
         row = self._execute(statement, (number,)).fetchone()
         return None if row is None else row[0]
 

@@ -94,7 +94,7 @@ def is_written_at(path: bytes | Path, place: bytes) -> bool:
 
 
 def _head_page(path: bytes | Path) -> bytes:
-    with open(path, "rb") as stream:  # noqa: PTH123
+    with open(path, "rb") as stream:
         stream.seek((HEAD_PAGE - 1) * PAGE_SIZE)
         return stream.read(PAGE_SIZE)
 
@@ -119,7 +119,7 @@ def mark_of_journal(path: bytes | Path) -> Mark | None:
 
 def _page_before(path: bytes | Path) -> bytes | None:
     """The page of the head that a journal keeps, which is the first; None if it keeps none."""
-    with open(path, "rb") as stream:  # noqa: PTH123
+    with open(path, "rb") as stream:
         header = stream.read(_JOURNAL.size)
         if len(header) < _JOURNAL.size:
             return None
@@ -155,7 +155,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for end in range(at, min(at + 9, len(data))):
         value = value << 7 | data[end] & 0x7F
-        if data[end] < 0x80:  # noqa: PLR2004
+        if data[end] < 0x80:
             return value, end + 1
     return value, len(data)
 
@@ -169,7 +169,7 @@ def notes_a_place(path: bytes | Path) -> bool:
     Raises:
         OSError: It cannot be read.
     """
-    with open(path, "rb") as stream:  # noqa: PTH123
+    with open(path, "rb") as stream:
         while len(header := stream.read(_PART.size)) == _PART.size:
             magic, pages, sector, size = _PART.unpack(header)
             if magic != MAGIC or size != PAGE_SIZE or sector < _PART.size:

@@ -89,7 +89,7 @@ def _is_noted(journal: bytes, here: bytes) -> bool:
 
 def _is_whole(journal: bytes) -> bool:
     """Whether SQLite would play a journal: until it is on the disk it starts with zeros."""
-    with open(journal, "rb") as stream:  # noqa: PTH123
+    with open(journal, "rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
@@ -145,14 +145,14 @@ def check_nothing_left(path: Path, here: bytes, place: bytes, identity: str) -> 
 def _is_beside(journal: bytes, here: bytes) -> bool:
     """Whether a journal lies beside the ledger, too: one folder may be seen at two places."""
     try:
-        return os.path.samefile(journal, here + _ENDING)  # noqa: PTH121
+        return os.path.samefile(journal, here + _ENDING)
     except OSError:
         return False
 
 
 def was_at(here: bytes, place: bytes) -> bytes:
     """The old name in the new folder: a folder may have been moved with all that is in it."""
-    return os.path.join(os.path.dirname(here), os.path.basename(place))  # noqa: PTH118, PTH119, PTH120
+    return os.path.join(os.path.dirname(here), os.path.basename(place))
 
 
 def _is_there(journal: bytes) -> bool:

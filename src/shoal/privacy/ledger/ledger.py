@@ -276,7 +276,7 @@ class Ledger:
             BudgetError: The charge does not fit what is left; nothing was recorded.
             LedgerError: The ledger is missing, damaged, locked or cannot be written.
 
-        Guarantees: G-LEDGER, G-BOOKED, G-UNIT.
+        Guarantees: G-LEDGER.
         """
         charge = booked(Budget.of(epsilon, delta))
         texts = to_record(question, name, kind)

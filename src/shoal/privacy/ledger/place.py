@@ -36,7 +36,7 @@ def check_name(path: Path) -> None:
         LedgerError: It is called so.
     """
     longest = _LONGEST - max(map(len, LEDGER_PARTS))
-    if len(os.path.basename(place_of(path))) > longest:  # noqa: PTH119
+    if len(os.path.basename(place_of(path))) > longest:
         raise LedgerError(
             f"a ledger whose name has more than {longest} bytes",
             "a name that leaves room for '-journal', which a database keeps beside it while it "
@@ -52,7 +52,7 @@ def check_name(path: Path) -> None:
             f"{_LONGEST_PATH} bytes",
             "choose a folder nearer to the root, or a shorter name",
         )
-    for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:  # noqa: PTH119
+    for name in {path.name, os.fsdecode(os.path.basename(place_of(path)))}:
         if is_part(name):
             raise LedgerError(
                 f"a ledger named {name!r}, as a database calls what it keeps beside it",

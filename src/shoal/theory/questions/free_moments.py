@@ -48,7 +48,7 @@ def laplace_scales(weights: Floats, width: float, epsilon: float) -> Floats:
     Raises:
         InputError: Weights below 0, a sum without weight, or numbers outside their ranges.
 
-    Guarantees: G-MOMENTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> laplace_scales(np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 2.0]]), 2.0, 1.0).round(9).tolist()
@@ -80,7 +80,7 @@ def gaussian_deviations(weights: Floats, width: float, rho: float) -> Floats:
     Raises:
         InputError: As `laplace_scales`.
 
-    Guarantees: G-MOMENTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> gaussian_deviations(np.array([[1.0, 1.0]]), 1.0, 0.5).round(4).tolist()
@@ -109,7 +109,7 @@ def loss_of_move(part: Floats, linear: float, moments: float) -> Floats:
     Returns:
         Losses, shape (moves,).
 
-    Guarantees: G-MOMENTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> loss_of_move(np.array([0.5, 1.0]), 1.0, 1.0).tolist()
@@ -120,7 +120,7 @@ def loss_of_move(part: Floats, linear: float, moments: float) -> Floats:
 
 def _most(weights: Floats) -> tuple[Floats, Floats]:
     shape: tuple[int, ...] = getattr(weights, "shape", ())
-    if len(shape) != 2 or 0 in shape:  # noqa: PLR2004
+    if len(shape) != 2 or 0 in shape:
         raise InputError(f"weights of shape {shape}", "sums by units", "give a row for each sum")
     weights = exactly(weights, np.float64, "weights", shape)
     most = weights.max(axis=1)

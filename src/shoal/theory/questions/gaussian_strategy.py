@@ -90,7 +90,7 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
         InputError: No such vectors, moves beyond 1e-75 to 1e75 targets, more steps than allowed,
             or a unit whose loss is not shown to be at most 1 whatever was rounded.
 
-    Guarantees: G-STRATEGY.
+    Guarantees: G-LOSS.
 
     Example:
         >>> found = least_covariance(np.eye(2))
@@ -191,7 +191,7 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
     Raises:
         InputError: Weights below 0 or without a sum, or of another shape.
 
-    Guarantees: G-STRATEGY.
+    Guarantees: G-LOSS.
 
     Example:
         >>> round(dual_bound(np.eye(2), np.array([0.5, 0.5])), 6)

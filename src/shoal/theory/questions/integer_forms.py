@@ -66,7 +66,7 @@ class IntegerForm(Frozen):
         super().__post_init__()
         set_exactly(self, np.int64, "kind", "limits")
         shape: tuple[int, ...] = getattr(self.factor, "shape", ())
-        if len(shape) != 2 or 0 in shape or self.kind.ndim != 1 or not len(self.kind):  # noqa: PLR2004
+        if len(shape) != 2 or 0 in shape or self.kind.ndim != 1 or not len(self.kind):
             raise _unusable()
         object.__setattr__(self, "factor", exactly(self.factor, np.int64, "factor", shape))
         used = np.bincount(self.kind, minlength=shape[1]) if self.kind.min() >= 0 else np.zeros(1)
@@ -92,7 +92,7 @@ class IntegerForm(Frozen):
 
         Source: docs/theory/questions.md#forms-in-whole-numbers.
 
-        Guarantees: G-WHOLEFORMS.
+        Guarantees: G-REACH.
         """
         if len(self.limits):
             moved = np.minimum(np.abs(self.factor), self.limits[:, None])
@@ -114,7 +114,7 @@ class IntegerForm(Frozen):
 
         Source: docs/theory/questions.md#forms-in-whole-numbers.
 
-        Guarantees: G-WHOLEFORMS.
+        Guarantees: G-REACH.
         """
         return np.asarray((-(-self.moves // self.step))[self.kind])
 
@@ -232,7 +232,7 @@ def loss_with_forms(rows: Whole, steps: Whole, forms: Sequence[IntegerForm], bit
     Raises:
         InputError: As `unit_steps`, or forms of other units.
 
-    Guarantees: G-WHOLEFORMS.
+    Guarantees: G-REACH.
 
     Example:
         >>> form = IntegerForm(np.array([[1, -1]]), np.array([0, 1]), np.array([], dtype=int), 1)

@@ -44,7 +44,7 @@ def moment_step(rows: Whole, steps: Whole) -> int:
     Raises:
         InputError: As `unit_steps`.
 
-    Guarantees: G-MOMENTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> moment_step(np.array([[3, -1]]), np.array([2**20])) == -(-(2**40) // 3)
@@ -70,7 +70,7 @@ def loss_with_moments(rows: Whole, steps: Whole, step: int, bits: int) -> Fracti
     Raises:
         InputError: As `unit_steps`, or a step below `moment_step`, so that they are not free.
 
-    Guarantees: G-MOMENTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> rows, steps = np.array([[3, -1]]), np.array([2**20])
@@ -105,7 +105,7 @@ def second_moments(group: Whole, ticks: Whole, step: int) -> list[int]:
     Raises:
         InputError: Numbers outside their ranges.
 
-    Guarantees: G-MOMENTS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> second_moments(np.array([0, 1, 0]), np.array([1, 2, -3]), 2)

@@ -78,7 +78,7 @@ def integer_strategy(
     Raises:
         InputError: Rows that cannot be asked, or noise that does not fit 60 bits.
 
-    Guarantees: G-WHOLEQUESTIONS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> found = integer_strategy(np.array([[0.5, -0.5]]), 1.0, Fraction(1))
@@ -126,7 +126,7 @@ def unit_steps(rows: Whole, steps: Whole) -> Whole:
     Raises:
         InputError: Numbers outside their ranges, or sums beyond 60 bits.
 
-    Guarantees: G-WHOLEQUESTIONS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> unit_steps(np.array([[3, -1], [0, 1]]), np.array([2**20, 2**21])).tolist()
@@ -155,7 +155,7 @@ def exact_loss(rows: Whole, steps: Whole, bits: int) -> Fraction:
     Raises:
         InputError: As `unit_steps`.
 
-    Guarantees: G-WHOLEQUESTIONS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> exact_loss(np.array([[3, -1]]), np.array([2**20]), bits=2)
@@ -180,7 +180,7 @@ def answers(rows: Whole, steps: Whole, ticks: Whole) -> list[int]:
     Raises:
         InputError: Numbers outside their ranges.
 
-    Guarantees: G-WHOLEQUESTIONS.
+    Guarantees: G-LOSS.
 
     Example:
         >>> answers(np.array([[3, -1]]), np.array([2]), np.array([5, 4]))
@@ -199,7 +199,7 @@ def answers(rows: Whole, steps: Whole, ticks: Whole) -> list[int]:
 
 def _whole(rows: Whole, steps: Whole) -> tuple[Whole, Whole]:
     shape: tuple[int, ...] = getattr(rows, "shape", ())
-    if len(shape) != 2 or 0 in shape or shape[1] > _MOST_UNITS:  # noqa: PLR2004
+    if len(shape) != 2 or 0 in shape or shape[1] > _MOST_UNITS:
         raise InputError(f"rows of shape {shape}", "numbers by units", "give at most 2^20 units")
     rows = exactly(rows, np.int64, "rows", shape)
     steps = exactly(steps, np.int64, "steps", shape[:1])

@@ -128,7 +128,7 @@ def diagonal_strategy(vectors: Floats, *, tolerance: float = 1e-4) -> DiagonalSt
     Raises:
         InputError: No such vectors, or more steps than allowed.
 
-    Guarantees: G-STRATEGY.
+    Guarantees: G-LOSS.
 
     Example:
         >>> disjoint = diagonal_strategy(np.eye(2))
@@ -176,7 +176,7 @@ def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
         InputError: No such vectors, or questions that nearly depend on others, so that their
             answers are lost in rounding.
 
-    Guarantees: G-STRATEGY.
+    Guarantees: G-LOSS.
 
     Example:
         >>> found = laplace_strategy(np.array([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, -0.5, -0.5]]))

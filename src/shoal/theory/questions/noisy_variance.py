@@ -55,7 +55,7 @@ def added_noise(confidence: float, ratio: float) -> float:
     Raises:
         InputError: Numbers outside their ranges.
 
-    Guarantees: G-NOISYVARIANCE.
+    Guarantees: G-COVERAGE.
 
     Example:
         >>> added_noise(0.95, 1.0), added_noise(0.95, 1e9)
@@ -100,7 +100,7 @@ def half_width(
     Raises:
         InputError: Numbers outside their ranges.
 
-    Guarantees: G-NOISYVARIANCE.
+    Guarantees: G-COVERAGE.
 
     Example:
         >>> half_width(0.95, np.array([1.0]), 0.0, 0.0).round(3).tolist()

@@ -47,7 +47,7 @@ def parts_of_form(form: Floats) -> tuple[Floats, Floats]:
         [[1.0, 3.0], [2.0, 2.0]]
     """
     shape: tuple[int, ...] = getattr(form, "shape", ())
-    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:  # noqa: PLR2004
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise InputError(f"a form of shape {shape}", "units by units", "give a square matrix")
     size = np.abs(exactly(form, np.float64, "form", shape))
     if float(np.abs(form - form.T).max()) > _SYMMETRIC * float(size.max()):
@@ -105,7 +105,7 @@ def sensitivity(diagonal: Floats, others: Floats, width: float) -> float:
     Raises:
         InputError: Numbers below 0, or outside their ranges.
 
-    Guarantees: G-FORMS.
+    Guarantees: G-REACH.
 
     Example:
         >>> round(sensitivity(np.array([1.0, 4.0]), np.array([2.0, 2.0]), 1.0), 6)
@@ -141,7 +141,7 @@ def paid_scale(
     Raises:
         InputError: Numbers outside their ranges.
 
-    Guarantees: G-FORMS.
+    Guarantees: G-REACH.
 
     Example:
         >>> round(paid_scale(np.array([1.0, 4.0]), np.array([2.0, 2.0]), 1.0, 1.0, 0.25), 6)
@@ -173,7 +173,7 @@ def clipped_sensitivity(factor: Floats, limits: Floats, width: float) -> float:
     Raises:
         InputError: Numbers outside their ranges.
 
-    Guarantees: G-FORMS.
+    Guarantees: G-REACH.
 
     Example:
         >>> round(clipped_sensitivity(np.array([[0.5, -0.5]]), np.array([1.0]), 1.0), 6)
@@ -192,7 +192,7 @@ def clipped_sensitivity(factor: Floats, limits: Floats, width: float) -> float:
 
 def _factor(factor: Floats) -> Floats:
     shape: tuple[int, ...] = getattr(factor, "shape", ())
-    if len(shape) != 2 or 0 in shape:  # noqa: PLR2004
+    if len(shape) != 2 or 0 in shape:
         raise InputError(f"a factor of shape {shape}", "rows by units", "give a matrix")
     return np.asarray(exactly(factor, np.float64, "factor", shape))
 

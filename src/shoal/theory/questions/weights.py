@@ -154,7 +154,7 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
     from scipy.linalg import qr, solve_triangular
 
     shape: tuple[int, ...] = getattr(design, "shape", ())
-    if len(shape) != 2 or not 0 < shape[1] <= shape[0]:  # noqa: PLR2004
+    if len(shape) != 2 or not 0 < shape[1] <= shape[0]:
         raise InputError(
             f"a design of shape {shape}",
             "units by columns, at least one column and no more columns than units",
@@ -204,7 +204,7 @@ def stack(rows: Sequence[Floats]) -> Floats:
         (3, 3)
     """
     every = [np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in rows]
-    if not every or len({each.shape[1:] for each in every}) != 1 or every[0].ndim > 2:  # noqa: PLR2004
+    if not every or len({each.shape[1:] for each in every}) != 1 or every[0].ndim > 2:
         raise InputError(
             "questions of different numbers of units, or none",
             "at least one row, all of the same units",
@@ -232,7 +232,7 @@ def check_rows(rows: Floats) -> Floats:
         (2, 2)
     """
     shape: tuple[int, ...] = getattr(rows, "shape", ())
-    if len(shape) != 2 or not 0 < shape[0] <= shape[1]:  # noqa: PLR2004
+    if len(shape) != 2 or not 0 < shape[0] <= shape[1]:
         raise InputError(
             f"questions of shape {shape}",
             "questions by units, and no more questions than units",

@@ -90,7 +90,7 @@ class NoisyHorvitzThompson(Mechanism):
     Raises:
         InputError: An epsilon or a share that cannot be used.
 
-    Guarantees: G-TRIAL-AGGREGATES, G-TRIAL-COVER.
+    Guarantees: G-LOSS, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -143,7 +143,7 @@ class NoisyHistogram(Mechanism):
     Attributes:
         epsilon: The loss of one outcome in all, without that of the clusters.
 
-    Guarantees: G-TRIAL-AGGREGATES, G-TRIAL-COVER.
+    Guarantees: G-LOSS, G-COVERAGE.
 
     Example:
         >>> import numpy as np

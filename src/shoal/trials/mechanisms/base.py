@@ -125,9 +125,9 @@ class Mechanism:
 
     def privatize(
         self,
-        outcomes: Any,  # noqa: ANN401
-        treatment: Any,  # noqa: ANN401
-        cluster: Any = None,  # noqa: ANN401
+        outcomes: Any,
+        treatment: Any,
+        cluster: Any = None,
         *,
         space: Space,
         **options: Unpack[Options],
@@ -151,7 +151,7 @@ class Mechanism:
             BudgetError: The charge does not fit the ledger.
             LedgerError: The ledger cannot be read or written.
 
-        Guarantees: G-LABEL, G-LEDGER, G-ORDER, G-ROLES.
+        Guarantees: G-LOSS, G-LEDGER, G-ROWS, G-REFUSE.
         """
         return _privatize(self, outcomes, treatment, cluster, space, options)
 
@@ -159,9 +159,9 @@ class Mechanism:
 @quietly
 def _privatize(
     mechanism: Mechanism,
-    outcomes: Any,  # noqa: ANN401
-    treatment: Any,  # noqa: ANN401
-    cluster: Any,  # noqa: ANN401
+    outcomes: Any,
+    treatment: Any,
+    cluster: Any,
     space: Space,
     options: Options,
 ) -> PrivateTrial:

@@ -180,7 +180,7 @@ class ClusterDP(_WithPrior):
 
     Source: docs/theory/trials.md#what-it-costs; paper 003, Algorithm 2; erratum 12.
 
-    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-CHOICE, G-TRIAL-COVERAGE.
+    Guarantees: G-LOSS, G-UNBIASED, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np, shoal
@@ -206,7 +206,7 @@ class ClusterFree(_WithPrior):
 
     Source: docs/theory/trials.md#what-it-costs; paper 003, section 4; erratum 12.
 
-    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-CHOICE, G-TRIAL-COVERAGE.
+    Guarantees: G-LOSS, G-UNBIASED, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -237,7 +237,7 @@ class UniformPrior(_UnitMechanism):
         epsilon: The loss of one outcome.
         delta: The delta of (epsilon, delta)-DP.
 
-    Guarantees: G-LABEL, G-DEBIASED, G-TRIAL-COVERAGE.
+    Guarantees: G-LOSS, G-UNBIASED, G-COVERAGE.
 
     Example:
         >>> import numpy as np

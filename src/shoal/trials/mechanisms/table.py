@@ -88,7 +88,7 @@ class BestTable(Mechanism):
     Raises:
         InputError: An epsilon or levels outside their ranges.
 
-    Guarantees: G-LABEL, G-DEBIASED, G-BEST-TABLE, G-TRIAL-COVERAGE.
+    Guarantees: G-LOSS, G-UNBIASED, G-BOUND, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -127,7 +127,7 @@ class BestTable(Mechanism):
         total = charge_of(self.epsilon)
         return best_table(check_space(space), total.epsilon, self.levels, self.expected)
 
-    def prepare(self, assignment: Assignment, space: Space) -> Prepared:  # noqa: ARG002
+    def prepare(self, assignment: Assignment, space: Space) -> Prepared:
         """Find the table; no outcome and no size of a group is read."""
         charge = charge_of(self.epsilon)
         asked = {

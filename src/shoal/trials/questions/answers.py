@@ -312,7 +312,7 @@ def check_interval(confidence: object) -> float:
     )
 
 
-def check_stated_numbers(values: Any) -> tuple[int, ...]:  # noqa: ANN401
+def check_stated_numbers(values: Any) -> tuple[int, ...]:
     """Drawn numbers of a manifest.
 
     Raises:

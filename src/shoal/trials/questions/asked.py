@@ -165,7 +165,7 @@ def _effect(columns: Columns, asked: Asked, stated: Stated) -> tuple[list[str], 
     for arm in range(1, len(columns.arms)):
         # Other arms than these two do not matter.
         pair = np.where(columns.arm == arm, 1, np.where(columns.arm == 0, 0, 2))
-        what = EFFECT if len(columns.arms) == 2 else f"{EFFECT} of {columns.arms[arm]}"  # noqa: PLR2004
+        what = EFFECT if len(columns.arms) == 2 else f"{EFFECT} of {columns.arms[arm]}"
         if asked.by:
             group = columns.covariate(asked.by)
             _check_cells(columns, pair, group)
@@ -281,7 +281,7 @@ def design_of(columns: Columns, names: Sequence[str]) -> tuple[list[str], Floats
     for name in names:
         if name == ARM:
             arms = columns.arms
-            many = len(arms) > 2  # noqa: PLR2004
+            many = len(arms) > 2
             labels += [f"{ARM} {arms[at]}" if many else ARM for at in range(1, len(arms))]
             found += [(columns.arm == at).astype(float) for at in range(1, len(arms))]
             continue
@@ -295,7 +295,7 @@ def design_of(columns: Columns, names: Sequence[str]) -> tuple[list[str], Floats
     return labels, np.stack(found, axis=1)
 
 
-def check_regressors(columns: Columns, names: Any) -> tuple[str, ...]:  # noqa: ANN401
+def check_regressors(columns: Columns, names: Any) -> tuple[str, ...]:
     """Names of regressors, each once and each a column.
 
     Raises:

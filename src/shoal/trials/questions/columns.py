@@ -182,11 +182,11 @@ class Columns(Frozen):
 
 
 def columns_of(
-    arm: Any,  # noqa: ANN401
-    cluster: Any,  # noqa: ANN401
+    arm: Any,
+    cluster: Any,
     covariates: Mapping[str, Any] | None,
-    control: Any,  # noqa: ANN401
-    assigned: Any = None,  # noqa: ANN401
+    control: Any,
+    assigned: Any = None,
 ) -> tuple[Columns, NDArray[np.int64]]:
     """Public columns in an order of their own, and the row of the source that each unit is.
 
@@ -222,7 +222,7 @@ def columns_of(
     return found, np.asarray(order)
 
 
-def groups_said(assigned: Any) -> Any:  # noqa: ANN401
+def groups_said(assigned: Any) -> Any:
     """A column of assigned groups, or None where units were assigned one by one.
 
     Raises:
@@ -236,7 +236,7 @@ def groups_said(assigned: Any) -> Any:  # noqa: ANN401
 
 def _groups(
     assignment: Assignment,
-    assigned: Any,  # noqa: ANN401
+    assigned: Any,
     rows: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """The assigned group of each unit, in the order of the assignment."""
@@ -291,7 +291,7 @@ def _name(name: object) -> str:
     return name
 
 
-def _covariate(name: str, values: Any, units: int) -> Covariate:  # noqa: ANN401
+def _covariate(name: str, values: Any, units: int) -> Covariate:
     """A column of numbers, booleans or texts, one for each unit."""
     numbers = _numbers(values)
     if numbers is None:
@@ -335,7 +335,7 @@ def _covariate(name: str, values: Any, units: int) -> Covariate:  # noqa: ANN401
     return found
 
 
-def _numbers(values: Any) -> NDArray[np.float64] | None:  # noqa: ANN401
+def _numbers(values: Any) -> NDArray[np.float64] | None:
     """Numbers in floating point, or None for what is something else."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         try:

@@ -25,7 +25,7 @@ class QuestionsPlan(QuestionsFacts):
 
     Source: docs/theory/questions.md.
 
-    Guarantees: G-ASKED.
+    Guarantees: G-LOSS.
 
     Example:
         >>> import numpy as np
@@ -37,9 +37,9 @@ class QuestionsPlan(QuestionsFacts):
 
     def release(
         self,
-        outcomes: Any,  # noqa: ANN401
-        arm: Any,  # noqa: ANN401
-        cluster: Any = None,  # noqa: ANN401
+        outcomes: Any,
+        arm: Any,
+        cluster: Any = None,
         covariates: Mapping[str, Any] | None = None,
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
@@ -48,7 +48,7 @@ class QuestionsPlan(QuestionsFacts):
         noise: Simulated | None = None,
         outcome_name: str = "",
         privacy_unit: str = "",
-        assigned: Any = None,  # noqa: ANN401
+        assigned: Any = None,
     ) -> PrivateAnswers:
         """Read the outcomes once, draw, record result and charge, deliver.
 
@@ -81,7 +81,7 @@ class QuestionsPlan(QuestionsFacts):
             BudgetError: The charge does not fit the ledger.
             LedgerError: The ledger cannot be read or written.
 
-        Guarantees: G-ASKED, G-LEDGER, G-AGAIN, G-ROLES.
+        Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REFUSE.
         """
         return release_questions(
             self,
@@ -108,7 +108,7 @@ class QuestionsPlan(QuestionsFacts):
         Raises:
             DocumentError: There is a file already, or the place cannot be written.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         files.write_bytes(path, documents.canonical_bytes(self.to_document()), overwrite=overwrite)
 

@@ -62,7 +62,7 @@ class Questions:
         DataError: Columns that are not usable, clusters in which an arm has nobody, or groups with
             units of several arms or clusters.
 
-    Guarantees: G-ASKED, G-QUESTIONS.
+    Guarantees: G-LOSS, G-UNBIASED.
 
     Example:
         >>> import numpy as np
@@ -82,12 +82,12 @@ class Questions:
     @quietly
     def __init__(
         self,
-        arm: Any,  # noqa: ANN401
-        cluster: Any = None,  # noqa: ANN401
+        arm: Any,
+        cluster: Any = None,
         covariates: Mapping[str, Any] | None = None,
         *,
-        control: Any = None,  # noqa: ANN401
-        assigned: Any = None,  # noqa: ANN401
+        control: Any = None,
+        assigned: Any = None,
     ) -> None:
         groups = groups_said(assigned)
         columns = columns_of(arm, cluster, covariates, control, groups)[0]
@@ -193,7 +193,7 @@ class Questions:
             InputError: Nothing was asked, questions nearly depend on others, or numbers outside
                 their ranges.
 
-        Guarantees: G-STRATEGY, G-WHOLEQUESTIONS, G-MOMENTS.
+        Guarantees: G-LOSS.
         """
         width = check_space(space).width
         if not self.asked:

@@ -40,12 +40,12 @@ _FOLLOWS = ("numbers", "claims")
 @quietly
 def release_questions(
     plan: QuestionsFacts,
-    outcomes: Any,  # noqa: ANN401
-    arm: Any,  # noqa: ANN401
-    cluster: Any,  # noqa: ANN401
+    outcomes: Any,
+    arm: Any,
+    cluster: Any,
     covariates: Mapping[str, Any] | None,
     *,
-    assigned: Any,  # noqa: ANN401
+    assigned: Any,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
     again: bool,
@@ -164,7 +164,7 @@ class QuestionsDraw:
         """What was drawn, and the answers that follow from it."""
         return to_results(self.plan, drawn)
 
-    def publishes_values(self, drawn: Released) -> bool:  # noqa: ARG002
+    def publishes_values(self, drawn: Released) -> bool:
         """Never: only sums with noise."""
         return False
 

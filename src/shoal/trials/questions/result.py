@@ -40,7 +40,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
 
     Source: docs/theory/questions.md.
 
-    Guarantees: G-ASKED, G-NOISYVARIANCE.
+    Guarantees: G-LOSS, G-COVERAGE.
 
     Example:
         >>> import numpy as np
@@ -65,7 +65,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         return plan.loss
 
     @staticmethod
-    def _drawn_of(plan: QuestionsFacts, results: Any) -> Released:  # noqa: ANN401
+    def _drawn_of(plan: QuestionsFacts, results: Any) -> Released:
         """What was drawn, from a manifest's results, all of which must follow from it."""
         return from_results(plan, results)
 
@@ -84,7 +84,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         Raises:
             InputError: Another confidence.
 
-        Guarantees: G-NOISYVARIANCE.
+        Guarantees: G-COVERAGE.
         """
         wanted, plan = check_interval(confidence), self.plan
         return plan.reading.answers(self.released, plan.blocks, wanted)
@@ -107,7 +107,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
             InputError: No such column, one twice, or a regression that does not follow from what
                 was asked.
 
-        Guarantees: G-ASKED.
+        Guarantees: G-LOSS.
         """
         wanted, plan = check_interval(confidence), self.plan
         names = check_regressors(plan.columns, columns)
@@ -161,7 +161,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
             DocumentError: There is a file already, the place cannot be written, or it is that of
                 the manifest that was loaded, which is never replaced.
 
-        Guarantees: G-OUTPUTS.
+        Guarantees: G-REFUSE.
         """
         outputs.keep_inputs(path, self.inputs)
         tables.write(self.table(), path, overwrite=overwrite)

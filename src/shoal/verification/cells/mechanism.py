@@ -288,7 +288,7 @@ def _name(method: str, settings: documents.Document) -> str:
 
 def _of_rounds(settings: documents.Document) -> set[str]:
     """Parameters of a first round, if there are two."""
-    return set(FIRST) if settings.get("rounds") == 2 else set()  # noqa: PLR2004  rounds
+    return set(FIRST) if settings.get("rounds") == 2 else set()
 
 
 def _can_be(name: str, value: object) -> bool:

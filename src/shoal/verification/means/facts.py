@@ -180,7 +180,7 @@ def _moments(pairs: object) -> tuple[tuple[float, float], ...]:
     return found
 
 
-def _interval(ends: Any, method: str) -> tuple[float, float] | None:  # noqa: ANN401
+def _interval(ends: Any, method: str) -> tuple[float, float] | None:
     if (ends is None) != (method == SYMMETRIC):
         raise ValueError
     if ends is None:

@@ -242,7 +242,7 @@ def hold(names: list[str], found: list[Found], stated: list[Document]) -> list[t
     shown = ", ".join(f"{each.value:.6g}" for each in found[:3])
     worst = max(each.error for each in found)
     return [
-        (values, f"{len(found)} answers: {shown}{', ...' if len(found) > 3 else ''}"),  # noqa: PLR2004
+        (values, f"{len(found)} answers: {shown}{', ...' if len(found) > 3 else ''}"),
         (errors, f"at most {worst:.6g}"),
         (spans, f"at confidence {CONFIDENCE:g}"),
     ]

@@ -141,7 +141,7 @@ def _together(book: Ledger, crowd: int, seconds: float) -> _Crowd:
     return _Crowd(charged / (ended - began), max(time[2] for time in times))
 
 
-def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:  # noqa: ANN401
+def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:
     book = Ledger.open(path)
     # A process is slow the first time, as code is loaded.
     charge(book, f"{number} first")

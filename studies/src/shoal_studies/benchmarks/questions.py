@@ -150,14 +150,14 @@ def _effect(
     )  # fmt: skip
 
 
-def _planned(experiment: Experiment, arm: Whole, weights: str, epsilon: float) -> Any:  # noqa: ANN401
+def _planned(experiment: Experiment, arm: Whole, weights: str, epsilon: float) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
         asked = Questions(arm, experiment.cluster).effect(weights=weights)
         return asked.plan(experiment.space, epsilon, spread=experiment.spread)
 
 
-def _weights_of(plan: Any, arm: Whole, experiment: Experiment) -> Floats:  # noqa: ANN401
+def _weights_of(plan: Any, arm: Whole, experiment: Experiment) -> Floats:
     """The question's weights in the order of the experiment: alike within arm and cluster."""
     columns, row = plan.columns, plan.rows[0]
     cluster = np.unique(experiment.cluster, return_inverse=True)[1]

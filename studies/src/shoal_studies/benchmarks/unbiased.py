@@ -226,5 +226,5 @@ def _told(found: Measured, unit: float) -> str:
     return f"{found.rmse * unit:.4g} +- {found.rmse_error * unit:.2g}"
 
 
-def _yes(holds: bool) -> str:  # noqa: FBT001
+def _yes(holds: bool) -> str:
     return "yes" if holds else "no"

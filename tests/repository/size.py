@@ -1,0 +1,64 @@
+"""`python -m tests.repository.size`: lines by part beside their ceilings; fails above one.
+
+Numbers only fall: whoever needs more lines in a part removes others first.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Of each part its folders and files, today's ceiling, and the goal of the redesign.
+PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
+    "cells": (("src/shoal/cells",), 15457, 7200),
+    "theory": (("src/shoal/theory",), 6491, 2900),
+    "trials": (("src/shoal/trials",), 11131, 4300),
+    "means": (("src/shoal/means",), 5009, 1900),
+    "data": (("src/shoal/data",), 6057, 1500),
+    "privacy": (("src/shoal/privacy",), 3791, 1300),
+    "release, documents, files, checks, errors": (
+        tuple(
+            f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
+        ),
+        3738,
+        1300,
+    ),
+    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2870, 1400),
+    "pictures": (("src/shoal/pictures",), 809, 500),
+    "verification": (("src/shoal/verification",), 9300, 1600),
+    "other modules": (
+        tuple(
+            f"src/shoal/{each}.py"
+            for each in ("__init__", "mean", "bounds", "unbiased", "manifest_check", "intervals")
+        ),
+        257,
+        600,
+    ),
+    "studies": (("studies",), 9632, 4200),
+    "tests": (("tests", "conftest.py"), 51000, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 7000, 2600),
+}
+
+
+def lines(place: Path, kind: str) -> int:
+    """Lines of the files of a kind in a folder, or of a file."""
+    files = [place] if place.is_file() else place.rglob(f"*{kind}")
+    return sum(len(each.read_text(encoding="utf-8").splitlines()) for each in files)
+
+
+def main() -> int:
+    """Prints the table; 1 if a part is above its ceiling."""
+    over = 0
+    print(f"{'part':44}{'lines':>8}{'ceiling':>9}{'goal':>8}")
+    for name, (places, ceiling, goal) in PARTS.items():
+        kind = ".md" if name == "pages" else ".py"
+        found = sum(lines(ROOT / each, kind) for each in places if (ROOT / each).exists())
+        over += found > ceiling
+        mark = "  above" if found > ceiling else ""
+        print(f"{name:44}{found:>8,}{ceiling:>9,}{goal:>8,}{mark}")
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

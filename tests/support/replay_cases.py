@@ -1,0 +1,19 @@
+"""Data sets with plans to replay, of all families."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support import replay_cells, replay_means, replay_questions, replay_trials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.replay import Case
+
+CASES: dict[str, Callable[..., Case]] = {
+    **replay_cells.CASES,
+    **replay_trials.CASES,
+    **replay_means.CASES,
+    **replay_questions.CASES,
+}

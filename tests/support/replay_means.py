@@ -1,0 +1,89 @@
+"""Unbiased means to replay: every method, with one or several records a user."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal import unbiased
+from shoal.means.estimators.coarse import _NOISE
+from shoal.means.estimators.sampled import _SAMPLING
+from tests.support.replay import Slots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import shoal
+    from tests.support.replay import Case, Release
+
+WISHES: dict[str, dict[str, Any]] = {
+    "clipped": {"method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1},
+    "certified": {
+        "method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1,
+        "interval_by": "certified",
+    },
+    "sampled": {
+        "method": "sampled_mean", "delta": "1/4", "interval": (0, 10), "publish_values": True,
+    },
+    "residual": {
+        "method": "clipped_plus_residual", "epsilon": "1/3", "delta": "1/100",
+        "interval": (0, 10), "publish_values": True,
+    },
+    "reused": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6", "reuse": True},
+    "split": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6", "reuse": False},
+    "weighed": {
+        "method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1,
+        "weights": "counts",
+    },
+}  # fmt: skip
+_VALUES = (0.0, 5.0, -1e300, 1e300, 4.999, 12.0, -3.0)
+
+
+class Mean:
+    """Values of users, and a plan of their mean."""
+
+    rho = 0.0
+    # Nobody is sampled: a sampled user's value is published, as delta says.
+    forced: ClassVar[dict[int, tuple[int, int]]] = {_SAMPLING: (0, 2**64 - 1)}
+
+    def __init__(self, wanted: Mapping[str, Any], rng: np.random.Generator) -> None:
+        users = int(rng.integers(100, 400))
+        counts = rng.integers(1, 4, users)
+        names = np.array([f"u{name:05}" for name in rng.permutation(10 * users)[:users]])
+        order = rng.permutation(int(counts.sum()))
+        self.who = np.repeat(names, counts)[order]
+        self.values = rng.normal(5, 1, len(self.who))
+        sizes = counts[np.argsort(names)]
+        self.plan = unbiased.plan(counts=np.sort(sizes), moment=unbiased.Moment(2, 1.5), **wanted)
+        self.epsilon = float(self.plan.exact_epsilon)
+        coarse = getattr(self.plan.estimator, "coarse", None)
+        self.slots = coarse and Slots(_NOISE, coarse.per_user, coarse.windows)
+
+    def base(self) -> Release:
+        """Of the values as they are."""
+        return self._release(self.values, self.who)
+
+    def neighbour(self, rng: np.random.Generator) -> Release:
+        """All values of one user are another one; the records come in another order."""
+        user = self.who[int(rng.integers(len(self.who)))]
+        value = float(rng.choice([*_VALUES, rng.normal(5, 1)]))
+        values = np.where(self.who == user, value, self.values)
+        by_value = rng.random() < 0.5
+        order = np.argsort(values, kind="stable") if by_value else rng.permutation(len(values))
+        return self._release(values[order], self.who[order])
+
+    def _release(self, values: Any, who: Any) -> Release:
+        def release(book: shoal.Ledger) -> bytes:
+            found = self.plan.release(
+                values, who, ledger=book, values_name="height", privacy_unit="person"
+            )
+            return found.document
+
+        return release
+
+
+CASES: dict[str, Callable[..., Case]] = {
+    f"unbiased mean, {name}": partial(Mean, wanted) for name, wanted in WISHES.items()
+}
