@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cells.ball_mean import BallMean, ticks
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -54,8 +55,14 @@ EPSILONS = [
 ]
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]])
+@loop_over(
+    "epsilon",
+    EPSILONS,
+)
+@loop_over(
+    "counts",
+    [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]],
+)
 def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon: Fraction) -> None:
     """Over all sums of a user on a coarse lattice, in whole lattice steps of l1.
 

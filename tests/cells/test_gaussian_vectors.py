@@ -22,6 +22,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.errors import BudgetError
 from tests.cells.test_user_vectors import BITS, CASES, Recorder, some_answers
 from tests.support.gaussian_vectors import always_gaussian
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,8 +122,14 @@ def _tail(move: float, epsilon: float) -> float:
 
 
 @pytest.mark.usefixtures("_gaussian")
-@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("epsilon", ["0.01", 1, 30, 60])
+@loop_over(
+    "counts",
+    CASES.values(),
+)
+@loop_over(
+    "epsilon",
+    ["0.01", 1, 30, 60],
+)
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Pure selections, and noise that hides the diameter at what they leave."""
     plan = _plan(counts, epsilon)

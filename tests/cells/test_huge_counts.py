@@ -13,6 +13,7 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, ShoalError
+from tests.support.loop import loop_over
 from tests.support.methods import METHODS
 from tests.support.tape import Tape, lost
 
@@ -37,8 +38,14 @@ def test_more_records_than_fit_are_refused() -> None:
             shoal.Occupancy.from_counts(users, [0] * len(users), counts)
 
 
-@pytest.mark.parametrize("bits", [1, 8, 20])
-@pytest.mark.parametrize("name", _PLAIN)
+@loop_over(
+    "bits",
+    [1, 8, 20],
+)
+@loop_over(
+    "name",
+    _PLAIN,
+)
 def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
     """Any user's values may go from one bound to the other."""
     tried = 0

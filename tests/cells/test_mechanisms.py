@@ -20,6 +20,7 @@ from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory import worst_case
 from tests.support import flights, occupancies, worst_case_errors
+from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
@@ -60,9 +61,18 @@ def by_hand(plan: shoal.Plan) -> Fraction:
     return max(lost.values())
 
 
-@pytest.mark.parametrize(("method", "options"), OPTIONS)
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("epsilon", ["0.05", "1", "30"])
+@loop_over(
+    ("method", "options"),
+    OPTIONS,
+)
+@loop_over(
+    "seed",
+    [0, 1],
+)
+@loop_over(
+    "epsilon",
+    ["0.05", "1", "30"],
+)
 def test_the_stated_loss_is_the_loss(
     method: str, options: dict[str, Any], seed: int, epsilon: str
 ) -> None:
@@ -178,7 +188,7 @@ def test_plans_depend_on_counts_alone() -> None:
         assert one.to_document() == two.to_document()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("method", "options"),
     [
         ("balanced", {"cap": 3}),

@@ -19,6 +19,7 @@ from shoal.cells.typical_error import SPREAD
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.privacy_unit import unit_of_column
 from tests.support import flights, occupancies
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,7 +228,7 @@ def test_a_release_asks_before_values_are_read(tmp_path: Path) -> None:
         changed.release(source, ledger=flights.ledger(tmp_path))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "message"),
     [
         ({"max_error": 0}, "max_error is 0"),

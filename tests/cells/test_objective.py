@@ -18,6 +18,7 @@ from shoal.cells.statistics.catalogue import statistics
 from shoal.errors import DocumentError, InputError
 from shoal.theory import gaussian, user_clipping
 from tests.support import draws
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +67,7 @@ def test_the_method_serves_the_objective(
     assert found.reason
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("users", "cells", "heavy", "method"),
     [
         (20, 1, 1, "user_clipped"),
@@ -78,7 +79,10 @@ def test_the_method_serves_the_objective(
         (300, 1, 4, "user_clipped"),
     ],
 )
-@pytest.mark.parametrize("delta", [0, "1e-9"])
+@loop_over(
+    "delta",
+    [0, "1e-9"],
+)
 def test_few_cells_of_users_who_count_alike_keep_the_bounds(
     users: int, cells: int, heavy: int, method: str, delta: object
 ) -> None:

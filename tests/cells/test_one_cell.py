@@ -12,6 +12,7 @@ import pytest
 import shoal
 from shoal import mean
 from shoal.errors import DataError, InputError, ShoalError
+from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
@@ -121,8 +122,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "words"), BAD)
-@pytest.mark.parametrize("name", ["baseline", "auto"])
+@loop_over(
+    ("wrong", "words"),
+    BAD,
+)
+@loop_over(
+    "name",
+    ["baseline", "auto"],
+)
 def test_bad_input_is_refused_in_one_line(name: str, wrong: dict[str, Any], words: str) -> None:
     """With what is allowed and without any value."""
     arguments = {"values": VALUES, "users": USERS, "bounds": (0, 65), "epsilon": 1, **wrong}
@@ -135,13 +142,18 @@ def test_bad_input_is_refused_in_one_line(name: str, wrong: dict[str, Any], word
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
+@loop_over(
+    "name",
+    NAMES,
+)
+@loop_over(
     ("values", "users"),
     [([3.0], [1]), ([3.0] * 50, list(range(50))), ([0.0, 65.0], [1, 1]), ([1e300, -1e300], [1, 2])],
-    ids=["one record", "all equal", "one user", "far outside"],
 )
-@pytest.mark.parametrize("epsilon", ["1e-9", "1", "1e6"])
+@loop_over(
+    "epsilon",
+    ["1e-9", "1", "1e6"],
+)
 def test_edges(name: str, values: list[float], users: list[int], epsilon: str) -> None:
     """Tiny data and extreme epsilons give an estimate within the bounds, or a plain refusal."""
     try:

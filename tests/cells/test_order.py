@@ -10,6 +10,7 @@ import pytest
 from shoal import mean
 from shoal.privacy import noise
 from tests.support import methods
+from tests.support.loop import loop_over
 from tests.support.tape import Tape, lost
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ def call(
     return tape, function(table.column("value").to_numpy(), table.column("who"), **options)
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
+@loop_over(
+    "name",
+    methods.METHODS,
+)
 def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
     """Every method, ties in every kind of users: shuffled, sorted, hashed, chunked rows."""
     table = methods.tied()
@@ -68,7 +72,10 @@ def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
         assert found == expected, order
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
+@loop_over(
+    "name",
+    methods.METHODS,
+)
 def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
     """Rows sorted by value on both sides; nothing moves further than the user's loss."""
     table = methods.tied(seed=3)

@@ -37,6 +37,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from tests.support import flights, occupancies, plan_parts
+from tests.support.loop import loop_over
 from tests.support.tape import Tape, lost
 
 if TYPE_CHECKING:
@@ -139,7 +140,10 @@ REFUSED: list[tuple[ContributionRule, RangeRule, AllocationRule]] = [
 ]
 
 
-@pytest.mark.parametrize(("who", "where", "how"), REFUSED)
+@loop_over(
+    ("who", "where", "how"),
+    REFUSED,
+)
 def test_parts_that_nothing_proves_together_are_refused(
     who: ContributionRule, where: RangeRule, how: AllocationRule
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import shoal
 from shoal.errors import InputError
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +30,18 @@ def _counts() -> shoal.Occupancy:
     return shoal.Occupancy.from_counts(who, where, 1 + who % 5)
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("method", [None, "balanced", "adaptive"])
-@pytest.mark.parametrize("epsilon", [0.1, 4, 1000])
+@loop_over(
+    "view",
+    VIEWS,
+)
+@loop_over(
+    "method",
+    [None, "balanced", "adaptive"],
+)
+@loop_over(
+    "epsilon",
+    [0.1, 4, 1000],
+)
 def test_views_do_not_heed_what_numpy_was_told(
     view: str, method: str | None, epsilon: float
 ) -> None:

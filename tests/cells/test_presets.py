@@ -11,6 +11,7 @@ from shoal.cells.contributions.averaged_arrays import AveragedArrays
 from shoal.cells.presets import METHODS, PRESETS, parts_of, settings_of
 from shoal.errors import InputError
 from tests.support import methods, occupancies
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -60,7 +61,10 @@ def test_settings_put_other_parts_in_place() -> None:
     assert own.name != parts_of("opt_array_averaging").name
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
+@loop_over(
+    "name",
+    methods.METHODS,
+)
 def test_a_plan_has_the_parts_of_its_request(name: str) -> None:
     """What is planned, drawn and written down follows from one description."""
     wanted = methods.METHODS[name]

@@ -29,6 +29,7 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.theory import joint as joint_theory
 from tests.support import flights, occupancies
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -438,8 +439,14 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
     assert float(np.prod(made.relative_error / w)) < 65
 
 
-@pytest.mark.parametrize("names", [["variance"], ["share_above(400)"], ["mean", "variance"]])
-@pytest.mark.parametrize("method", ["balanced", "equalised", "uniform", "clip_user", "optimal"])
+@loop_over(
+    "names",
+    [["variance"], ["share_above(400)"], ["mean", "variance"]],
+)
+@loop_over(
+    "method",
+    ["balanced", "equalised", "uniform", "clip_user", "optimal"],
+)
 def test_epsilon_is_kept(names: list[str], method: str) -> None:
     """The exact loss, summed over the users' steps, never exceeds the epsilon."""
     made = plan(names, method=method)

@@ -20,6 +20,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support import plan_parts
+from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ PARTS = {
             ("optimal", {"range": "selected"}),
         )
     },
-    **plan_parts.NEW,
 }
 WRAPPED: dict[str, str | int | float] = {"cap": 4, "grouping": "wrap_around"}
 COUNTS = {"one": ONE_CELL, "heavy": HEAVY, "two": TWO_CELLS}
@@ -174,7 +174,10 @@ def groups_of(case: Case, user: int) -> dict[bytes, list[NDArray[np.int64]]]:
     return found
 
 
-@pytest.mark.parametrize(("counts", "parts"), EVERY)
+@loop_over(
+    ("counts", "parts"),
+    EVERY,
+)
 def test_nobody_reaches_further_than_accounted(
     counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
@@ -201,7 +204,10 @@ def test_nobody_reaches_further_than_accounted(
                 )
 
 
-@pytest.mark.parametrize(("counts", "parts"), EVERY)
+@loop_over(
+    ("counts", "parts"),
+    EVERY,
+)
 def test_no_score_moves_further_than_accounted(
     counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
@@ -226,7 +232,10 @@ def test_no_score_moves_further_than_accounted(
             assert (found.max(axis=0) - found.min(axis=0)).max() <= allowed
 
 
-@pytest.mark.parametrize(("counts", "parts"), EVERY)
+@loop_over(
+    ("counts", "parts"),
+    EVERY,
+)
 def test_no_data_set_errs_by_more_than_the_bias_bound(
     counts: dict[tuple[str, int], int], parts: PlanParts
 ) -> None:
@@ -258,8 +267,14 @@ def test_somebody_straddles_two_arrays() -> None:
         ]
 
 
-@pytest.mark.parametrize("at", [0, 3, 50, 4000, 10**9])
-@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+@loop_over(
+    "at",
+    [0, 3, 50, 4000, 10**9],
+)
+@loop_over(
+    "parts",
+    PARTS.values(),
+)
 def test_selected_ranges_are_ranges(parts: PlanParts, at: int) -> None:
     """Whatever is selected, low is below high, means within the bounds, and ranges long enough."""
     case = Case.of(TWO_CELLS, parts)

@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal.errors import InputError
 from tests.support import occupancies
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -66,7 +67,7 @@ def test_nothing_left_is_an_error() -> None:
         plan(epsilon=0.001)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("wanted", "message"),
     [
         ({"epsilon": 0}, "epsilon is 0; allowed: a finite number above 0"),

@@ -24,6 +24,7 @@ from shoal.documents import canonical_bytes
 from shoal.errors import DocumentError, InputError
 from shoal.theory.user_clipping import RADII
 from tests.support import methods
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,8 +153,14 @@ def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, in
                     assert (every.max(axis=0) - every.min(axis=0)).max() <= USER
 
 
-@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("epsilon", ["0.01", 1, 30, 60, 1000])
+@loop_over(
+    "counts",
+    CASES.values(),
+)
+@loop_over(
+    "epsilon",
+    ["0.01", 1, 30, 60, 1000],
+)
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Selections and the ball's diameter are the loss; never more, and nearly all."""
     plan = _plan(counts, epsilon)

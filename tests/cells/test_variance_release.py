@@ -17,6 +17,7 @@ from shoal.cells.estimates import Numbers
 from shoal.privacy.budget import Budget
 from shoal.privacy.charge_rounding import added, booked
 from tests.support import flights
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,8 +86,14 @@ def plan_of(table: pa.Table, wanted: dict[str, Any]) -> shoal.Plan:
     return flights.plan(table, **{"epsilon": 5, "uninformative": "keep", **wanted})
 
 
-@pytest.mark.parametrize("data", [flights.table, extreme], ids=["speeds", "extreme"])
-@pytest.mark.parametrize("wanted", WISHES, ids=str)
+@loop_over(
+    "data",
+    [flights.table, extreme],
+)
+@loop_over(
+    "wanted",
+    WISHES,
+)
 def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:
     """Mean absolute errors stay below what the plan states; intervals cover as stated.
 

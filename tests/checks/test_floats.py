@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.checks.floats import floats, floats_of, read_floats
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -30,7 +31,10 @@ def test_a_decimal_is_read_alike_with_any_number_of_digits(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("scale", _SCALES)
+@loop_over(
+    "scale",
+    _SCALES,
+)
 def test_a_half_is_a_half_at_every_scale(scale: int) -> None:
     """Arrow's own cast gives less at 11 digits, among others."""
     kind = pa.decimal128(38, max(scale, 1))

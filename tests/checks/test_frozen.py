@@ -20,6 +20,7 @@ from shoal.checks.frozen import FrozenDict, exactly, own
 from shoal.data.assignment import enrol
 from shoal.errors import InputError
 from tests.support import methods
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -112,7 +113,10 @@ def _opens(found: np.ndarray[Any, Any]) -> bool:
     return found.flags.writeable
 
 
-@pytest.mark.parametrize("name", MADE)
+@loop_over(
+    "name",
+    MADE,
+)
 def test_nothing_public_can_be_written_into(name: str) -> None:
     """No array or mapping of a plan changes after its loss was computed.
 
@@ -232,8 +236,14 @@ def test_what_callers_keep_is_not_the_plans() -> None:
     assert wanted.settings == {"gamma": 0.1}
 
 
-@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i4", ">i8", "i8"])
-@pytest.mark.parametrize("name", ["count", "cell", "user"])
+@loop_over(
+    "kind",
+    ["u1", "i1", "u2", "i4", ">i8", "i8"],
+)
+@loop_over(
+    "name",
+    ["count", "cell", "user"],
+)
 def test_the_loss_does_not_depend_on_how_counts_are_stored(kind: str, name: str) -> None:
     """Counts of one byte overflowed, and a release was charged nothing."""
     plan = methods.plan(TABLE, methods.METHODS["array_averaging"])
@@ -252,7 +262,7 @@ def test_counts_are_whole_numbers(kind: str) -> None:
         dataclasses.replace(made, count=made.count.astype(kind))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "change",
     [
         lambda o: {"count": o.count[:-1]},
@@ -294,8 +304,14 @@ CHANGES: list[Callable[[np.ndarray[Any, Any]], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("change", range(len(CHANGES)))
-@pytest.mark.parametrize("name", ["balanced", "levy", "optimal", "adaptive", "clip_user"])
+@loop_over(
+    "change",
+    range(len(CHANGES)),
+)
+@loop_over(
+    "name",
+    ["balanced", "levy", "optimal", "adaptive", "clip_user"],
+)
 def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
     """Whatever a part of a plan is replaced by, it is refused in words."""
     plan, spoil = methods.plan(TABLE, methods.METHODS[name]), CHANGES[change]
@@ -310,7 +326,7 @@ def test_parts_of_another_form_are_refused(name: str, change: int) -> None:
                 dataclasses.replace(plan, parameters={**plan.parameters, each: spoil(value)})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "part",
     [
         {"status": ()},

@@ -9,6 +9,7 @@ import pytest
 
 from shoal import mean, trials, unbiased
 from shoal.errors import InputError
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@loop_over(
+    "name",
+    FUNCTIONS,
+)
 def test_an_unknown_option_is_refused_by_the_functions_name(name: str) -> None:
     """The message says which function, and what it takes."""
     with pytest.raises(InputError, match=rf"^an option 'ledgre' of {name}; allowed: .*noise"):

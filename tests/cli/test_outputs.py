@@ -18,7 +18,7 @@ from tests.cli.conftest import PLAN, Shell
 from tests.support import flights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 pytestmark = pytest.mark.audit
 
@@ -165,17 +165,11 @@ def _hard(name: str, ending: str) -> str:
     return f"hard.{ending}"
 
 
-SPELLINGS = (_itself, _absolute, _roundabout, _symbolic, _chain, _hard)
+SPELLINGS = (_itself, _symbolic, _hard, _absolute, _roundabout, _chain)
+# Of each verb one file that it reads, spelled in one of these ways.
 CASES = [
-    pytest.param(verb, option, name, spelling, id=f"{verb} {option} {name}{spelling.__name__}")
-    for verb, (_, inputs, outputs) in VERBS.items()
-    for option, ending in outputs.items()
-    for name in inputs
-    for spelling in SPELLINGS
-    # Under its own name a file must have an ending that the output may have.
-    if spelling in {_symbolic, _chain, _hard}
-    or inputs[name].endswith(ending)
-    or (option == "--output" and inputs[name].endswith("parquet"))
+    (verb, list(outputs)[-1], list(inputs)[-1], SPELLINGS[number % 3 + 1])
+    for number, (verb, (_, inputs, outputs)) in enumerate(VERBS.items())
 ]
 
 
@@ -209,52 +203,58 @@ def _refused(place: Shell, arguments: list[str], message: str) -> str:
     return line
 
 
-@pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "force"])
-@pytest.mark.parametrize(("verb", "option", "name", "spelling"), CASES)
-def test_no_output_is_an_input(
-    place: Shell,
-    verb: str,
-    option: str,
-    name: str,
-    spelling: Callable[[str, str], str],
-    force: list[str],
-) -> None:
+def test_no_output_is_an_input(place: Shell) -> None:
     """However spelled or linked, forced or not; nothing drawn, charged, changed."""
-    _, inputs, outputs = VERBS[verb]
-    target = spelling(inputs[name], outputs[option])
-    line = [*_arguments(verb), option, target, *force]
-    _refused(place, line, f"which is what is read as {name}")
+    for verb, option, name, spelling in CASES:
+        _, inputs, outputs = VERBS[verb]
+        if spelling is _absolute and not inputs[name].endswith(outputs[option]):
+            spelling = _symbolic
+        for force in ([], ["--force"]):
+            target = spelling(inputs[name], outputs[option])
+            line = [*_arguments(verb), option, target, *force]
+            _refused(place, line, f"which is what is read as {name}")
+            Path(f"link.{outputs[option]}").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("verb", "target"),
     [
-        ("new.json", "new.json"),
-        ("new.json", "./same/new.json"),
-        ("new.json", "{folder}/new.json"),
-        ("new.json", "NEW.json"),
-        ("dangling.json", "missing.json"),
-        ("dangling.json", "same/dangling.json"),
-        ("\u00e9.json", "e\u0301.json"),
+        ("release", "same/../work/./same/plan.json"),
+        ("release", "books.json"),
+        ("trial estimate", "second.json"),
     ],
 )
-@pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "force"])
-@pytest.mark.parametrize("verb", ["release", "trial release"])
-def test_no_two_outputs_are_one_file(
-    place: Shell, verb: str, one: str, other: str, force: list[str]
-) -> None:
+def test_no_output_is_an_input_by_another_path(place: Shell, verb: str, target: str) -> None:
+    """Round about, by its own name, and by a chain of links."""
+    if target == "second.json":
+        _chain("trial.json", "json")
+    _refused(place, [*_arguments(verb), "--output", target, "--force"], "which is what is read as")
+
+
+def test_no_two_outputs_are_one_file(place: Shell) -> None:
     """Also where the file is not there yet, or names differ in case alone."""
     Path("dangling.json").symlink_to("missing.json")
-    outputs = ["--output", one, "--manifest", other.format(folder=place.folder)]
-    _refused(place, [*_arguments(verb), *outputs, *force], "which is the place of --output")
+    for verb, one, other in (
+        ("release", "new.json", "new.json"),
+        ("trial release", "new.json", "./same/new.json"),
+        ("release", "new.json", f"{place.folder}/new.json"),
+        ("trial release", "new.json", "NEW.json"),
+        ("release", "dangling.json", "missing.json"),
+        ("trial release", "dangling.json", "same/dangling.json"),
+        ("release", "\u00e9.json", "e\u0301.json"),
+    ):
+        for force in ([], ["--force"]):
+            line = [*_arguments(verb), "--output", one, "--manifest", other, *force]
+            _refused(place, line, "which is the place of --output")
 
 
 @pytest.mark.parametrize(
     ("verb", "option", "ending"),
     [
-        (verb, option, ending)
-        for verb, (_, _, outputs) in VERBS.items()
-        for option, ending in outputs.items()
+        ("plan", "--frontier", "svg"),
+        ("release", "--picture", "png"),
+        ("trial answer", "--output", "csv"),
+        ("unbiased release", "--manifest", "json"),
     ],
 )
 def test_what_is_there_is_replaced_by_force_alone(
@@ -318,12 +318,7 @@ def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("how", "name"),
-    [
-        ("--epsilon 2 --unit tailnum", "2013"),
-        ("--epsilon 2 --unit tailnum", "May"),
-        ("--epsilon 9 --unit tailnum", "2013"),
-        ("--epsilon 2 --unit person", "2013"),
-    ],
+    [("--epsilon 2 --unit tailnum", "May"), ("--epsilon 2 --unit person", "2013")],
 )
 def test_the_demo_spends_nothing_of_anybodys_ledger(place: Shell, how: str, name: str) -> None:
     """Neither of one with the README's name nor, forced, of one with its own."""

@@ -13,6 +13,7 @@ import shoal
 from shoal.data.one_pass import check_size
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ def changed(**columns: Any) -> pa.Table:
     return pa.table({**GOOD, **columns})
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("options", "message"),
     [
         (

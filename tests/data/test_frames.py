@@ -16,6 +16,7 @@ import pytest
 import shoal
 from shoal.data.whole_columns import read_columns
 from shoal.errors import DataError, InputError
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +57,14 @@ FORMS: dict[str, Callable[[list[Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", OBJECTS)
-@pytest.mark.parametrize("form", FORMS)
+@loop_over(
+    "what",
+    OBJECTS,
+)
+@loop_over(
+    "form",
+    FORMS,
+)
 def test_private_columns_of_objects_are_refused_by_their_dtype(form: str, what: str) -> None:
     """The same words whatever the cells hold, so that no cell decides."""
     table = FORMS[form](OBJECTS[what])
@@ -131,8 +138,14 @@ WHOLE: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", WHOLE)
-@pytest.mark.parametrize("role", ["user", "cell"])
+@loop_over(
+    "kind",
+    WHOLE,
+)
+@loop_over(
+    "role",
+    ["user", "cell"],
+)
 def test_whole_keys_beside_a_missing_one_stay_whole(kind: str, role: str) -> None:
     """Two persons whose numbers floating point does not tell apart are two."""
     keys: dict[str, Any] = {"user": ["a"] * 4, "cell": [1] * 4, "value": [0.5, 0.5, 0.5, 0.5]}

@@ -14,6 +14,7 @@ import pytest
 import shoal
 from shoal.data import keys
 from shoal.errors import DataError
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -33,8 +34,14 @@ KINDS: dict[str, object] = {
 ALIKE = [{"integer", "short integer"}, {"truth", "NumPy's truth"}]
 
 
-@pytest.mark.parametrize("form", ["list", "objects"])
-@pytest.mark.parametrize("pair", list(permutations(KINDS, 2)), ids=" and ".join)
+@loop_over(
+    "form",
+    ["list", "objects"],
+)
+@loop_over(
+    "pair",
+    list(permutations(KINDS, 2)),
+)
 def test_keys_of_two_kinds_are_refused(pair: tuple[str, str], form: str) -> None:
     """Also those that Arrow dies of, times of NumPy among its numbers."""
     both = [KINDS[name] for name in pair]

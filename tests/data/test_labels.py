@@ -12,15 +12,20 @@ import pytest
 
 from shoal.errors import DataError
 from shoal.trials import Space
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
 SPACE = Space.ordinal(["low", "mid", "high"])
 
 
-@pytest.mark.parametrize("odd", ["Low", "", " mid", "9"])
-@pytest.mark.parametrize(
-    "form", [list, pa.array, pd.Series, pd.Categorical, lambda x: np.array(x, dtype=object)]
+@loop_over(
+    "odd",
+    ["Low", "", " mid", "9"],
+)
+@loop_over(
+    "form",
+    [list, pa.array, pd.Series, pd.Categorical, lambda x: np.array(x, dtype=object)],
 )
 def test_a_text_that_is_no_label_is_not_told_of(odd: str, form: Any) -> None:
     """No error depends on one outcome; an unknown text counts as the first level."""
@@ -98,7 +103,7 @@ def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
     assert whole.numbers(odd).tolist() == [1, 0, 0, 1, 1]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "column",
     [
         np.array([["high"], ["mid"]], dtype=object),
@@ -115,7 +120,6 @@ def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
         "high",
         {"high": "mid"},
     ],
-    ids=lambda each: type(each).__name__,
 )
 def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:
     """Units would all count as the first level, and nobody would be told."""

@@ -18,6 +18,7 @@ from shoal import documents
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError
 from tests.support import occupancies
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +85,7 @@ def test_the_summary_counts() -> None:
     assert summary.users_per_cell == (1, 1, 1, 2, 2)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("users", "cells", "counts", "message"),
     [
         ([], [], np.zeros(0, int), "no records"),

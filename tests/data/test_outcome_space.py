@@ -18,6 +18,7 @@ from shoal.data.outcome_space import Space
 from shoal.errors import DataError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials.space_text import space_of
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -116,7 +117,7 @@ def test_other_kinds_are_refused_without_showing_them(outcomes: list[object]) ->
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "make",
     [
         lambda: Space((1.0,)),

@@ -9,6 +9,7 @@ import pytest
 
 from shoal import unbiased
 from shoal.errors import DocumentError, InputError
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -19,8 +20,14 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("epsilon", ["1e309", 10**400, 1e7, "1e-10", 0])
-@pytest.mark.parametrize("method", METHODS)
+@loop_over(
+    "epsilon",
+    ["1e309", 10**400, 1e7, "1e-10", 0],
+)
+@loop_over(
+    "method",
+    METHODS,
+)
 def test_losses_beyond_reason_are_refused(method: str, epsilon: Any) -> None:
     """No overflow, and no release that protects nobody."""
     wanted = METHODS[method]

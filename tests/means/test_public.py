@@ -17,6 +17,7 @@ from shoal.errors import BudgetError, DataError, DocumentError, InputError
 from shoal.means.one_value_per_user import UserValues
 from shoal.privacy.charge_rounding import booked
 from shoal.unbiased import Moment, UnbiasedPlan
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,7 +180,7 @@ def test_publishing_needs_consent(method: str) -> None:
     assert planned(method).release(VALUES).manifest["guarantee"]["publishes_values"]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("method", "changes"),
     [
         ("clipped_mean", {"epsilon": 0}),

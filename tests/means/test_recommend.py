@@ -16,6 +16,7 @@ from shoal.errors import InputError
 from shoal.means.recommend import Recommendation, best_bias, recommend, worst_moment
 from shoal.theory import clipping
 from shoal.unbiased import Moment
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -177,7 +178,7 @@ def test_one_moment_implies_all() -> None:
     assert clipping.deviation(MOMENTS) == size
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "changes",
     [
         {"n": 0},

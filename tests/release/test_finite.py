@@ -23,6 +23,7 @@ from shoal.privacy.noise import Simulated
 from shoal.privacy.privacy_unit import PrivacyUnit, Whose
 from shoal.release.manifest import make_manifest
 from tests.support import methods
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,9 +75,18 @@ def test_bounds_are_no_nearer_than_squares_reach(high: float) -> None:
         Bounds(0, high)
 
 
-@pytest.mark.parametrize("bounds", WIDEST)
-@pytest.mark.parametrize("epsilon", ["1e-4", 4])
-@pytest.mark.parametrize("name", methods.METHODS)
+@loop_over(
+    "bounds",
+    WIDEST,
+)
+@loop_over(
+    "epsilon",
+    ["1e-4", 4],
+)
+@loop_over(
+    "name",
+    methods.METHODS,
+)
 def test_every_number_that_can_be_drawn_can_be_written(
     name: str, epsilon: object, bounds: tuple[float, float]
 ) -> None:
@@ -144,8 +154,14 @@ def test_vectors_are_numbers(epsilon: str | int) -> None:
         assert np.isfinite([*found.value, *found.low, *found.high]).all()
 
 
-@pytest.mark.parametrize("size", [2.0**-300, 1.0, 2.0**300])
-@pytest.mark.parametrize("place", ENDS)
+@loop_over(
+    "size",
+    [2.0**-300, 1.0, 2.0**300],
+)
+@loop_over(
+    "place",
+    ENDS,
+)
 def test_unbiased_means_are_numbers(size: float, place: int) -> None:
     """Whatever the size of the moment and the values, what is drawn can be written."""
     kinds: list[dict[str, Any]] = [
@@ -179,10 +195,17 @@ def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
     assert failed <= {"noise of the operating system"}
 
 
-@pytest.mark.parametrize("epsilon", ["1e-6", 1])
-@pytest.mark.parametrize("levels", [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)])
-@pytest.mark.parametrize(
-    "name", ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"]
+@loop_over(
+    "epsilon",
+    ["1e-6", 1],
+)
+@loop_over(
+    "levels",
+    [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)],
+)
+@loop_over(
+    "name",
+    ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"],
 )
 def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: object) -> None:
     """A trial of outcomes as large as any can be written down, whatever is drawn."""

@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal import mean, unbiased
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,8 +52,14 @@ def _values(first: float) -> np.ndarray:
     return values
 
 
-@pytest.mark.parametrize("first", [_TINY, 0.5])
-@pytest.mark.parametrize("function", _MEANS)
+@loop_over(
+    "first",
+    [_TINY, 0.5],
+)
+@loop_over(
+    "function",
+    _MEANS,
+)
 def test_no_value_decides_whether_the_mean_of_one_cell_raises(function: Any, first: float) -> None:
     """A value below all others counts as 0, whatever the caller asks of NumPy."""
     for bounds in ((0, 1), (0, 1e10), (-1, 1)):

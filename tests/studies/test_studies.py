@@ -19,6 +19,7 @@ from shoal.cells.bounding import caps, grouping
 from shoal.cells.simulation.simulate import Measured, _Trial
 from shoal.cli.main import main
 from shoal.errors import InputError
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,10 @@ def losses(rows: Table) -> np.ndarray:
     return np.unique([float(row["epsilon"]) for row in rows])
 
 
-@pytest.mark.parametrize("name", [study.name for study in STUDIES])
+@loop_over(
+    "name",
+    [study.name for study in STUDIES],
+)
 def test_every_study_writes_its_three_files(folder: Path, name: str) -> None:
     """A table, a picture and one paragraph; errors of one cell are within half the width."""
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -13,6 +13,7 @@ from scipy import integrate, optimize, stats
 from shoal.errors import InputError
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
@@ -43,8 +44,14 @@ def test_two_point_distributions_never_exceed_the_bounds(
     assert (distance > margin) @ chances <= clipping.tail(size, margin) * up
 
 
-@pytest.mark.parametrize("order", [2.0, 3.0, 4.0, 8.0])
-@pytest.mark.parametrize("margin", [0.1, 0.5, 1.0, 3.0])
+@loop_over(
+    "order",
+    [2.0, 3.0, 4.0, 8.0],
+)
+@loop_over(
+    "margin",
+    [0.1, 0.5, 1.0, 3.0],
+)
 def test_constants_are_those_of_a_linear_program(order: float, margin: float) -> None:
     """Sharp: the worst distribution of Y on a grid, by linear programming, attains them to 1%."""
     y = np.concatenate([[1.0], np.linspace(0, 12, 4001), [margin * order / (order - 1)]])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.theory import gaussian
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
@@ -69,8 +70,14 @@ def test_the_constant_of_the_proof(bits: int) -> None:
     assert 0.35 * stated <= distance <= 0.5 * stated
 
 
-@pytest.mark.parametrize("bits", BITS)
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@loop_over(
+    "bits",
+    BITS,
+)
+@loop_over(
+    "epsilon",
+    EPSILONS,
+)
 def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None:
     """All moves up to three scales, the worst event each."""
     scale = 2**bits
@@ -80,8 +87,14 @@ def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None
         assert found <= gaussian.delta_of_lattice(epsilon, rho, 1, bits)
 
 
-@pytest.mark.parametrize("moves", [(1, 1), (2, 1), (3, 2), (1, 1, 1), (2, 1, 1)])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@loop_over(
+    "moves",
+    [(1, 1), (2, 1), (3, 2), (1, 1, 1), (2, 1, 1)],
+)
+@loop_over(
+    "epsilon",
+    EPSILONS,
+)
 def test_no_event_of_several_numbers_exceeds_delta(moves: tuple[int, ...], epsilon: float) -> None:
     """Every outcome of two and three numbers that one user moves."""
     rho = sum(m * m for m in moves) / 8

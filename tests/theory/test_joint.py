@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.theory import joint
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
 
@@ -58,8 +59,14 @@ def expectation(first: float, second: float, mean: float) -> tuple[float, float]
     return float(density @ rest), float(density @ away)
 
 
-@pytest.mark.parametrize(("first", "second"), SCALES)
-@pytest.mark.parametrize("mean", [-0.5, 0.0, 0.2, 0.5])
+@loop_over(
+    ("first", "second"),
+    SCALES,
+)
+@loop_over(
+    "mean",
+    [-0.5, 0.0, 0.2, 0.5],
+)
 def test_error_bound_holds_and_the_estimate_is_unbiased(
     first: float, second: float, mean: float
 ) -> None:

@@ -13,6 +13,7 @@ from shoal.privacy.noise import Simulated
 from shoal.theory import response_variance
 from shoal.trials import response
 from shoal.trials.parameters import ONE, Parameters
+from tests.support.loop import loop_over
 from tests.trials import exact
 
 if TYPE_CHECKING:
@@ -56,9 +57,18 @@ def test_the_distance_of_priors_on_the_lattice(levels: int, part: float, weight:
         assert (bound <= public * (1 + 1e-12)).all()
 
 
-@pytest.mark.parametrize("b", [0.003, 0.03, 0.3])
-@pytest.mark.parametrize("part", [0.02, 0.3, 0.9])
-@pytest.mark.parametrize("levels", [3, 4])
+@loop_over(
+    "b",
+    [0.003, 0.03, 0.3],
+)
+@loop_over(
+    "part",
+    [0.02, 0.3, 0.9],
+)
+@loop_over(
+    "levels",
+    [3, 4],
+)
 def test_the_distance_of_priors_by_quadrature(levels: int, part: float, b: float) -> None:
     """The largest of the three forms over a grid of histograms, with Laplace noise integrated.
 

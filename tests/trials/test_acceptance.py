@@ -26,6 +26,7 @@ from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.predicted import Scene, group_weights, represent
 from shoal.trials.request import Units
 from shoal.trials.unit_release import _ROUNDING, UnitRelease, draw_units
+from tests.support.loop import loop_over
 from tests.trials import acceptance
 from tests.trials.acceptance import MECHANISMS, SETTINGS, Figures
 
@@ -73,7 +74,10 @@ def test_three_settings_have_constant_effects() -> None:
             assert (np.abs(each.effects) > 0.1).all()
 
 
-@pytest.mark.parametrize(("name", "mechanism"), CASES)
+@loop_over(
+    ("name", "mechanism"),
+    CASES,
+)
 def test_effects_are_unbiased_and_covered(name: str, mechanism: str) -> None:
     """Fresh assignments, the real mechanism.
 

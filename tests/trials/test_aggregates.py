@@ -19,6 +19,7 @@ from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.trials.aggregate_lattice import fit_lattice, popoviciu, step_variance, ticks
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson, shared
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,8 +106,14 @@ def furthest(plan: Mechanism, levels: int) -> int:
     return most
 
 
-@pytest.mark.parametrize("sizes", DESIGNS, ids=str)
-@pytest.mark.parametrize("levels", [(0.0, 1.0), (-3.0, 2.0), BOTH_SIGNS], ids=str)
+@loop_over(
+    "sizes",
+    DESIGNS,
+)
+@loop_over(
+    "levels",
+    [(0.0, 1.0), (-3.0, 2.0), BOTH_SIGNS],
+)
 def test_no_label_moves_more_than_the_loss(sizes: list[list[int]], levels: tuple[float]) -> None:
     """Every neighbour, all numbers together; the loss is sharp.
 

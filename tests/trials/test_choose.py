@@ -23,6 +23,7 @@ from shoal.trials.expected import Expected, family
 from shoal.trials.parameter_search import TOLERANCE
 from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.predicted import Scene, group_weights, represent
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -422,7 +423,7 @@ def test_kinds_have_the_expected_moments() -> None:
     assert np.allclose(np.add.reduceat(several.share, several.first), 1)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("changed", "part"),
     [
         ({"sizes": np.array([[0, 3]])}, "above 0"),

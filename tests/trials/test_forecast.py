@@ -20,6 +20,7 @@ from shoal.trials.forecast import even, plan
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.mechanism_forecasts import NAMES
 from shoal.trials.questions.questions import Questions
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -246,7 +247,7 @@ def test_even_groups() -> None:
         assert (np.abs(sizes - sizes.sum(axis=1, keepdims=True) * part) < 1.01).all()
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "changed",
     [
         {"sizes": 3, "clusters": 2},

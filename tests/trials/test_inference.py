@@ -22,6 +22,7 @@ from shoal.errors import InputError
 from shoal.trials.inference import Effect, effects, effects_of, super_population
 from shoal.trials.spread import added, between
 from shoal.trials.student import detectable, power, quantile
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -560,7 +561,7 @@ def test_documents_and_text() -> None:
     assert infinite.to_document()["finite_population"]["degrees_of_freedom"] is None
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "call",
     [
         lambda: effects([1, 2], [1.0, 2.0], [1.0, 1.0]),

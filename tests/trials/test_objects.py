@@ -15,6 +15,7 @@ from shoal.cells.one_cell_values import numbers_of
 from shoal.data.outcome_space import Space
 from shoal.errors import DataError
 from shoal.means.one_value_per_user import UserValues
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,8 +112,14 @@ def test_lists_of_decimals_are_no_outcomes() -> None:
         Space.bins(0, 1, 3).numbers([Decimal("0.25"), Decimal("0.5")])
 
 
-@pytest.mark.parametrize("odd", [np.float16(0.5), np.longdouble(0.5), np.float32(0.5), True])
-@pytest.mark.parametrize("other", [0, 1, 300, 2**53 + 1, np.int8(1), np.uint64(2**63 + 7), None])
+@loop_over(
+    "odd",
+    [np.float16(0.5), np.longdouble(0.5), np.float32(0.5), True],
+)
+@loop_over(
+    "other",
+    [0, 1, 300, 2**53 + 1, np.int8(1), np.uint64(2**63 + 7), None],
+)
 def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:
     """No cell of a list decides the type of another, in outcomes, means and vectors."""
     space = Space.bins(0, 1, 3)
@@ -126,10 +133,14 @@ def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:
             assert numbers_of([cells, cells]).tolist() == [found.tolist()] * 2
 
 
-@pytest.mark.parametrize(
-    "odd", [Decimal(1), "0.5", b"1", 1j, np.timedelta64(1, "s"), np.ma.masked, [0.5], 10**400]
+@loop_over(
+    "odd",
+    [Decimal(1), "0.5", b"1", 1j, np.timedelta64(1, "s"), np.ma.masked, [0.5], 10**400],
 )
-@pytest.mark.parametrize("other", [0, 0.5, np.float16(1), None])
+@loop_over(
+    "other",
+    [0, 0.5, np.float16(1), None],
+)
 def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object) -> None:
     """What is refused is refused next to any cell."""
     for cells in ([odd, other], [other, odd]):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shoal import trials
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +44,18 @@ def _raising() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("outcomes", OUTCOMES)
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("family", FAMILIES)
+@loop_over(
+    "outcomes",
+    OUTCOMES,
+)
+@loop_over(
+    "space",
+    SPACES,
+)
+@loop_over(
+    "family",
+    FAMILIES,
+)
 def test_no_outcome_decides_whether_numpy_raises(family: Any, space: str, outcomes: str) -> None:
     """Nor do levels: a number below all others is 0, whatever the caller asks of NumPy."""
     mechanism: Mechanism = family(epsilon=1)

@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal import unbiased
 from shoal.trials import Space, UniformPrior
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +56,14 @@ def _mean(value: str) -> documents.Document:
     return drawn.manifest
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("family", [_cells, _trial, _mean])
+@loop_over(
+    "name",
+    NAMES,
+)
+@loop_over(
+    "family",
+    [_cells, _trial, _mean],
+)
 def test_a_manifest_verifies_whatever_its_private_column_is_named(
     family: Family, name: str
 ) -> None:

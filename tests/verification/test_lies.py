@@ -57,7 +57,7 @@ def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 
 def changed(document: Any, path: tuple[Any, ...]) -> Any:
-    """The document with one leaf a thousandth larger, another text, or the other truth."""
+    """The document with one leaf a thousandth larger (1 if it was next to 0), or another text."""
     made = copy.deepcopy(document)
     place = made
     for step in path[:-1]:
@@ -68,7 +68,7 @@ def changed(document: Any, path: tuple[Any, ...]) -> Any:
     elif isinstance(old, int):
         place[path[-1]] = old + 1 + abs(old) // 100
     elif isinstance(old, float):
-        place[path[-1]] = old * 1.001 if old else 1.0
+        place[path[-1]] = old * 1.001 if abs(old) > 1e-5 else 1.0
     else:
         place[path[-1]] = f"{old}1"
     return made

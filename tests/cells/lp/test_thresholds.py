@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import shoal
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
@@ -46,8 +47,14 @@ def plan(counts: list[int], epsilon: float, *statistics: str) -> shoal.Plan:
     )
 
 
-@pytest.mark.parametrize("counts", CELLS.values(), ids=CELLS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 8.0])
+@loop_over(
+    "counts",
+    CELLS.values(),
+)
+@loop_over(
+    "epsilon",
+    [0.5, 1.0, 2.0, 8.0],
+)
 def test_no_threshold_of_a_grid_is_much_better(counts: list[int], epsilon: float) -> None:
     """Rounds of slopes alone err up to half as much again in these cells."""
     found = plan(counts, epsilon, "variance")

@@ -15,6 +15,7 @@ from shoal.cells.ranges.one_interval import USER
 from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
 from shoal.verification.cells.vectors import can_lie
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
 
@@ -50,9 +51,18 @@ def test_no_ball_is_larger_than_that_of_all_values(top: int, first: int, end: in
         assert holds_all(*found[0], top)
 
 
-@pytest.mark.parametrize("top", [8, 64, 96, 1000, 2**20])
-@pytest.mark.parametrize("bins", [1, 2, 3, 8])
-@pytest.mark.parametrize(("first", "end"), [(0, RADII), (2, 3), (0, 6)])
+@loop_over(
+    "top",
+    [8, 64, 96, 1000, 2**20],
+)
+@loop_over(
+    "bins",
+    [1, 2, 3, 8],
+)
+@loop_over(
+    ("first", "end"),
+    [(0, RADII), (2, 3), (0, 6)],
+)
 def test_outcomes_are_those_of_some_centre(top: int, bins: int, first: int, end: int) -> None:
     """A manifest's ball is a candidate, and no other one is read."""
     true = {

@@ -18,6 +18,7 @@ from shoal.cells.simulation.simulate import METHODS
 from shoal.errors import InputError
 from shoal.theory import exchangeable_users as typical
 from shoal.theory import laplace
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -168,7 +169,7 @@ def broken(
     return rng.random(len(user)) * np.nan * len(cell)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "wrong",
     [
         {"repetitions": 0},

@@ -20,6 +20,7 @@ from shoal.data.cell_rules.parse import parse
 from shoal.data.cell_rules.zones import local, starts_of_groups
 from shoal.data.source import duckdb
 from shoal.errors import DataError, InputError
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +65,14 @@ def keys(rule: str | CellRule, moments: list[datetime]) -> list[object]:
     return [own[cell] for cell in made.cell[np.argsort(made.count)].tolist()]
 
 
-@pytest.mark.parametrize("zone", [None, *ZONES])
-@pytest.mark.parametrize("name", FROM_PYTHON)
+@loop_over(
+    "zone",
+    [None, *ZONES],
+)
+@loop_over(
+    "name",
+    FROM_PYTHON,
+)
 def test_parts_of_times_are_those_of_the_calendar(name: str, zone: str | None) -> None:
     """In every zone, at every change of its clocks."""
     rule = getattr(shoal, name)("at", tz=zone)
@@ -74,8 +81,14 @@ def test_parts_of_times_are_those_of_the_calendar(name: str, zone: str | None) -
     assert parse(str(rule)) == rule
 
 
-@pytest.mark.parametrize("zone", ZONES)
-@pytest.mark.parametrize("width", ["15min", "1h", "1d"])
+@loop_over(
+    "zone",
+    ZONES,
+)
+@loop_over(
+    "width",
+    ["15min", "1h", "1d"],
+)
 def test_slots_are_those_of_the_clocks(width: str, zone: str) -> None:
     """A slot starts when the clocks there show it, and an hour that they show twice is one."""
     rule = shoal.timeslot("at", width, tz=zone)
@@ -156,7 +169,7 @@ def test_a_switch_within_a_quarter_that_was_not_looked_for_is_told() -> None:
         local(np.array([int(at.timestamp()) // 900 * 900]), "Pacific/Guam")
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "zone",
     [
         *("", "Mars/Olympus", "../etc/passwd", "Europe", 7, "\0", "europe/berlin", "tzdata.zi"),

@@ -12,6 +12,7 @@ from shoal.privacy.budget import Budget
 from shoal.privacy.ledger.entry import Draft, digest_of
 from shoal.privacy.ledger.message import decoded, encoded
 from shoal.privacy.privacy_unit import PrivacyUnit
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
@@ -49,7 +50,7 @@ def test_a_draft_comes_as_it_was_sent() -> None:
     assert decoded(LEDGER, encoded(LEDGER, empty)) == empty
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "facts",
     [
         _facts(ledger="cd" * 32),

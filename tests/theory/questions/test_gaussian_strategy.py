@@ -11,6 +11,7 @@ import pytest
 from shoal.errors import InputError
 from shoal.theory.questions.gaussian_strategy import dual_bound, independent, least_covariance
 from shoal.theory.questions.weights import effects_by, regression, scaled, stack
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
 
@@ -86,7 +87,10 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("which", UNLIKE)
+@loop_over(
+    "which",
+    UNLIKE,
+)
 def test_questions_of_unlike_sizes_and_near_ones_have_noise(which: str) -> None:
     """Exactly v' Sigma^-1 v <= 1 for the covariance as written, and a true gap."""
     vectors = UNLIKE[which]

@@ -9,6 +9,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.theory.questions import weights
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
@@ -95,7 +96,7 @@ def test_spikiness_is_that_of_the_definition() -> None:
 ones = np.ones((3, 1))
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "call",
     [
         lambda: weights.regression(np.column_stack([np.ones(9), np.arange(9.0), np.arange(9.0)])),

@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 from shoal.trials.best_table.columns import Program, Solved
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
@@ -53,7 +54,10 @@ def _on_a_grid(program: Program, points: int) -> float:
     return float(found.fun)
 
 
-@pytest.mark.parametrize("case", VALUES)
+@loop_over(
+    "case",
+    VALUES,
+)
 def test_the_values_of_even_levels(case: tuple[int, float]) -> None:
     """The largest variance and the bound are within 1e-4 of each other."""
     levels, epsilon = case

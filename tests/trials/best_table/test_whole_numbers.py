@@ -11,6 +11,7 @@ import pytest
 from shoal.errors import InputError
 from shoal.trials.best_table.columns import Columns, Program
 from shoal.trials.best_table.whole_numbers import whole_table
+from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
 
@@ -26,8 +27,14 @@ LEVELS: dict[str, tuple[float, ...]] = {
 }
 
 
-@pytest.mark.parametrize("epsilon", ["1/100", "1/3", "1", "4", "8"])
-@pytest.mark.parametrize("name", LEVELS)
+@loop_over(
+    "epsilon",
+    ["1/100", "1/3", "1", "4", "8"],
+)
+@loop_over(
+    "name",
+    LEVELS,
+)
 def test_the_table_is_as_good_as_the_solution(name: str, epsilon: str) -> None:
     """At most epsilon, without bias, and hardly more variance."""
     levels, loss = LEVELS[name], Fraction(epsilon)

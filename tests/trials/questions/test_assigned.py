@@ -17,6 +17,7 @@ from shoal.privacy.noise import Simulated
 from shoal.trials import PrivateAnswers, Questions, QuestionsPlan, Space
 from shoal.trials.questions.columns import columns_of
 from shoal.trials.questions.numbers import BITS
+from tests.support.loop import loop_over
 from tests.trials.test_assigned_groups import _textbook
 
 if TYPE_CHECKING:
@@ -68,8 +69,14 @@ def _asked(name: str) -> Questions:
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:sums of groups are clipped")
-@pytest.mark.parametrize("spread", [None, 0.8])
-@pytest.mark.parametrize("name", ASKED)
+@loop_over(
+    "spread",
+    [None, 0.8],
+)
+@loop_over(
+    "name",
+    ASKED,
+)
 def test_without_noise_variances_are_cr2(name: str, spread: float | None) -> None:
     """Of every question, by matrices of all units and eigenvalues; also degrees."""
     plan = _asked(name).plan(SPACE, 1, spread=spread, clip=spread is not None)

@@ -20,6 +20,7 @@ from shoal.trials import Questions, QuestionsPlan, Space
 from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import extremes, released_sums
 from shoal.trials.questions.questions import _check_plan
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,7 +189,10 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@loop_over(
+    "name",
+    BAD,
+)
 def test_what_has_no_answer_is_refused(name: str) -> None:
     """By public facts, in words, before anything is read."""
     ask, said = BAD[name]
