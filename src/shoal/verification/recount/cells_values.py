@@ -107,7 +107,7 @@ class Values:
         inside = (0, cells.top) if ends is None or free else ends
         bottom, top = (float(low + length * end / cells.top) for end in inside)
         true = float(low + length * exact)
-        if abs(true - unclamped) > digits or abs(min(max(true, bottom), top) - value) > slack:
+        if abs(true - unclamped) > digits or abs(min(max(true, bottom), top) - value) > digits:
             yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"
         bottom, top = float(low), float(low + length)
         span = [float(low + length * end) for end in (least - bias, most + bias)]

@@ -24,8 +24,10 @@ class Means:
     def differences(self) -> Iterator[str]:
         """What does not follow."""
         mean, (epsilon, delta) = self.mean, self._loss()
-        if not epsilon <= mean.epsilon <= epsilon * (1 + Fraction(1, 10**9)) or delta != mean.delta:
-            yield f"the privacy loss is {float(epsilon):.12g} and {float(delta):.12g}, not as stated"
+        if not epsilon <= mean.epsilon <= epsilon * (1 + Fraction(1, 10**9)):
+            yield f"the privacy loss is {float(epsilon):.12g}, not {float(mean.epsilon):.12g}"
+        if delta != mean.delta:
+            yield f"delta is {float(delta):.12g}, not {float(mean.delta):.12g}"
         if mean.method == "clipped_mean":
             stated, true = (mean.bias_bound, mean.standard_error), self._clipped()
             if not np.allclose(stated, true, rtol=1e-9, atol=1e-280):
@@ -68,7 +70,7 @@ class Means:
         return Fraction(p["per_unit"], 2 ** p["lattice_bits"]) / (1 if self._symmetric else 2)
 
     def _loss(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta; steps on the same users add up, on different ones the larger counts."""
+        """Epsilon and delta; on the same users steps add up, on others the larger counts."""
         p, charged = self.mean.parameters, self.mean.coarse_delta
         delta = Fraction(p.get("sampling_words", 0), 2**64)
         if "lattice_bits" not in p:
@@ -78,9 +80,8 @@ class Means:
         if not self._symmetric:
             return last, delta
         alone = noise.laplace_tail(p["coarse_threshold"] - p["coarse_per_user"], p["coarse_bits"])
-        if p["coarse_windows"] * alone > charged:
-            # A user alone in a bin is seen with more than that (docs/theory/unbiased.md#the-threshold).
-            raise ValueError
+        # What a user alone in a bin is seen with (docs/theory/unbiased.md#the-threshold).
+        charged = max(charged, p["coarse_windows"] * alone)
         coarse = Fraction(2 * p["coarse_per_user"], 2 ** p["coarse_bits"])
         # A bin that one neighbour alone has costs a factor 1/(1 - p) <= exp(2p) more.
         coarse += 2 * alone * (p["coarse_windows"] > 1)
@@ -95,7 +96,8 @@ class Means:
         A move by d units costs w d p in the sum, and w^2 d (2R - d)/s + 1 steps in the squares
         (docs/theory/unbiased.md#squares-beside-the-sum).
         """
-        p, price, most = self.mean.parameters, self._price, 2 * reach * weight * self._price
+        p, price = self.mean.parameters, self._price
+        most: Fraction = 2 * reach * weight * price
         if "square_step" not in p or not reach:
             return most
         scale, step = 2 ** p["square_bits"], p["square_step"]
