@@ -7,13 +7,17 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import shoal
 from shoal.errors import DocumentError
+from shoal.release.carry_out import Delivered
 from shoal.verification.recount import recount
 from tests.support import specimens
+from tests.support.recounted import assert_recounted, recounting
 from tests.support.specimens import Manifest
 
 pytestmark = pytest.mark.oracle
@@ -187,3 +191,27 @@ def test_what_is_no_manifest_is_an_error_of_ours() -> None:
             recount(changed(manifest, *path, to=value))
     with pytest.raises(DocumentError):
         recount(json.loads("[]"))
+
+
+def test_releases_of_the_demo_agree() -> None:
+    """Flights by destination, and by origin and hour: the default with a private radius."""
+    from importlib.resources import files
+
+    from shoal.cli.demo import _jobs
+
+    for job in _jobs(Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))):
+        occupancy = job.records.occupancy()
+        plan = shoal.plan(occupancy, bounds=(0, 700), epsilon=1, **job.rules)
+        release = plan.release(job.records, noise=specimens.NOISE)
+        assert plan.method == "user_clipped"
+        assert_recounted(release)
+        assert_recounted(release.document)
+
+
+def test_a_release_of_another_interval_is_noticed() -> None:
+    """Whatever a test makes passes through the one place where it is recounted."""
+    manifest = dict(specimens.each("cells: uniform"))["cells: uniform"]
+    interval = shorter(manifest["results"][0]["interval"])
+    lie = changed(manifest, "results", 0, "interval", to=interval)
+    with pytest.raises(AssertionError), recounting():
+        shoal.Release.delivered(Delivered(json.dumps(lie).encode(), None, False, None), None)

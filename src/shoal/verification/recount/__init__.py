@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+import numpy as np
+
 from shoal.errors import DocumentError
 from shoal.verification.recount import questions, trials
 from shoal.verification.recount.bounding import Bounding
@@ -29,7 +31,8 @@ def recount(document: Document) -> list[str]:
         DocumentError: Not a manifest, or its parts do not fit each other.
     """
     try:
-        return list(_differences(document))
+        with np.errstate(all="ignore"):
+            return list(_differences(document))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise DocumentError(
             f"a manifest that cannot be recounted ({type(error).__name__})",
