@@ -1,0 +1,155 @@
+"""The privacy loss of every user of cells, in exact fractions (docs/theory/accounting.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from shoal.verification.recount import noise
+from shoal.verification.recount.bounding import Bounding
+from shoal.verification.recount.reading import Array, Cells
+
+# What a user counts for in a selection of one cell, and of all cells together.
+_PER_CELL, _FOR_ALL = 2**10, 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """What users move numbers by, in noise scales, and what that and selections cost."""
+
+    cells: Cells
+    bounding: Bounding
+
+    def differences(self) -> Iterator[str]:
+        """Whether the stated loss is the true one: no less, and no more than rounding explains."""
+        epsilon, slack = self.cells.epsilon, Fraction(2 * self.most_numbers, self._one)
+        if self.cells.delta and not self.cells.gaussian:
+            yield "a delta belongs to Gaussian noise alone"
+        if not self._covers(epsilon):
+            yield f"the privacy loss is more than epsilon = {float(epsilon):.12g}"
+        less = epsilon * (1 - Fraction(1, 10**6)) - slack
+        if less > self.once and self._covers(less):
+            yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
+
+    def _covers(self, epsilon: Fraction) -> bool:
+        """Whether this epsilon, and delta with Gaussian noise, are no less than the loss."""
+        if not self.cells.gaussian:
+            return epsilon >= self.largest
+        rest, bits = epsilon - self.once, self.cells.lattice_bits
+        if rest < 0:
+            return False
+        delta = noise.gaussian_delta(rest, self.largest, self.most_numbers, bits)
+        return delta <= self.cells.delta
+
+    @property
+    def _one(self) -> int:
+        return 1 << self.cells.lattice_bits
+
+    @cached_property
+    def kinds(self) -> tuple[list[tuple[int, int]], Array]:
+        """Cells with contributions to them, and which of these each membership has."""
+        both = np.stack([self.cells.cell, self.bounding.moved])
+        pairs, kind = np.unique(both, axis=1, return_inverse=True)
+        return pairs.T.tolist(), kind.ravel()
+
+    @cached_property
+    def largest(self) -> Fraction:
+        """Epsilon of the user who loses most; rho of the numbers with Gaussian noise."""
+        cells, (pairs, kind) = self.cells, self.kinds
+        if cells.name == "user_clipped":
+            # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
+            balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
+            most = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
+        else:
+            selections = [self._selection(at) for at in range(cells.size)]
+            cost = [selections[at] + self._cost(at, moved) for at, moved in pairs]
+            total = np.zeros(int(cells.user.max()) + 1, dtype=object)
+            np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])
+            most = int(max(total))
+        if cells.gaussian:
+            return Fraction(most, 2 * self._one**2)
+        return self.once + Fraction(most, self._one)
+
+    @cached_property
+    def once(self) -> Fraction:
+        """Loss by selections for all cells together (docs/theory/selection.md#scores)."""
+        if self.cells.name not in ("adaptive", "optimal_in_range", "user_clipped"):
+            return Fraction(0)
+        scales = map(Fraction, self.cells.selection_scale)
+        return Fraction(sum(self._ceil(2 * _FOR_ALL / each) for each in scales), self._one)
+
+    @property
+    def most_numbers(self) -> int:
+        """Most numbers that one user is in."""
+        rounds = 2 if "first_ball" in self.cells.parameters else 1
+        return int(np.bincount(self.cells.user).max()) * len(self.cells.statistics) * rounds
+
+    def moves(self, at: int, moved: int) -> list[Fraction]:
+        """How far a contribution moves the numbers of a cell; both moments together come last."""
+        cells, part = self.cells, Fraction(moved, self.bounding.total[at])
+        alone = [n for n in cells.statistics if not (cells.joint and n in ("mean", "variance"))]
+        moves = [self._sensitivity(name, at, part) / cells.scale[name][at] for name in alone]
+        if cells.joint:
+            mean, variance = (cells.scale[name][at] for name in ("mean", "variance"))
+            rate = _joint_rate(mean, variance / 4, gaussian=cells.gaussian)
+            moves.append(part * rate * self._margin(27))
+        return moves
+
+    def _cost(self, at: int, moved: int) -> int:
+        """Lattice steps that a contribution moves the numbers of a cell by; squares if Gaussian."""
+        if not moved:
+            return 0
+        steps = [self._ceil(each) for each in self.moves(at, moved)]
+        if self.cells.joint:
+            # Both moments are rounded to steps.
+            steps[-1] += 2 if self.cells.gaussian else 1
+        return sum(each**2 for each in steps) if self.cells.gaussian else sum(steps)
+
+    def _sensitivity(self, name: str, at: int, part: Fraction) -> Fraction:
+        """Most that a share moves a statistic over its range (docs/theory/variance.md)."""
+        if name != "variance":
+            return part
+        others = self.bounding.mass[at] - part
+        alike = others**2 / (1 - part) if part < 1 else Fraction(0)
+        moved = part - max(Fraction(0), others - part) ** 2 + alike
+        return min(Fraction(1), moved * self._margin(20))
+
+    def _margin(self, bits: int) -> Fraction:
+        """For rounded means and squares: a part of 2^-bits, and more where ticks are coarse."""
+        usual, ticks = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45), self.cells.tick_bits
+        if not (self.bounding.moved % self.cells.count).any():
+            return usual
+        mean, square = Fraction(1, 2 ** (ticks + 11)), Fraction(1, 2 ** (2 * ticks + 1))
+        return max(usual, 1 + 8 * (mean + square + mean**2))
+
+    def _selection(self, at: int) -> int:
+        """Steps that the selections of one cell's range cost everybody in it."""
+        arrays = self.bounding.arrays
+        moved = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
+        if self.cells.name not in moved:
+            return 0
+        return self._ceil(2 * moved[self.cells.name] / Fraction(self.cells.selection_scale[at]))
+
+    def _ceil(self, scales: Fraction) -> int:
+        return math.ceil(scales * self._one)
+
+
+def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:
+    """Noise scales that a user with all records moves both moments by, at most.
+
+    Means D apart have squares D (1 - D) apart (docs/theory/variance.md).
+    """
+    if not gaussian:
+        apart = min(Fraction(1), (1 + square / mean) / 2)
+        return apart / mean + apart * (1 - apart) / square
+    ratio = float(square / mean) ** 2
+    if ratio >= 1 / 11:
+        return 1 / mean
+    apart = Fraction((3 - math.sqrt(1 - 8 * ratio)) / 4)
+    both = float(max(Fraction(1), apart**2 + (apart * (1 - apart) * mean / square) ** 2))
+    return Fraction(math.sqrt(both)) * (1 + Fraction(1, 2**50)) / mean

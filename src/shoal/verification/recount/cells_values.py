@@ -1,0 +1,137 @@
+"""Values, errors that are claimed in advance, and certified intervals of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.verification.recount import noise
+from shoal.verification.recount.bounding import Bounding
+from shoal.verification.recount.reading import Cells
+
+# Mechanisms that select a range in private.
+_SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_clipped")
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What the noisy integers of cells stand for."""
+
+    cells: Cells
+    bounding: Bounding
+
+    def differences(self) -> Iterator[str]:
+        """Claims, values and intervals that do not follow."""
+        cells = self.cells
+        if len(cells.results) != len(cells.statistics) * cells.size:
+            yield "not one result for each statistic of a cell"
+            return
+        for place in range(len(cells.results)):
+            name, at = cells.statistics[place // cells.size], place % cells.size
+            stated = (cells.bias_bound[place], cells.worst_case_error[place])
+            true = self.errors(name, at)
+            if not np.allclose(stated, true, rtol=1e-9, atol=0):
+                yield f"{name} of cell {at}: bias bound and largest error are {true}, not {stated}"
+            yield from self._result(name, at, place)
+
+    def errors(self, name: str, at: int) -> tuple[float, float]:
+        """Bias bound and worst-case error; the whole width where a range is selected."""
+        length = float(self.range_of(name)[1])
+        if self.cells.name in _SELECTING:
+            return length, length
+        bias = float(self._bias(name, at, Fraction(1)))
+        return length * bias, length * (bias + self._mean_noise(name, at))
+
+    def range_of(self, name: str) -> tuple[Fraction, Fraction]:
+        """Lower end and length of the range of a statistic."""
+        if name == "mean":
+            return self.cells.low, self.cells.width
+        return Fraction(0), self.cells.width**2 / 4 if name == "variance" else Fraction(1)
+
+    def bounding_bias(self, name: str, at: int) -> tuple[Fraction, Fraction]:
+        """Bias by bounding over the range, and what is added (docs/theory/variance.md)."""
+        missing, moved = self.bounding.missing(at), self.bounding.bias(at)
+        if name != "variance":
+            return moved, Fraction(0)
+        if not missing:
+            moved = min(moved, Fraction(1, 2))
+            return 4 * moved * (1 - moved), Fraction(0)
+        below = missing * (1 - missing)
+        above = 3 * below if 2 * missing <= 1 else 1 - below
+        return (above + below) / 2, (above - below) / 2
+
+    def _bias(self, name: str, at: int, width: Fraction) -> Fraction:
+        """Most that an estimate is off before noise, over its range, in a range of this width."""
+        cells, half_step = self.cells, Fraction(1, 2 << self.cells.lattice_bits)
+        means = Fraction(0 if cells.shares else 1, cells.top)
+        moved = means + Fraction(1025, 1024 << (cells.tick_bits + 1))
+        rounding = {"mean": moved, "variance": 4 * (moved + moved**2)}.get(name, means)
+        rounding += half_step * cells.scale[name][at] * width
+        if name == "variance" and cells.joint:
+            first = half_step * cells.scale["mean"][at]
+            rounding += 4 * (first + first**2)
+        return rounding + self.bounding_bias(name, at)[0]
+
+    def _mean_noise(self, name: str, at: int) -> float:
+        """Mean absolute noise over the range; of a joint variance, a bound."""
+        cells = self.cells
+        mean = noise.mean_absolute(cells.lattice_bits, gaussian=cells.gaussian)
+        error = float(cells.scale[name][at]) * mean
+        if name == "variance" and cells.joint:
+            first = float(cells.scale["mean"][at])
+            square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
+            error += 4 * (first * mean + square * first**2)
+        return error
+
+    def _result(self, name: str, at: int, place: int) -> Iterator[str]:
+        """Whether a value and its interval follow from lattice steps."""
+        cells, (low, length) = self.cells, self.range_of(name)
+        steps, ends, unclamped, value, interval = cells.results[place]
+        width = Fraction(ends[1] - ends[0], cells.top) if ends else Fraction(1)
+        bias, joint = self._bias(name, at, width), cells.joint and name == "variance"
+        if ends:
+            bias = min(bias + self.bounding.range_bias(at, ends[0], ends[1]), Fraction(1))
+        miss = (1 - cells.confidence) / (2 if joint else 1)
+        far = Fraction(noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian))
+        scale = cells.scale[name][at] * width
+        drawn = scale * Fraction(steps, 2**cells.lattice_bits)
+        exact, least, most, size = drawn, drawn - far * scale, drawn + far * scale, 1 + abs(drawn)
+        if joint:
+            exact, least, most, size = self._variance(at, drawn, far)
+        digits = 1e-14 * float(abs(low) + length * size)
+        slack = 1e-6 * float(length * (bias + (most - least) / 2)) + digits
+        free = cells.name in ("akmv", "user_clipped") or cells.parameters.get("widened") == [1]
+        inside = (0, cells.top) if ends is None or free else ends
+        bottom, top = (float(low + length * end / cells.top) for end in inside)
+        true = float(low + length * exact)
+        if abs(true - unclamped) > digits or abs(min(max(true, bottom), top) - value) > digits:
+            yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"
+        bottom, top = float(low), float(low + length)
+        span = [float(low + length * end) for end in (least - bias, most + bias)]
+        if span[0] > top or span[1] < bottom:
+            span = [bottom, top]
+        span = [min(max(span[0], bottom), value), max(min(span[1], top), value)]
+        if not np.allclose(interval, span, rtol=0, atol=slack):
+            yield f"{name} of cell {at} is in {span}, not in {interval}"
+
+    def _variance(self, at: int, second: Fraction, far: Fraction) -> tuple[Fraction, ...]:
+        """A variance over its range from both noisy moments, where it is but for the bias, a size.
+
+        The square of the noise adds b^2 or 2 b^2 to that of the mean, which is 1/4 at most; the
+        size is that of the parts, whose last digits may be lost.
+        """
+        cells, middle = self.cells, self.bounding_bias("variance", at)[1]
+        steps = cells.results[cells.statistics.index("mean") * cells.size + at][0]
+        scale = cells.scale["mean"][at]
+        centre = scale * Fraction(steps, 2**cells.lattice_bits) - Fraction(1, 2)
+        places = [centre - far * scale, centre + far * scale]
+        least = Fraction(0) if places[0] <= 0 <= places[1] else min(x**2 for x in places)
+        most = min(max(x**2 for x in places), Fraction(1, 4))
+        moved = far * cells.scale["variance"][at]
+        exact = second - 4 * (centre**2 - (1 if cells.gaussian else 2) * scale**2)
+        ends = (exact, second - moved - 4 * most, second + moved - 4 * least)
+        size = 1 + abs(second) + 4 * centre**2 + 8 * scale**2
+        return (*(each + middle for each in ends), size)

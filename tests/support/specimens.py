@@ -1,0 +1,186 @@
+"""True manifests of every kind, method and mechanism, with every branch of each in use."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import shoal
+from shoal import unbiased
+from shoal.errors import ShoalWarning
+from shoal.trials import (
+    BestTable,
+    ClusterDP,
+    ClusterFree,
+    Expected,
+    NoisyHistogram,
+    NoisyHorvitzThompson,
+    Questions,
+    Space,
+    UniformPrior,
+)
+from tests.support import methods
+from tests.support.gaussian_vectors import always_gaussian
+
+Manifest = dict[str, Any]
+
+NOISE = shoal.Simulated(8)
+_VECTORS = {
+    f"vectors, {noise}, {rounds} rounds": {
+        "method": "user_clipped",
+        "settings": {"rounds": rounds},
+        **({"delta": "1e-8"} if noise == "gaussian" else {}),
+    }
+    for noise in ("laplace", "gaussian")
+    for rounds in (1, 2)
+}
+_CELLS: dict[str, dict[str, Any]] = {
+    **{name: each for name, each in methods.METHODS.items() if name != "user_clipped-gaussian"},
+    "balanced, shares": {
+        "method": "balanced",
+        "statistics": ("share_above(20)", "share_above(60)"),
+    },
+    "balanced, joint, gaussian": {
+        "method": "balanced",
+        "delta": "1e-6",
+        "statistics": ("mean", "variance"),
+    },
+    "optimal, joint": {"method": "optimal", "statistics": ("mean", "variance")},
+    "clip_user, variance": {"method": "clip_user", "statistics": ("variance",)},
+}
+_MECHANISMS: dict[str, Any] = {
+    "cluster_dp": ClusterDP(epsilon=3, floor=0.02, histogram_scale=4.0),
+    "cluster_dp, chosen, delta": ClusterDP(epsilon=2, delta="1e-5"),
+    "cluster_free": ClusterFree(epsilon=2, floor=0.01, histogram_scale=20.0, levels=3),
+    "uniform_prior": UniformPrior(epsilon=1),
+    "best_table": BestTable(epsilon=2),
+    "best_table, expected": BestTable(epsilon=1, levels=3, expected=Expected(1, 1)),
+    "noisy_horvitz_thompson": NoisyHorvitzThompson(epsilon=1),
+    "noisy_horvitz_thompson, no spread": NoisyHorvitzThompson(epsilon=1, spread_share=0),
+    "noisy_histogram": NoisyHistogram(epsilon="3/2"),
+}
+_SPACES = {
+    "counts": Space.counts(0, 10),
+    "bins": Space.bins(-3, 5, 33),
+    "nearest": Space.bins(-3, 5, 9, "nearest"),
+}
+_MEANS: dict[str, dict[str, Any]] = {
+    "clipped": {"method": "clipped_mean", "epsilon": 1},
+    "clipped, certified": {"method": "clipped_mean", "epsilon": 1, "interval_by": "certified"},
+    "clipped, weighted": {"method": "clipped_mean", "epsilon": 1, "weights": "counts", "cap": 2},
+    "sampled": {"method": "sampled_mean", "delta": "1/4"},
+    "residual": {"method": "clipped_plus_residual", "epsilon": "1/3", "delta": "1/100"},
+    "symmetric, reused": {"method": "symmetric_mean", "reuse": True},
+    "symmetric, split": {"method": "symmetric_mean", "reuse": False},
+    "symmetric, certified": {"method": "symmetric_mean", "interval_by": "certified"},
+}
+
+
+@cache
+def manifests() -> dict[str, bytes]:
+    """A manifest of each, by name."""
+    found = {f"cells: {name}": each for name, each in _cells()}
+    found |= {f"trial: {name}": each for name, each in _trials()}
+    found |= {f"questions: {name}": each for name, each in _questions()}
+    return found | {f"mean: {name}": each for name, each in _means()}
+
+
+def each(kind: str = "") -> Iterator[tuple[str, Manifest]]:
+    """Names and manifests that begin with a kind, as JSON objects of their own."""
+    return ((name, json.loads(data)) for name, data in manifests().items() if name.startswith(kind))
+
+
+def _cells() -> Iterator[tuple[str, bytes]]:
+    small = methods.tied(3, 14, 3)
+    for name, wanted in _CELLS.items():
+        plan = methods.plan(small, wanted)
+        yield name, plan.release(methods.records(small), noise=NOISE).document
+    # A private radius and a first round need users and cells.
+    large = methods.tied(3, 600, 12)
+    for name, wanted in _VECTORS.items():
+        with always_gaussian():
+            plan = methods.plan(large, wanted)
+        release = plan.release(methods.records(large), noise=NOISE)
+        parameters = release.manifest["plan"]["mechanism"]["parameters"]
+        first, last = parameters["radii"]
+        assert last - first > 1
+        assert plan.gaussian == ("gaussian" in name)
+        assert (parameters.get("first_ball", [0])[0] > 0) == ("2 rounds" in name)
+        yield name, release.document
+
+
+def _trials() -> Iterator[tuple[str, bytes]]:
+    rng, at = np.random.default_rng(4), np.arange(90)
+    for kind, space in _SPACES.items():
+        outcome = rng.uniform(space.levels[0], space.levels[-1], len(at))
+        for name, mechanism in _MECHANISMS.items():
+            if kind == "nearest" and name != "uniform_prior":
+                continue
+            yield f"{name}, {kind}", _trial(mechanism, outcome, at % 2, at // 2 % 3, space)
+    # Three arms; the last two clusters have groups of one unit, and are taken together.
+    arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
+    outcome = rng.uniform(0, 10, len(arm))
+    for name, mechanism in _MECHANISMS.items():
+        yield f"{name}, three arms", _trial(mechanism, outcome, arm, cluster, _SPACES["counts"])
+    yield "one cluster", _trial(BestTable(2), outcome, arm, None, _SPACES["counts"])
+
+
+def _trial(mechanism: Any, outcome: Any, arm: Any, cluster: Any, space: Space) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        return mechanism.privatize(outcome, arm, cluster, space=space, noise=NOISE).document
+
+
+def _questions() -> Iterator[tuple[str, bytes]]:
+    rng, at = np.random.default_rng(6), np.arange(90)
+    arm, cluster, group = at % 2, at // 2 % 3, at % 6 * 3 + at // 6 % 3
+    public = {
+        "age": rng.integers(10, 20, len(at)).astype(float),
+        "sex": np.where(at // 6 % 2, "girl", "boy"),
+    }
+    several = Questions(arm, cluster, public).effect().means().regression(["sex"])
+    asked = {
+        "effect": Questions(arm, cluster, public).effect(),
+        "precision": Questions(arm, cluster, public).effect(weights="precision"),
+        "subgroups": Questions(arm, cluster, public).effect("sex").means(),
+        "regression": Questions(arm, cluster, public).regression(["arm", "age", "sex"]),
+        "several": several,
+        "three arms": Questions(at % 3, at // 3 % 2, public).effect(),
+    }
+    outcome = rng.uniform(-3, 5, len(at))
+    for name, questions in asked.items():
+        columns = (at % 3, at // 3 % 2) if name == "three arms" else (arm, cluster)
+        yield name, _answers(questions, outcome, *columns, public)
+    questions = Questions(arm, cluster, public, assigned=group).effect().means()
+    for name, wanted in (("assigned groups", {}), ("clipped groups", {"spread": 2, "clip": True})):
+        columns = (outcome, arm, cluster, public)
+        yield name, _answers(questions, *columns, wanted=wanted, assigned=group)
+
+
+def _answers(questions: Questions, *columns: Any, wanted: Any = None, **more: Any) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        plan = questions.plan(Space.bins(-3, 5), 1, **(wanted or {}))
+        return plan.release(*columns, outcome_name="score", noise=NOISE, **more).document
+
+
+def _means() -> Iterator[tuple[str, bytes]]:
+    counts = np.arange(300) % 3 + 1
+    who = np.repeat(np.arange(300), counts)
+    values = np.random.default_rng(5).normal(5, 1, len(who))
+    for name, wanted in _MEANS.items():
+        if wanted["method"] == "symmetric_mean":
+            more: dict[str, Any] = {"epsilon": 2, "delta": "1e-6"}
+        else:
+            clipped = wanted["method"] == "clipped_mean"
+            more = {"interval": (0, 10), "publish_values": not clipped}
+            more |= {"bias": 0.1} if clipped else {}
+        plan = unbiased.plan(counts=counts, moment=unbiased.Moment(2, 1.5), **more, **wanted)
+        release = plan.release(values, who, values_name="height", noise=NOISE)
+        assert release.manifest["results"]["coarse_failed"] in (None, False)
+        yield name, release.document

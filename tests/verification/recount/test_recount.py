@@ -1,0 +1,218 @@
+"""The recount agrees with every true manifest, and with no better one."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.errors import DocumentError
+from shoal.release.carry_out import Delivered
+from shoal.verification.recount import recount
+from tests.support import specimens
+from tests.support.recounted import assert_recounted, recounting
+from tests.support.specimens import Manifest
+
+pytestmark = pytest.mark.oracle
+
+# Of these the loss is recounted, not what the noisy numbers say of variances.
+LOSS_ALONE = ("trial: noisy_horvitz_thompson", "questions: assigned", "questions: clipped")
+
+
+def accepted(lie: Callable[[Manifest], Iterator[Manifest]], kind: str = "") -> list[str]:
+    """Specimens of which a changed manifest is not refused, or that have none."""
+    found = []
+    for name, manifest in specimens.each(kind):
+        lies = list(lie(manifest))
+        if not lies or not all(recount(each) for each in lies):
+            found.append(name)
+    return found
+
+
+def changed(manifest: Manifest, *path: Any, to: Any) -> Manifest:
+    """A copy with another entry at a path."""
+    copied = copy.deepcopy(manifest)
+    place: Any = copied
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = to
+    return copied
+
+
+def test_all_specimens_agree() -> None:
+    """Every method, mechanism, statistic and kind of question."""
+    assert {
+        name: recount(manifest) for name, manifest in specimens.each() if recount(manifest)
+    } == {}
+    assert len(specimens.manifests()) > 80
+
+
+def test_no_loss_is_stated_too_small() -> None:
+    """A millionth less, everywhere alike; of what has no epsilon, of delta."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        name = "delta" if manifest["guarantee"]["epsilon"] == "0" else "epsilon"
+        less = Fraction(manifest["guarantee"][name]) * (1 - Fraction(1, 10**6))
+        copied = changed(manifest, "guarantee", name, to=str(less))
+        shown = float(less)
+        while shown < less:
+            shown = math.nextafter(shown, math.inf)
+        copied["guarantee"][f"{name}_at_most"] = shown
+        copied["plan"]["claims"][name] = str(less)
+        yield copied
+
+    assert accepted(lie) == []
+
+
+def test_no_delta_is_stated_too_small() -> None:
+    """A thousandth less delta, of what has one."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        less = Fraction(manifest["guarantee"]["delta"]) * Fraction(999, 1000)
+        copied = changed(manifest, "guarantee", "delta", to=str(less))
+        shown = float(less)
+        copied["guarantee"]["delta_at_most"] = shown if shown >= less else math.nextafter(shown, 1)
+        copied["plan"]["claims"]["delta"] = str(less)
+        yield copied
+
+    with_delta = [n for n, each in specimens.each() if each["guarantee"]["delta"] != "0"]
+    assert len(with_delta) > 8
+    assert not {*with_delta} & {*accepted(lie)}
+
+
+def test_the_loss_is_shown_rounded_upwards_and_claimed_alike() -> None:
+    """The double below is refused, however near; so is another claim."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        shown = manifest["guarantee"]["epsilon_at_most"]
+        yield changed(manifest, "guarantee", "epsilon_at_most", to=math.nextafter(shown, -1))
+        yield changed(manifest, "plan", "claims", "epsilon", to="1/1000")
+
+    assert accepted(lie) == []
+
+
+def shorter(ends: list[float]) -> list[float]:
+    """An interval that is shorter by a hundredth."""
+    middle, half = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+    return [middle - 0.99 * half, middle + 0.99 * half]
+
+
+def intervals(manifest: Manifest) -> Iterator[tuple[Any, ...]]:
+    """Paths to all intervals of a manifest; of cells, one a statistic."""
+    results = manifest["results"]
+    if manifest["kind"] == "cells":
+        names = [each["statistic"] for each in results]
+        yield from (("results", names.index(name), "interval") for name in {*names})
+    if manifest["kind"] == "mean":
+        yield "results", "interval"
+    if manifest["kind"] == "questions":
+        yield from (("results", "answers", at, "interval") for at in range(len(results["answers"])))
+    if manifest["kind"] == "trial":
+        for at in range(len(results["effects"])):
+            for name in ("finite_population", "super_population"):
+                yield "results", "effects", at, name, "interval"
+
+
+def test_no_interval_is_stated_too_short() -> None:
+    """A hundredth shorter."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        for path in intervals(manifest):
+            place: Any = manifest
+            for part in path:
+                place = place[part]
+            if place[0] is not None:
+                yield changed(manifest, *path, to=shorter(place))
+
+    assert [name for name in accepted(lie) if not name.startswith(LOSS_ALONE)] == []
+
+
+def test_no_gap_is_stated_too_small() -> None:
+    """Half of it, of cells; of a table, a bound that is nearer to the variance by half."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        gap = manifest["plan"]["claims"]["gap"]
+        yield changed(manifest, "plan", "claims", "gap", to=gap and gap / 2)
+
+    def tables(manifest: Manifest) -> Iterator[Manifest]:
+        table = manifest["plan"]["mechanism"]["table"]
+        bound = (table["bound"] + table["variance"]) / 2
+        yield changed(manifest, "plan", "mechanism", "table", "bound", to=bound)
+
+    with_gap = [n for n, each in specimens.each("cells") if each["plan"]["claims"]["gap"]]
+    assert len(with_gap) > 8
+    assert not {*with_gap} & {*accepted(lie, "cells")}
+    assert accepted(tables, "trial: best_table") == []
+
+
+def test_no_value_error_or_bound_is_another() -> None:
+    """Values of all kinds by a hundredth; errors and lower bounds of cells."""
+
+    def lie(manifest: Manifest) -> Iterator[Manifest]:
+        results = manifest["results"]
+        places = {"cells": (0,), "trial": ("effects", 0), "questions": ("answers", 0), "mean": ()}
+        path = ("results", *places[manifest["kind"]], "value")
+        place: Any = results
+        for part in path[1:]:
+            place = place[part]
+        yield changed(manifest, *path, to=place + max(1e-3, abs(place) / 100))
+        if manifest["kind"] == "cells":
+            claims = manifest["plan"]["claims"]
+            for name, factor in (
+                ("bias_bound", 0.99),
+                ("worst_case_error", 0.99),
+                ("lower_bound", 2),
+            ):
+                if claims[name]:
+                    less = [claims[name][0] * factor, *claims[name][1:]]
+                    yield changed(manifest, "plan", "claims", name, to=less)
+
+    assert [n for n in accepted(lie) if not n.startswith("trial: noisy_horvitz_thompson")] == []
+
+
+def test_what_is_no_manifest_is_an_error_of_ours() -> None:
+    """Whatever is missing or of another type."""
+    manifest = dict(specimens.each("cells: balanced"))["cells: balanced"]
+    for path, value in [
+        (("kind",), "nothing"),
+        (("plan", "occupancy", "cell", "length"), 1),
+        (("plan", "numbers", "cell"), [99]),
+        (("guarantee", "epsilon"), "1/0"),
+        (("results", 0, "steps"), None),
+    ]:
+        with pytest.raises(DocumentError, match="recounted"):
+            recount(changed(manifest, *path, to=value))
+    with pytest.raises(DocumentError):
+        recount(json.loads("[]"))
+
+
+def test_releases_of_the_demo_agree() -> None:
+    """Flights by destination, and by origin and hour: the default with a private radius."""
+    from importlib.resources import files
+
+    from shoal.cli.demo import _jobs
+
+    for job in _jobs(Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))):
+        occupancy = job.records.occupancy()
+        plan = shoal.plan(occupancy, bounds=(0, 700), epsilon=1, **job.rules)
+        release = plan.release(job.records, noise=specimens.NOISE)
+        assert plan.method == "user_clipped"
+        assert_recounted(release)
+        assert_recounted(release.document)
+
+
+@pytest.mark.not_recounted("its interval is too short")
+def test_a_release_of_another_interval_is_noticed() -> None:
+    """Whatever a test makes passes through the one place where it is recounted."""
+    manifest = dict(specimens.each("cells: uniform"))["cells: uniform"]
+    interval = shorter(manifest["results"][0]["interval"])
+    lie = changed(manifest, "results", 0, "interval", to=interval)
+    with pytest.raises(AssertionError), recounting():
+        shoal.Release.delivered(Delivered(json.dumps(lie).encode(), None, False, None), None)
