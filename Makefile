@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: demo test quick lint types layers unit docs prove faults evidence bench figures lock clean
+.PHONY: demo test quick lint types layers unit docs prove faults golden evidence bench figures lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -40,6 +40,9 @@ prove: $(VENV)/.dev
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.evidence.seeded $(if $(TEXT),"$(TEXT)")
+
+golden: $(VENV)/.dev
+	$(BIN)/python -m tests.golden
 
 evidence: $(VENV)/.dev
 	$(BIN)/python -m tests.evidence --workers $(WORKERS)
