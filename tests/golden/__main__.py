@@ -5,28 +5,23 @@ from __future__ import annotations
 import sys
 import time
 
-from tests.golden import files
-from tests.golden.compare import compare, shown
+from tests.golden.compare import KINDS, compare, shown
 
 # Differences of a kind that are printed.
 _SHOWN = 40
 
 
 def main(kinds: list[str]) -> int:
-    """Print every difference; 1 if there is one."""
+    """Print differences; 1 if there is one."""
     wrong = 0
-    for kind in kinds or files.KINDS:
-        start, noticed, found = time.process_time(), set(), 0
-        for at, difference in compare(kind):
-            noticed.add(at)
-            found += 1
-            if found <= _SHOWN:
-                sys.stdout.write(f"{kind} {at}: {shown(difference)}\n")
-        took = time.process_time() - start
-        which = f" in requests {', '.join(map(str, sorted(noticed)))}" if noticed else ""
-        said = f"{kind}: {found} differences{which}; {took:.0f} s of processor time"
-        sys.stdout.write(said + "\n")
-        wrong += found
+    for kind in kinds or KINDS:
+        start, found = time.process_time(), list(compare(kind))
+        lines = [f"{kind} {at}: {shown(each)}" for at, each in found[:_SHOWN]]
+        which = ", ".join(map(str, sorted({at for at, _ in found}))) or "none"
+        took = f"{time.process_time() - start:.0f} s of processor time"
+        lines.append(f"{kind}: {len(found)} differences; requests: {which}; {took}")
+        sys.stdout.write("\n".join(lines) + "\n")
+        wrong += len(found)
     return min(wrong, 1)
 
 

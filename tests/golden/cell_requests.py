@@ -5,16 +5,12 @@ A request is plain data: rows of user, cell and count as whole numbers, and the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 Request = dict[str, Any]
 
-SEED = 32
 # Relative differences that other processors may make: of closed forms, and of what is solved by
 # iterations (balanced noise, linear programs) and rounded to 24 bits, one of which is 1.2e-7.
 CLOSED, SOLVED = 1e-9, 1.5e-7
@@ -89,9 +85,8 @@ def _sparse(rng: np.random.Generator, users: int, cells: int) -> np.ndarray:
     present = rng.random((users, cells)) < 0.35
     present[:, 0] = True
     present[0] = True
-    return np.asarray(present) * np.ceil(np.exp(1.2 * rng.normal(size=present.shape) + 1)).astype(
-        int
-    )
+    heavy = np.ceil(np.exp(1.2 * rng.normal(size=present.shape) + 1))
+    return np.where(present, heavy, 0)
 
 
 def _tied(_rng: np.random.Generator, users: int, cells: int) -> np.ndarray:
@@ -135,31 +130,22 @@ def rows_of(rng: np.random.Generator, counts: np.ndarray) -> Request:
     """Memberships in a random order, of users with names that say nothing."""
     user, cell = np.nonzero(counts)
     cell = np.unique(cell, return_inverse=True)[1]
-    count = counts[counts > 0]
+    count = counts[counts > 0].astype(int)
     names = rng.permutation(5 * len(counts))[: len(counts)]
     order = rng.permutation(len(user))
     columns = names[user[order]], cell[order], count[order]
     return dict(zip(("user", "cell", "count"), (each.tolist() for each in columns), strict=True))
 
 
-def requests() -> Iterator[Request]:
-    """Requests without end; some of them may be refused."""
-    rng, at = np.random.default_rng(SEED), 0
-    while True:
-        yield _request(rng, at)
-        at += 1
-
-
-def _request(rng: np.random.Generator, at: int) -> Request:
+def request(rng: np.random.Generator, at: int) -> Request:
+    """A request of the kind of its number."""
     asked = dict(ASKED[at % len(ASKED)])
     shape = SHAPES[at % len(SHAPES)]
     small = asked.pop("small", False)
     users = int(rng.integers(8, 20) if small else rng.integers(15, 100))
     rows = rows_of(rng, shape(rng, users, int(rng.integers(2, 5 if small else 12))))
     low, high = [(0, 100), (-5, 5), (0, 700), (0.25, 1)][at // 3 % 4]
-    found: Request = {"tolerance": asked.pop("tolerance"), "keys": 1 + at // 2 % 2, **rows}
-    # Some must come out the same with their rows from last to first.
-    found["reverse"] = at // 3 % 3 == 1
+    tolerance = asked.pop("tolerance")
     plan: Request = {"bounds": [low, high], **{name: each for name, each in asked.items() if each}}
     if "share_above" in plan.get("statistics", ()):
         above = f"share_above({low + (high - low) * 0.625:g})"
@@ -177,5 +163,12 @@ def _request(rng: np.random.Generator, at: int) -> Request:
         plan["uninformative"] = ["keep", "keep", "drop"][at % 3]
     if at // 3 % 5 == 4:
         plan["tick_bits"] = [12, 24][at % 2]
-    found["plan"] = plan
-    return found
+    # Some must come out the same with their rows from last to first.
+    reverse = at // 3 % 3 == 1
+    return {
+        "tolerance": tolerance,
+        "keys": 1 + at // 2 % 2,
+        "reverse": reverse,
+        **rows,
+        "plan": plan,
+    }

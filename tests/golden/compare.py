@@ -1,57 +1,78 @@
-"""Differences between a golden result and today's, by what they mean."""
+"""Golden files, and how a result of today may differ from the one in them."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.golden import files
 from tests.golden.adapter import answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Plain = dict[str, Any]
+# Where, before and now.
+Difference = tuple[str, Any, Any]
+
+KINDS = ("cells", "flights", "trials", "means", "releases")
 # A gap is a small difference of large numbers; and what is as good as 0 in any unit.
 _GAP, _NOTHING = 1e-6, 1e-12
+# What an exact loss follows from.
+_SCALES = ("scale", "selection_scale", "whole")
 
-Difference = tuple[str, Any, Any]
+
+def place(kind: str) -> Path:
+    """Where pairs of a request and its result are kept."""
+    return Path(__file__).parent / f"{kind}.json.gz"
+
+
+def read(kind: str) -> list[Plain]:
+    """All pairs of a kind."""
+    return list(json.loads(gzip.decompress(place(kind).read_bytes())))
 
 
 def compare(kind: str, tenth: int | None = None) -> Iterator[tuple[int, Difference]]:
-    """Differences of one kind with the number of the request; of every tenth, if one is named."""
-    pairs = files.read(kind)
+    """Differences with the number of the request; of one request in ten, from `tenth` on."""
+    pairs = read(kind)
     for at in range(len(pairs)) if tenth is None else range(tenth, len(pairs), 10):
         request, before = pairs[at]["request"], pairs[at]["result"]
-        for each in differences(kind, request, before, answer(kind, request)):
+        for each in differences(request, before, answer(kind, request)):
             yield at, each
 
 
-def differences(kind: str, request: Any, before: Any, after: Any) -> list[Difference]:  # noqa: ANN401
-    """What differs by more than the request's tolerance: where, before and after."""
+def differences(request: Plain, before: Plain, after: Plain) -> list[Difference]:
+    """What differs by more than the request's tolerance."""
     if before.keys() != after.keys():
-        return [("result", *(" ".join(each) for each in (before, after)))]
-    tolerance = request.get("tolerance", 1e-9)
-    if kind == "cells" and "loss" in before:
+        return [("result", before if len(before) == 1 else "a result", after)]
+    if "loss" in before:
         # Where scales agree in all places, so do losses; else they are as near as the scales.
-        same = all(before[part] == after[part] for part in ("scale", "whole", "selection_scale"))
-        before, after = (_in_fractions(each, exact=same) for each in (before, after))
-    return list(_differences("", before, after, tolerance))
+        exact = all(before.get(part) == after.get(part) for part in _SCALES)
+        before, after = ({**each, "loss": _loss(each["loss"], exact)} for each in (before, after))
+    return list(_differences("", before, after, request.get("tolerance", 1e-9)))
 
 
 def shown(difference: Difference) -> str:
     """A difference in a line."""
-    path, before, after = difference
-    return f"{path}: {_text(before)} before, {_text(after)} now"
+    texts = [
+        f"{float(each)!r} ({each})" if isinstance(each, Fraction) else repr(each)
+        for each in difference[1:]
+    ]
+    return f"{difference[0]}: {texts[0][:100]} before, {texts[1][:100]} now"
 
 
-def _in_fractions(result: Any, *, exact: bool) -> Any:  # noqa: ANN401
-    """A decision whose losses are fractions, or floating-point numbers that may differ a little."""
-    loss = result["loss"]
-    users = [Fraction(each, 2 ** loss["bits"]) for each in loss["users"]]
-    of_users = users if exact else [float(each) for each in users]
-    told = {"largest": max(of_users), "users": of_users, "selection": Fraction(loss["selection"])}
-    return {**result, "loss": told}
+def _loss(loss: Plain, exact: bool) -> Plain:  # noqa: FBT001
+    """Losses as fractions, or as floating-point numbers that may differ a little."""
+    users = [Fraction(each, 2 ** loss["bits"]) for each in loss.get("users", ())]
+    rest: Plain = {name: Fraction(loss[name]) for name in ("exact", "selection") if name in loss}
+    told: Plain = {"largest": max(users, default=Fraction(0)), "users": users, **rest}
+    if exact:
+        return told
+    floats = {name: float(each) for name, each in told.items() if name != "users"}
+    return {**floats, "users": [float(each) for each in users]}
 
 
 def _differences(path: str, before: Any, after: Any, tolerance: float) -> Iterator[Difference]:  # noqa: ANN401
@@ -68,8 +89,3 @@ def _differences(path: str, before: Any, after: Any, tolerance: float) -> Iterat
             yield path, before, after
     elif before != after:
         yield path, before, after
-
-
-def _text(value: Any) -> str:  # noqa: ANN401
-    text = f"{float(value)!r} ({value})" if isinstance(value, Fraction) else repr(value)
-    return text if len(text) <= 100 else text[:97] + "..."

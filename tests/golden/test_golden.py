@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden import files
-from tests.golden.compare import compare, shown
+from tests.golden.compare import KINDS, compare, shown
 
 pytestmark = pytest.mark.unit
 # Which of ten requests are compared here.
 TENTH = 0
 
 
-@pytest.mark.parametrize("kind", files.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_tenth(kind: str) -> None:
     """No difference but for the last places."""
     found = [f"{kind} {at}: {shown(each)}" for at, each in compare(kind, TENTH)]
