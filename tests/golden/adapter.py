@@ -1,0 +1,432 @@
+"""What shoal answers to a golden request, as plain data: all that knows shoal's names is in here.
+
+A redesign changes this module and nothing else of the net. Numbers are told by what they mean:
+noise scales as parts of a statistic's range, losses as exact fractions, sums in whole ticks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import shoal
+from shoal import trials, unbiased
+from shoal.cells.draw_of_plan import drawing_of
+from shoal.cells.estimates import Numbers
+from shoal.cells.ranges.selected import Range
+from shoal.cells.statistics.catalogue import statistics
+from shoal.cells.table import make_table
+from shoal.errors import ShoalError
+from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.normal import Squares
+from shoal.trials.aggregate_release import AggregateRelease
+from shoal.trials.questions.numbers import Released
+from shoal.trials.request import take_in
+from shoal.trials.table_release import TableRelease
+from shoal.trials.unit_release import UnitRelease
+from tests.golden.flight_requests import source
+
+Plain = dict[str, Any]
+
+
+def answer(kind: str, request: Plain, seed: int | None = None) -> Plain:
+    """The result of a request of some kind, or that it is refused.
+
+    With a seed it is the whole numbers that a simulated release draws, for new golden files.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if seed is None:
+                return _ANSWERS[kind](request)
+            return _DRAWS[kind](request, shoal.Simulated(seed), np.random.default_rng(seed))
+        except ShoalError:
+            return {"refused": True}
+        except Exception as error:  # noqa: BLE001  a rebuilt house may fail in any way
+            return {"failed": f"{type(error).__name__}: {error}"}
+
+
+def _short(values: Any) -> list[float | None]:  # noqa: ANN401
+    """Numbers of twelve places; what is not finite is None."""
+    every = np.asarray(values, dtype=float).ravel().tolist()
+    return [float(f"{x:.12g}") if np.isfinite(x) else None for x in every]
+
+
+def _plain(values: Any) -> list[float]:  # noqa: ANN401
+    """Numbers with all their places."""
+    return [float(x) for x in np.asarray(values).ravel()]
+
+
+def _columns(table: pa.Table, **names: str) -> Plain:
+    """Columns of a table by other names; texts as they are."""
+    return {
+        ours: table[theirs].to_pylist()
+        if pa.types.is_string(table[theirs].type)
+        else _short(table[theirs].to_numpy())
+        for ours, theirs in names.items()
+    }
+
+
+def _digest(values: Any) -> str:  # noqa: ANN401
+    """A few characters that stand for exact values."""
+    return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:16]
+
+
+def _places(cell: np.ndarray, keys: int) -> Plain:
+    """One key of text, or a text and a number."""
+    if keys == 1:
+        return {"place": [f"p{n:02}" for n in cell]}
+    return {"place": [f"q{n // 3:02}" for n in cell], "hour": (cell % 3).tolist()}
+
+
+def _cells_plan(request: Plain, step: int = 1) -> shoal.Plan:
+    """A plan from rows in their order, or from last to first."""
+    user, cell, count = (np.array(request[name])[::step] for name in ("user", "cell", "count"))
+    places, options = _places(cell, request["keys"]), dict(request["plan"])
+    occupancy = shoal.Occupancy.from_counts([f"u{n:05}" for n in user], places, count)
+    if "weights" in options:
+        heavy = options["weights"].items()
+        options["weights"] = {occupancy.labels[int(at)]: each for at, each in heavy}
+    return shoal.plan(occupancy, bounds=tuple(options.pop("bounds")), **options)
+
+
+def plan_cells(request: Plain) -> Plain:
+    """The decision of a plan of cells: status, scales, whole numbers, exact losses, errors."""
+    found = _decision(_cells_plan(request))
+    if request["reverse"]:
+        found["rows_matter"] = _decision(_cells_plan(request, -1)) != found
+    return found
+
+
+def _decision(plan: shoal.Plan) -> Plain:
+    design, names = plan.design, [each.name for each in plan.statistics]
+    number, whole = design.number, design.total[design.number]
+    share, pairs = design.weight / whole, zip(design.weight.tolist(), whole.tolist(), strict=True)
+
+    def rows(numbers: Any, form: Any = _short) -> Plain:  # noqa: ANN401
+        return dict(zip(names, map(form, numbers.reshape(len(names), -1)), strict=True))
+
+    return {
+        "method": plan.method,
+        "settings": dict(plan.request.settings),
+        "noise": "gaussian" if plan.gaussian else "laplace",
+        "joint": plan.joint,
+        "status": list(plan.status),
+        "lattice_bits": plan.lattice_bits,
+        # Of each released cell: a part of the range, or of the range that is selected.
+        "scale": rows(plan.relative_scale, _plain),
+        "selection_scale": _plain(plan.selection_scale),
+        "whole": {name: each.tolist() for name, each in sorted(plan.parameters.items())},
+        "weight": {
+            "kept": _short(np.bincount(number, share, design.n_numbers)),
+            "squares": _short(np.bincount(number, share**2, design.n_numbers)),
+            "of_each": _digest([str(Fraction(*each)) for each in pairs]),
+            "averaged_together": _digest(_arrays(design.groups)),
+        },
+        "loss": _losses(plan),
+        "epsilon": plan.epsilon,
+        "delta": str(plan.exact_delta),
+        "bias": rows(plan.bias_bound),
+        "worst_case": rows(plan.worst_case_error),
+        "lower_bound": rows(plan.lower_bound),
+        "gap": None if plan.gap is None else float(plan.gap),
+    }
+
+
+def _losses(plan: shoal.Plan) -> Plain:
+    """What each user loses, exactly, from the steps that a user moves numbers by.
+
+    With Laplace noise epsilon in parts of 2^bits; with Gaussian noise rho of the numbers in parts
+    of 2^(2 bits + 1), and the epsilon of a selection for all cells beside it.
+    """
+    bits, who = plan.lattice_bits, plan.design.user.tolist()
+    if not plan.gaussian:
+        lost = [Fraction(each) * 2**bits for each in plan.user_losses.tolist()]
+        assert all(each.denominator == 1 for each in lost)
+        return {"bits": bits, "users": [int(each) for each in lost], "selection": "0"}
+    users = [0] * plan.occupancy.n_users
+    balls = [plan.parameters[name] for name in ("ball", "first_ball") if name in plan.parameters]
+    for user in who if balls else ():
+        users[user] = sum((2 * int(ball[0])) ** 2 for ball in balls)
+    for steps in () if balls else plan.queries.member_steps(plan.relative_scale, bits):
+        for user, each in zip(who, steps.tolist(), strict=True):
+            users[user] += each**2
+    return {"bits": 2 * bits + 1, "users": users, "selection": str(plan.losses.selecting)}
+
+
+def _arrays(groups: Any) -> list[Any]:  # noqa: ANN401
+    """Which records are averaged together: of each array its members and their records."""
+    found: dict[int, list[list[int]]] = {}
+    columns = () if groups is None else (groups.group, groups.member, groups.records)
+    for group, *piece in zip(*(each.tolist() for each in columns), strict=True):
+        found.setdefault(group, []).append(piece)
+    return sorted(sorted(each) for each in found.values())
+
+
+def _draw_cells(request: Plain, noise: shoal.Simulated, rng: np.random.Generator) -> Plain:
+    plan, rows = _cells_plan(request), np.repeat(np.arange(len(request["user"])), request["count"])
+    user, cell = np.array(request["user"])[rows], np.array(request["cell"])[rows]
+    low, high = request["plan"]["bounds"]
+    level = rng.normal(0.4, 0.1, int(user.max()) + 1)[user] + 0.03 * cell
+    value = np.clip(level + rng.normal(0, 0.05, len(user)), 0, 1) * (high - low) + low
+    keys, bits = _places(cell, request["keys"]), request["plan"].get("tick_bits", 20)
+    table = pa.table({"who": [f"u{n:05}" for n in user], "x": value, **keys})
+    options: Plain = {"bounds": (low, high), "cell": list(keys), "tick_bits": bits}
+    records = shoal.Records(table, user="who", value="x", **options)
+    measures = [each.measure for each in plan.statistics if each.measure is not None]
+    found = drawing_of(plan).draw(records.aggregate(measures), noise)
+    ends = None if found.chosen is None else [found.chosen.low.tolist(), found.chosen.high.tolist()]
+    return {"steps": [int(each) for each in found.steps], "ends": ends}
+
+
+def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
+    ends = drawn["ends"]
+    chosen = ends and Range(*(np.array(each, dtype=np.int64) for each in ends))
+    table = make_table(Numbers(_cells_plan(request), drawn["steps"], chosen), confidence)
+    names = ("statistic", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale")
+    return _columns(table, **dict(zip(names, names, strict=True)))
+
+
+# Flights: at most so many cells and memberships are told one by one.
+_CELLS, _ROWS = 60, 6000
+
+
+def sum_flights(request: Plain) -> Plain:
+    """Public counts and private whole sums of the flights, by cell and by user and cell.
+
+    Sums are in ticks from the lower bound, squares those of ticks from the middle of the bounds.
+    """
+    with TemporaryDirectory() as folder:
+        records = shoal.Records(
+            source(request, Path(folder)),
+            user=request.get("user", "tailnum"),
+            value=request["value"],
+            bounds=tuple(request["bounds"]),
+            cell=request["by"],
+            missing=request.get("missing", "public"),
+            tick_bits=request.get("tick_bits", 20),
+        )
+        kinds = statistics(request.get("statistics", ["mean"]))
+        measures = [each.measure for each in kinds if each.measure is not None]
+        found, counts = records.aggregate(measures), records.occupancy()
+    assert found.occupancy.fingerprint == counts.fingerprint
+    columns = [counts.user, counts.cell, counts.count, found.sums, found.squares]
+    rows = np.stack([*columns, *(found.measures[each.name] for each in measures)], axis=1)
+    sums = np.zeros((counts.n_cells, rows.shape[1] - 2), dtype=np.int64)
+    np.add.at(sums, counts.cell, rows[:, 2:])
+    keys = [
+        [each.isoformat() if isinstance(each, date) else each for each in key]
+        for key in counts.key_rows
+    ]
+    users = counts.users_per_cell.tolist()
+    cells = [[*key, n, *own] for key, n, own in zip(keys, users, sums.tolist(), strict=True)]
+    return {
+        "columns": ["user", "cell", "records", "sum", "squares", *(m.name for m in measures)],
+        "keys": counts.cells.column_names,
+        "in_all": [counts.n_users, len(rows), *sums.sum(0).tolist()],
+        # Of each cell: its keys, users, records and sums; then the same of each user and cell.
+        "cells": cells[:_CELLS],
+        "all_cells": [len(cells), _digest(cells)],
+        "rows": rows[: _ROWS if len(rows) <= _ROWS else 20].tolist(),
+        "all_rows": _digest(rows.tolist()),
+    }
+
+
+_MECHANISMS: dict[str, Any] = {
+    "uniform_prior": trials.UniformPrior,
+    "best_table": trials.BestTable,
+    "cluster_dp": trials.ClusterDP,
+    "cluster_free": trials.ClusterFree,
+    "noisy_histogram": trials.NoisyHistogram,
+}
+
+
+def _prepared(request: Plain) -> tuple[Any, Any]:
+    """A mechanism with its whole numbers, and the units with their outcomes."""
+    space = trials.Space(tuple(request["levels"]))
+    columns = [np.array(request[name]) for name in ("outcome", "arm", "cluster")]
+    unit = [f"n{at:04}" for at in range(len(columns[0]))] if request["named"] else None
+    rules: Plain = {
+        "control": None,
+        "missing": "refuse",
+        "single_arm": "refuse",
+        "outcome_name": "",
+    }
+    units = take_in(*columns, space=space, unit=unit, **rules)
+    options = {"epsilon": request["epsilon"], **request["options"]}
+    return _MECHANISMS[request["mechanism"]](**options).prepare(units.assignment, space), units
+
+
+def _questions_plan(request: Plain) -> trials.QuestionsPlan:
+    columns = {"age": request["age"], "sex": request["sex"]}
+    asked = trials.Questions(np.array(request["arm"]), np.array(request["cluster"]), columns)
+    for kind, options in request["questions"]:
+        asked = getattr(asked, kind)(**options)
+    space = trials.Space(tuple(request["levels"]))
+    return asked.plan(space, epsilon=request["epsilon"], spread=request.get("spread"))
+
+
+def plan_trial(request: Plain) -> Plain:
+    """Exact loss, whole numbers and predictions of questions, of a forecast, or of a mechanism."""
+    if "questions" in request:
+        return _questions(_questions_plan(request))
+    if "forecast" in request:
+        return _forecast(request)
+    made, _ = _prepared(request)
+    found = {"loss": {"exact": str(made.epsilon)}, "delta": str(made.delta)}
+    if request["mechanism"] == "noisy_histogram":
+        own = made.aggregate
+        whole = {"weight": own.weight, "lattice_bits": own.lattice_bits}
+        return {**found, "whole": whole, "scale": {"noise_variance": _short(own.noise_variance)}}
+    if request["mechanism"] == "best_table":
+        own = made.choice
+        numbers, kept = _plain(own.table.numbers / 2.0**62), list(own.kept)
+        scale = {"probability": numbers, "response": _plain(own.table.debiased)}
+        errors = {"variance": _short(own.variances), "bound": own.bound}
+        return {**found, "whole": {"levels": kept}, "scale": scale, **errors}
+    return {**found, "whole": made.choice.parameters.to_document()}
+
+
+def _questions(plan: trials.QuestionsPlan) -> Plain:
+    names = {"question": "question", "noise": "noise", "standard_error": "standard_error"}
+    widths = {"half_width": "half_width", "without_noise": "plain_half_width"}
+    return {
+        "loss": {"exact": str(plan.loss.epsilon)},
+        "whole": {"second_moments_by": list(plan.numbers.by)},
+        "scale": {
+            "released_weights": _plain(np.linalg.norm(plan.numbers.weights(), axis=1)),
+            "noise_of_second_moments": plan.reading.moved,
+        },
+        **_columns(plan.table(), **names, **widths),
+        "ratio_to_bound": plan.lower_bound_ratio,
+    }
+
+
+def _forecast(request: Plain) -> Plain:
+    pairs = np.array([request["cluster"], request["arm"]])
+    sizes = np.zeros(pairs.max(axis=1) + 1, dtype=np.int64)
+    np.add.at(sizes, tuple(pairs), 1)
+    space, effect = trials.Space(tuple(request["levels"])), request["effect"]
+    found = trials.plan(sizes, space, epsilon=request["epsilon"], effect=effect)
+    # The other rows are of what leaves the product.
+    names = "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions"
+    rows = {each: [*found[each].standard_error, *found[each].cluster_error] for each in names}
+    return {
+        "sizes": sizes.tolist(),
+        "standard_error": {name: _short(each) for name, each in rows.items()},
+        "detectable": {name: found.detectable(name) for name in names},
+        "power": {name: found.power_of(name) for name in names},
+    }
+
+
+def _draw_trial(request: Plain, noise: shoal.Simulated, _rng: np.random.Generator) -> Plain:
+    if "questions" in request:
+        columns: list[Any] = [np.array(request[name]) for name in ("outcome", "arm", "cluster")]
+        columns.append({"age": request["age"], "sex": request["sex"]})
+        told = _questions_plan(request).release(*columns, noise=noise).released
+        return {"numbers": list(told.numbers), "moments": list(told.moments)}
+    made, units = _prepared(request)
+    found = made.draw(units, noise)
+    if request["mechanism"] == "noisy_histogram":
+        return {"numbers": [int(each) for each in found.released]}
+    parts = {name: getattr(found, name, None) for name in ("prior", "counts", "responses")}
+    return {name: None if each is None else each.tolist() for name, each in parts.items()}
+
+
+def _read_trial(request: Plain, drawn: Plain, confidence: float) -> Plain:
+    if "questions" in request:
+        plan = _questions_plan(request)
+        told = Released(tuple(drawn["numbers"]), tuple(drawn["moments"]))
+        table = plan.reading.answers(told, plan.blocks, confidence).table()
+        return _columns(table, **{name: name for name in table.column_names})
+    made, units = _prepared(request)
+    parts: Plain = {k: v and np.array(v, dtype=np.int64) for k, v in drawn.items()}
+    released: Any
+    if request["mechanism"] == "noisy_histogram":
+        facts = made.space, units.assignment, made.aggregate
+        released = AggregateRelease(*facts, drawn["numbers"])
+    elif request["mechanism"] == "best_table":
+        parts.pop("prior")
+        released = TableRelease(units.assignment, made.choice.table, **parts)
+    else:
+        own = made.choice.parameters, made.pooled
+        released = UnitRelease(made.space, units.assignment, *own, **parts)
+    table = released.table()
+    value = table["share" if "share" in table.column_names else "debiased"].to_numpy()
+    effects = [_effect(each) for each in released.effects(confidence)]
+    return {"debiased": _short(np.unique(value)), "sum": float(value.sum()), "effects": effects}
+
+
+def _effect(effect: trials.Effect) -> Plain:
+    found: Plain = {"arm": str(effect.arm), "value": effect.value}
+    for name in ("finite_population", "super_population"):
+        told = getattr(effect, name)
+        found[name] = _short([told.standard_error, *told.interval, told.degrees_of_freedom])
+    return {**found, "clusters": _short([effect.clusters.value, effect.clusters.standard_error])}
+
+
+def _mean_plan(request: Plain) -> Any:  # noqa: ANN401
+    options = {k: v for k, v in request.items() if k not in ("method", "counts", "tolerance")}
+    options["moment"] = [unbiased.Moment(*each) for each in request["moment"]]
+    if "interval" in options:
+        options["interval"] = tuple(options["interval"])
+    return unbiased.plan(request["method"], request["counts"], **options)
+
+
+def plan_mean(request: Plain) -> Plain:
+    """Exact loss, whole numbers and certificates of an unbiased mean."""
+    plan = _mean_plan(request)
+    whole = {k: v for k, v in plan.estimator.parameters.items() if k != "sampling_words"}
+    return {
+        "loss": {"exact": str(plan.exact_epsilon)},
+        "delta": str(plan.exact_delta),
+        "whole": whole,
+        "scale": {"noise": plan.noise_scale},
+        "bias": plan.bias_bound,
+        "standard_error": plan.standard_error,
+        "root_mean_square": plan.rmse_bound,
+        "half_width": plan.expected_half_width(),
+        "interval_by": plan.interval_by,
+    }
+
+
+def _draw_mean(request: Plain, noise: shoal.Simulated, rng: np.random.Generator) -> Plain:
+    plan = _mean_plan(request)
+    found = plan.estimator.release(0.5 + rng.normal(0, 1, plan.n), noise)
+    squares = found.squares and [str(found.squares.about), str(found.squares.total)]
+    return {"value": str(found.value), "coarse_failed": found.failed, "squares": squares}
+
+
+def _read_mean(request: Plain, drawn: Plain, confidence: float) -> Plain:
+    own, squares = _mean_plan(request).estimator, drawn["squares"]
+    told = squares and Squares(*map(Fraction, squares))
+    found = Drawn(Fraction(drawn["value"]), drawn["coarse_failed"], told)
+    certified = own.interval_around(found.value, confidence)
+    interval = own.stated_interval(found, confidence)
+    return {"value": float(found.value), "interval": [*interval], "certified": [*certified]}
+
+
+def read_release(request: Plain) -> Plain:
+    """Values and intervals that follow from a plan and the whole numbers that were drawn."""
+    read, asked, drawn = _READERS[request["kind"]], request["asked"], request["drawn"]
+    return {f"{each:.0%}": read(asked, drawn, each) for each in (0.95, 0.8)}
+
+
+_ANSWERS = {
+    "cells": plan_cells,
+    "flights": sum_flights,
+    "trials": plan_trial,
+    "means": plan_mean,
+    "releases": read_release,
+}
+_DRAWS = {"cells": _draw_cells, "trials": _draw_trial, "means": _draw_mean}
+_READERS = {"cells": _read_cells, "trials": _read_trial, "means": _read_mean}

@@ -1,0 +1,91 @@
+"""Golden files, and how a result of today may differ from the one in them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.golden.adapter import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Plain = dict[str, Any]
+# Where, before and now.
+Difference = tuple[str, Any, Any]
+
+KINDS = ("cells", "flights", "trials", "means", "releases")
+# A gap is a small difference of large numbers; and what is as good as 0 in any unit.
+_GAP, _NOTHING = 1e-6, 1e-12
+# What an exact loss follows from.
+_SCALES = ("scale", "selection_scale", "whole")
+
+
+def place(kind: str) -> Path:
+    """Where pairs of a request and its result are kept."""
+    return Path(__file__).parent / f"{kind}.json.gz"
+
+
+def read(kind: str) -> list[Plain]:
+    """All pairs of a kind."""
+    return list(json.loads(gzip.decompress(place(kind).read_bytes())))
+
+
+def compare(kind: str, tenth: int | None = None) -> Iterator[tuple[int, Difference]]:
+    """Differences with the number of the request; of one request in ten, from `tenth` on."""
+    pairs = read(kind)
+    for at in range(len(pairs)) if tenth is None else range(tenth, len(pairs), 10):
+        request, before = pairs[at]["request"], pairs[at]["result"]
+        for each in differences(request, before, answer(kind, request)):
+            yield at, each
+
+
+def differences(request: Plain, before: Plain, after: Plain) -> list[Difference]:
+    """What differs by more than the request's tolerance."""
+    if before.keys() != after.keys():
+        return [("result", before if len(before) == 1 else "a result", after)]
+    if "loss" in before:
+        # Where scales agree in all places, so do losses; else they are as near as the scales.
+        exact = all(before.get(part) == after.get(part) for part in _SCALES)
+        before, after = ({**each, "loss": _loss(each["loss"], exact)} for each in (before, after))
+    return list(_differences("", before, after, request.get("tolerance", 1e-9)))
+
+
+def shown(difference: Difference) -> str:
+    """A difference in a line."""
+    texts = [
+        f"{float(each)!r} ({each})" if isinstance(each, Fraction) else repr(each)
+        for each in difference[1:]
+    ]
+    return f"{difference[0]}: {texts[0][:100]} before, {texts[1][:100]} now"
+
+
+def _loss(loss: Plain, exact: bool) -> Plain:  # noqa: FBT001
+    """Losses as fractions, or as floating-point numbers that may differ a little."""
+    users = [Fraction(each, 2 ** loss["bits"]) for each in loss.get("users", ())]
+    rest: Plain = {name: Fraction(loss[name]) for name in ("exact", "selection") if name in loss}
+    told: Plain = {"largest": max(users, default=Fraction(0)), "users": users, **rest}
+    if exact:
+        return told
+    floats = {name: float(each) for name, each in told.items() if name != "users"}
+    return {**floats, "users": [float(each) for each in users]}
+
+
+def _differences(path: str, before: Any, after: Any, tolerance: float) -> Iterator[Difference]:  # noqa: ANN401
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            one, other = before.get(name, "nothing"), after.get(name, "nothing")
+            yield from _differences(f"{path} {name}".strip(), one, other, tolerance)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for at, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _differences(f"{path}[{at}]", one, other, tolerance)
+    elif isinstance(before, float) and isinstance(after, float):
+        near = _GAP if path == "gap" else _NOTHING
+        if not math.isclose(before, after, rel_tol=tolerance, abs_tol=near):
+            yield path, before, after
+    elif before != after:
+        yield path, before, after

@@ -1,0 +1,18 @@
+"""A tenth of the golden requests; `make golden` compares all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden.compare import KINDS, compare, shown
+
+pytestmark = pytest.mark.unit
+# Which of ten requests are compared here.
+TENTH = 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tenth(kind: str) -> None:
+    """No difference but for the last places."""
+    found = [f"{kind} {at}: {shown(each)}" for at, each in compare(kind, TENTH)]
+    assert not found, "\n".join(found[:20])
