@@ -51,17 +51,17 @@ def answer(kind: str, request: Plain, seed: int | None = None) -> Plain:
             return _DRAWS[kind](request, shoal.Simulated(seed), np.random.default_rng(seed))
         except ShoalError:
             return {"refused": True}
-        except Exception as error:  # noqa: BLE001  a rebuilt house may fail in any way
+        except Exception as error:
             return {"failed": f"{type(error).__name__}: {error}"}
 
 
-def _short(values: Any) -> list[float | None]:  # noqa: ANN401
+def _short(values: Any) -> list[float | None]:
     """Numbers of twelve places; what is not finite is None."""
     every = np.asarray(values, dtype=float).ravel().tolist()
     return [float(f"{x:.12g}") if np.isfinite(x) else None for x in every]
 
 
-def _plain(values: Any) -> list[float]:  # noqa: ANN401
+def _plain(values: Any) -> list[float]:
     """Numbers with all their places."""
     return [float(x) for x in np.asarray(values).ravel()]
 
@@ -76,7 +76,7 @@ def _columns(table: pa.Table, **names: str) -> Plain:
     }
 
 
-def _digest(values: Any) -> str:  # noqa: ANN401
+def _digest(values: Any) -> str:
     """A few characters that stand for exact values."""
     return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:16]
 
@@ -112,7 +112,7 @@ def _decision(plan: shoal.Plan) -> Plain:
     number, whole = design.number, design.total[design.number]
     share, pairs = design.weight / whole, zip(design.weight.tolist(), whole.tolist(), strict=True)
 
-    def rows(numbers: Any, form: Any = _short) -> Plain:  # noqa: ANN401
+    def rows(numbers: Any, form: Any = _short) -> Plain:
         return dict(zip(names, map(form, numbers.reshape(len(names), -1)), strict=True))
 
     return {
@@ -163,7 +163,7 @@ def _losses(plan: shoal.Plan) -> Plain:
     return {"bits": 2 * bits + 1, "users": users, "selection": str(plan.losses.selecting)}
 
 
-def _arrays(groups: Any) -> list[Any]:  # noqa: ANN401
+def _arrays(groups: Any) -> list[Any]:
     """Which records are averaged together: of each array its members and their records."""
     found: dict[int, list[list[int]]] = {}
     columns = () if groups is None else (groups.group, groups.member, groups.records)
@@ -374,7 +374,7 @@ def _effect(effect: trials.Effect) -> Plain:
     return {**found, "clusters": _short([effect.clusters.value, effect.clusters.standard_error])}
 
 
-def _mean_plan(request: Plain) -> Any:  # noqa: ANN401
+def _mean_plan(request: Plain) -> Any:
     options = {k: v for k, v in request.items() if k not in ("method", "counts", "tolerance")}
     options["moment"] = [unbiased.Moment(*each) for each in request["moment"]]
     if "interval" in options:

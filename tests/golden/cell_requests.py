@@ -18,7 +18,7 @@ ALL = ["mean", "variance", "share_above"]
 DELTA = "1e-6"
 
 
-def _of(method: str, tolerance: float = SOLVED, **options: Any) -> Request:  # noqa: ANN401
+def _of(method: str, tolerance: float = SOLVED, **options: Any) -> Request:
     return {"method": method, "tolerance": tolerance, **options}
 
 

@@ -64,7 +64,7 @@ def shown(difference: Difference) -> str:
     return f"{difference[0]}: {texts[0][:100]} before, {texts[1][:100]} now"
 
 
-def _loss(loss: Plain, exact: bool) -> Plain:  # noqa: FBT001
+def _loss(loss: Plain, exact: bool) -> Plain:
     """Losses as fractions, or as floating-point numbers that may differ a little."""
     users = [Fraction(each, 2 ** loss["bits"]) for each in loss.get("users", ())]
     rest: Plain = {name: Fraction(loss[name]) for name in ("exact", "selection") if name in loss}
@@ -75,7 +75,7 @@ def _loss(loss: Plain, exact: bool) -> Plain:  # noqa: FBT001
     return {**floats, "users": [float(each) for each in users]}
 
 
-def _differences(path: str, before: Any, after: Any, tolerance: float) -> Iterator[Difference]:  # noqa: ANN401
+def _differences(path: str, before: Any, after: Any, tolerance: float) -> Iterator[Difference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             one, other = before.get(name, "nothing"), after.get(name, "nothing")

@@ -46,7 +46,7 @@ REQUESTS: tuple[Request, ...] = (
 )  # fmt: skip
 
 
-def source(request: Request, folder: Path) -> Any:  # noqa: ANN401
+def source(request: Request, folder: Path) -> Any:
     """The flights in the form, and with the rows in the order, that a request is about."""
     place = files("shoal") / "datasets" / "flights_2013.parquet"
     form, every = request.get("form", "file"), request.get("every", 1)
@@ -67,7 +67,7 @@ def _in_order(table: pa.Table, order: str) -> pa.Table:
     return table.take(rows[::-1] if order == "backwards" else rows)
 
 
-def _in_form(table: pa.Table, form: str, folder: Path) -> Any:  # noqa: ANN401
+def _in_form(table: pa.Table, form: str, folder: Path) -> Any:
     if form == "arrow":
         return table
     if form == "pandas":

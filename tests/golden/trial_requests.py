@@ -14,7 +14,7 @@ _BINARY, _COUNTS, _SCORES = [0.0, 1.0], [float(n) for n in range(8)], [0.0, 1.0,
 _FINE = [n / 4 for n in range(21)]
 
 
-def _units(mechanism: str, of: list[float], **options: Any) -> Request:  # noqa: ANN401
+def _units(mechanism: str, of: list[float], **options: Any) -> Request:
     return {"mechanism": mechanism, "levels": of, "options": options}
 
 
