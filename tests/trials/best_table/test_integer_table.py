@@ -6,6 +6,7 @@ import bisect
 import itertools
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,19 +20,25 @@ from shoal.trials.best_table.integer_table import ONE, IntegerTable
 
 pytestmark = pytest.mark.property
 
-TABLES = {
-    "two levels": best_table(Space.binary(), Fraction(1)).table,
-    "five levels": best_table(Space.counts(0, 4), Fraction(2)).table,
-    "uneven levels": best_table(Space((0.0, 0.1, 0.7)), Fraction(4)).table,
-    "little is told": best_table(Space.counts(0, 2), Fraction(1, 50)).table,
-    "much is told": best_table(Space.counts(0, 10), Fraction(8)).table,
+CHOICES = {
+    "two levels": (Space.binary(), Fraction(1)),
+    "five levels": (Space.counts(0, 4), Fraction(2)),
+    "uneven levels": (Space((0.0, 0.1, 0.7)), Fraction(4)),
+    "little is told": (Space.counts(0, 2), Fraction(1, 50)),
+    "much is told": (Space.counts(0, 10), Fraction(8)),
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@cache
+def best(name: str) -> IntegerTable:
+    """The best table of a choice, when a test first needs it."""
+    return best_table(*CHOICES[name]).table
+
+
+@pytest.mark.parametrize("name", CHOICES)
 def test_the_loss_is_that_of_every_two_levels(name: str) -> None:
     """All responses and ordered pairs of levels, by exact ratios."""
-    table = TABLES[name]
+    table = best(name)
     largest = max(
         Fraction(row[a], row[b])
         for row in table.numbers.tolist()
@@ -40,10 +47,10 @@ def test_the_loss_is_that_of_every_two_levels(name: str) -> None:
     assert 0 <= float(table.epsilon) - math.log(largest) <= 1e-12 * float(table.epsilon)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", CHOICES)
 def test_means_and_variances_are_exact(name: str) -> None:
     """In fractions, for every level."""
-    table = TABLES[name]
+    table = best(name)
     for level, variance in enumerate(table.variances):
         column = [int(each) for each in table.numbers[:, level]]
         says = [Fraction(table.levels[0]) + Fraction(each) for each in table.shift.tolist()]
@@ -57,10 +64,10 @@ def test_means_and_variances_are_exact(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", CHOICES)
 def test_every_border_of_words(name: str) -> None:
     """The first and last word of each response, and words about them, level by level."""
-    table = TABLES[name]
+    table = best(name)
     for level in range(len(table.levels)):
         ends = list(itertools.accumulate(int(each) for each in table.numbers[:, level]))
         values = sorted({v for e in ends for v in (e - 1, e, e + 1) if v < ONE} | {0})
@@ -70,10 +77,10 @@ def test_every_border_of_words(name: str) -> None:
         assert (table.respond(codes, words) == expected).all()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", CHOICES)
 def test_responses_follow_the_law(name: str) -> None:
     """A million words of the operating system, with a false alarm in 1e9."""
-    table, size = TABLES[name], 10**6
+    table, size = best(name), 10**6
     codes = np.random.default_rng(3).integers(0, len(table.levels), size)
     given = table.respond(codes, OperatingSystem().bits(size, 0))
     for level in range(len(table.levels)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import BudgetError, DataError, InputError
-from shoal.trials import PrivateAnswers, Questions, Space
+from shoal.trials import PrivateAnswers, Questions, QuestionsPlan, Space
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,16 +27,21 @@ PUBLIC = {"age": AGE, "sex": SEX}
 SCORE = np.clip(2 * ARM + 0.5 * AGE + (SEX == "girl") + RNG.normal(0, 1, N), 0, 20)
 COLUMNS: tuple[Any, ...] = (ARM, SCHOOL, PUBLIC)
 ASKED = Questions(*COLUMNS).effect().means().regression(["arm", "age", "sex"])
-PLAN = ASKED.plan(Space.bins(0, 20), 1)
 # So little noise that answers are those of the data.
-CLEAR = ASKED.plan(Space.bins(0, 20), 10_000)
+CLEAR = 10_000
+
+
+@cache
+def plan(epsilon: float = 1) -> QuestionsPlan:
+    """Of the questions, when a test first needs it."""
+    return ASKED.plan(Space.bins(0, 20), epsilon)
 
 
 def test_answers_are_those_of_the_data_but_for_the_noise() -> None:
     """Effect, means and coefficients, in whatever order rows come."""
     turned = np.random.default_rng(1).permutation(N)
     other = {name: column[turned] for name, column in PUBLIC.items()}
-    found = CLEAR.release(SCORE[turned], ARM[turned], SCHOOL[turned], other).estimate()
+    found = plan(CLEAR).release(SCORE[turned], ARM[turned], SCHOOL[turned], other).estimate()
     cells = [
         SCORE[(home == SCHOOL) & (ARM == 1)].mean() - SCORE[(home == SCHOOL) & (ARM == 0)].mean()
         for home in range(6)
@@ -52,7 +58,7 @@ def test_answers_are_those_of_the_data_but_for_the_noise() -> None:
 @pytest.mark.parametrize("names", [["arm"], ["age", "arm"], ["sex"], ["arm", "age", "sex"]])
 def test_regressions_on_some_of_the_columns_are_free(names: list[str]) -> None:
     """Against least squares on the data; nothing is drawn for them."""
-    release = CLEAR.release(SCORE, *COLUMNS, noise=shoal.Simulated(1))
+    release = plan(CLEAR).release(SCORE, *COLUMNS, noise=shoal.Simulated(1))
     known = {"arm": ARM, "age": AGE, "sex": SEX == "girl"}
     design = np.stack([np.ones(N), *(known[name] for name in names)], axis=1).astype(float)
     wanted = np.linalg.lstsq(design, SCORE, rcond=None)[0]
@@ -82,17 +88,17 @@ def test_a_ledger_charges_once(tmp_path: Path) -> None:
     """The same plan and name again is delivered as recorded; a new name is a charge."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
     about: dict[str, Any] = {"ledger": book, "outcome_name": "score", "privacy_unit": "each row"}
-    first = PLAN.release(SCORE, *COLUMNS, name="May", **about)
-    again = PLAN.release(SCORE, *COLUMNS, name="May", **about)
+    first = plan().release(SCORE, *COLUMNS, name="May", **about)
+    again = plan().release(SCORE, *COLUMNS, name="May", **about)
     assert again.from_ledger
     assert again.document == first.document
     assert again.estimate() == first.estimate()
     # Planned anew it is the same question, whatever numbers answer it.
     anew = ASKED.plan(Space.bins(0, 20), 1).release(SCORE, *COLUMNS, name="May", **about)
     assert anew.document == first.document
-    PLAN.release(SCORE, *COLUMNS, name="June", **about)
+    plan().release(SCORE, *COLUMNS, name="June", **about)
     with pytest.raises(BudgetError):
-        PLAN.release(SCORE, *COLUMNS, name="July", **about)
+        plan().release(SCORE, *COLUMNS, name="July", **about)
     assert "entry 1" in repr(first)
     assert shoal.verify(first.manifest, ledger=book).holds
 
@@ -100,11 +106,11 @@ def test_a_ledger_charges_once(tmp_path: Path) -> None:
 def test_a_private_column_is_no_public_one() -> None:
     """The outcome as covariate, arm or cluster is refused at release."""
     scores = np.round(SCORE)
-    plan = Questions(ARM, covariates={"score": scores}).effect().plan(Space.bins(0, 20), 1)
+    few = Questions(ARM, covariates={"score": scores}).effect().plan(Space.bins(0, 20), 1)
     with pytest.raises(InputError, match="as covariate score"):
-        plan.release(scores, ARM, covariates={"score": scores})
+        few.release(scores, ARM, covariates={"score": scores})
     with pytest.raises(InputError, match="as arm"):
-        PLAN.release(ARM, *COLUMNS)
+        plan().release(ARM, *COLUMNS)
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -123,14 +129,14 @@ def test_other_columns_than_the_plans_are_refused(name: str) -> None:
     change, said = BAD[name]
     given = {"outcomes": SCORE, "arm": ARM, "cluster": SCHOOL, "covariates": PUBLIC, **change}
     with pytest.raises(DataError, match=said):
-        PLAN.release(**given)
+        plan().release(**given)
 
 
 def test_covariates_that_are_no_mapping_are_refused() -> None:
     """What is no mapping of names to columns, at the plan and at the release."""
     for wrong in (2**64, [AGE], {1: AGE, "sex": SEX}):
         with pytest.raises(InputError, match="covariate"):
-            PLAN.release(SCORE, ARM, SCHOOL, wrong)  # type: ignore[arg-type]
+            plan().release(SCORE, ARM, SCHOOL, wrong)  # type: ignore[arg-type]
         with pytest.raises(InputError, match="covariate"):
             Questions(ARM, SCHOOL, wrong)  # type: ignore[arg-type]
 
@@ -139,14 +145,14 @@ def test_needs_of_a_ledger_are_asked_for(tmp_path: Path) -> None:
     """What the outcome is called, and no simulation."""
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
     with pytest.raises(InputError, match="outcome_name"):
-        PLAN.release(SCORE, *COLUMNS, ledger=book)
+        plan().release(SCORE, *COLUMNS, ledger=book)
     with pytest.raises(InputError, match="simulated noise"):
-        PLAN.release(SCORE, *COLUMNS, ledger=book, outcome_name="a", noise=shoal.Simulated(1))
+        plan().release(SCORE, *COLUMNS, ledger=book, outcome_name="a", noise=shoal.Simulated(1))
 
 
 def test_simulations_say_so_and_files_are_read_back(tmp_path: Path) -> None:
     """A loaded manifest says what the fresh one said; G-SIMULATION: it is marked."""
-    release = PLAN.release(SCORE, *COLUMNS, noise=shoal.Simulated(1))
+    release = plan().release(SCORE, *COLUMNS, noise=shoal.Simulated(1))
     assert release.simulated
     assert repr(release).startswith("<simulated answers to 7 questions of 600 units, epsilon 1")
     release.write_manifest(tmp_path / "m.json")
