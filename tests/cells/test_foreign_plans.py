@@ -19,7 +19,7 @@ from tests.support import methods
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 
 @pytest.fixture

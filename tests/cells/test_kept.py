@@ -19,7 +19,7 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 
 def consistent(document: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests.support.loop import loop_over
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 VIEWS: dict[str, Callable[[shoal.Plan], object]] = {
     "text": str,

@@ -25,7 +25,7 @@ from tests.support.loop import loop_over
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 TABLE = methods.tied(3, 14, 3)
 KINDS: dict[str, dict[str, Any]] = {

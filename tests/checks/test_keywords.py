@@ -14,7 +14,7 @@ from tests.support.loop import loop_over
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 VALUES, USERS = np.arange(20.0), np.arange(20)
 CELL: dict[str, Any] = {"bounds": (0, 20), "epsilon": 1}

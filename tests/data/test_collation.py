@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ibis asks pandas about the results of SQLite in a way that pandas warns of.
-pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")]
+pytestmark = [
+    pytest.mark.audit,
+    pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning"),
+    pytest.mark.full,
+]
 
 NAMES = [name for at in range(10) for name in (f"Zo\u00eb{at}", f"ZO\u00eb{at}")]
 ROWS = [(name, "x", at / len(NAMES)) for at, name in enumerate(NAMES)]
@@ -54,6 +58,7 @@ def test_collations_of_sqlite_make_no_groups(tmp_path: Path) -> None:
         assert centred(ibis.sqlite.connect(path).table("t")) == expected()
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_collations_of_spark_make_no_groups(spark: Any) -> None:
     """As above, where the column says UTF8_LCASE."""

@@ -14,7 +14,7 @@ import shoal
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 DATA = pa.table({
     "who": [f"u{at % 50}" for at in range(20_000)],

@@ -117,7 +117,7 @@ ENGINES = [
     to_pandas,
     to_polars,
     to_lazy,
-    pytest.param(to_spark, marks=pytest.mark.spark),
+    pytest.param(to_spark, marks=[pytest.mark.spark, pytest.mark.full]),
 ]
 
 
@@ -241,7 +241,9 @@ def test_expressions_over_tables_in_memory_are_read(tmp_path: Path, how: str, ru
     assert found == facts(whole, cell=rule, missing="public")
 
 
-@pytest.mark.parametrize("engine", [to_parquet, pytest.param(to_spark, marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", [to_parquet, pytest.param(to_spark, marks=[pytest.mark.spark, pytest.mark.full])]
+)
 def test_large_memberships_are_added_as_integers(
     engine: Any,
     tmp_path: Path,
@@ -271,7 +273,7 @@ def test_sums_beyond_floating_point_stay_exact() -> None:
 
 @pytest.mark.spark
 def test_the_flights_are_the_same_on_spark(session: Callable[[], Any]) -> None:
-    """Done when 4: the demo's releases have identical integers before noise."""
+    """The demo's releases have identical integers before noise; the start of Spark takes long."""
     options = {"user": "tailnum", "value": "speed", "bounds": (0, 700), "missing": "public"}
     frame = session().read.parquet(str(FLIGHTS))
     for cell in (["dest"], ["origin", "hour_of_day(time_hour)"]):

@@ -20,7 +20,7 @@ from shoal.trials import Space, UniformPrior
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 CANARY = "431987"
 

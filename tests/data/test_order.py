@@ -215,6 +215,7 @@ def test_csv_files_give_every_order_the_same_users(tmp_path: Path) -> None:
         assert facts(tmp_path / f"{order}.csv") == expected, order
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_spark_gives_every_order_and_partition_the_same_users(spark: Any, tmp_path: Path) -> None:
     """One partition or seven, by user or by value."""

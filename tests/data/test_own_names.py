@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ibis asks pandas about frames in a way that pandas warns of.
-pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")]
+pytestmark = [
+    pytest.mark.audit,
+    pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning"),
+    pytest.mark.full,
+]
 
 REFUSALS = "called", "other names", "could not read"
 

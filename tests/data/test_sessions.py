@@ -18,7 +18,7 @@ from shoal.errors import DataError
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 ZONE = "America/New_York"
 AT = [
@@ -61,6 +61,7 @@ def test_duckdb_sessions_in_other_zones(tmp_path: Path, column: str) -> None:
     assert set(keys(table, f"hour_of_day({column})")) == EXPECTED[column]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize("column", list(EXPECTED))
 def test_spark_sessions_in_other_zones(tmp_path: Path, spark: Any, column: str) -> None:
@@ -119,6 +120,7 @@ def test_threads_keep_the_logs_silent_until_the_last_has_read() -> None:
     assert all(disabled)
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize("written", ["as text", "by methods"])
 def test_spark_logs_no_value(

@@ -19,7 +19,7 @@ from shoal.errors import DataError, DocumentError, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 NAMES = ["who", "where", "speed", "salary"]
 OTHERS = ["who", "salary", "speed", "where"], ["who", "where", "salary", "speed"]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.audit,
     pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX"),
+    pytest.mark.full,
 ]
 # Sums that need several times the memory they may have.
 SPILL = """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ibis reads SQLite by way of pandas, which warns of what its next version does.
-pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore"), pytest.mark.full]
 NUMBERS = {
     "v": "real", "vi": "integer", "vn": "numeric", "vd": "decimal(10,2)", "vf": "float"
 }  # fmt: skip

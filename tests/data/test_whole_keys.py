@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ibis asks pandas about frames in a way that pandas warns of.
-pytestmark = [pytest.mark.audit, pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")]
+pytestmark = [
+    pytest.mark.audit,
+    pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning"),
+    pytest.mark.full,
+]
 
 NONE = float("nan")
 WHO = [1.0, 2.0, NONE, 1.0, 3.0, 2.0**53 - 1, -4.0]
@@ -108,6 +112,7 @@ def test_a_missing_key_makes_no_other_keys(
         records(source, missing="refuse").occupancy()
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_spark_reads_the_same(spark: Any) -> None:

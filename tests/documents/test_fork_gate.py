@@ -12,6 +12,7 @@ import pytest
 pytestmark = [
     pytest.mark.audit,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here"),
+    pytest.mark.full,
 ]
 
 START = """

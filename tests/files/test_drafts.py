@@ -12,7 +12,7 @@ from shoal import files
 from shoal.errors import DocumentError
 from shoal.files import outputs
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")

@@ -20,7 +20,7 @@ from tests.support import flights
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 _N = 120
 _NUMBERS = "value,low,high,plain,plain_low,plain_high,noise_scale,bias_bound,worst_case_error"

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.files.patterns import fixed_part, is_pattern, matches, would_match
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 
 def test_a_file_with_brackets_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

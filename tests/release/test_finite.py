@@ -28,7 +28,7 @@ from tests.support.loop import loop_over
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 FAR = 1e50
 # Ends of the 64-bit whole numbers that noise comes as, and of the lattice.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shoal.documents import Document
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 KINDS: dict[str, Any] = {
     "cell mean": shoal.Release,

@@ -15,7 +15,7 @@ from tests.support.loop import loop_over
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 _USERS = np.repeat(np.arange(200), 3)
 _TINY = 1.5e-323

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shoal.trials.mechanisms.base import Mechanism
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 _N = 600
 SPACES = {

@@ -16,7 +16,7 @@ from shoal.privacy.ledger.ledger import Ledger
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 FLIPS = 500
 _INDEX_LEAF = 0x0A

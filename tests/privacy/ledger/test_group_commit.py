@@ -40,6 +40,7 @@ pytestmark = [
     pytest.mark.audit,
     pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="no sockets without a file"),
     pytest.mark.skipif(not Path("/proc/net/unix").exists(), reason="nobody sees who listens"),
+    pytest.mark.full,
 ]
 
 ROOT = Path(__file__).parents[3]

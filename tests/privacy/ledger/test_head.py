@@ -20,7 +20,7 @@ from shoal.privacy.ledger.head import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 LEDGER = "0a1b2c3d-0000-4000-8000-123456789abc"
 

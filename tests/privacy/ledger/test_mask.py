@@ -6,7 +6,7 @@ import pytest
 
 from shoal.privacy.ledger.mask import masked, receipt, unmasked
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 KEY, OTHER = "0a1b2c3d-0000-4000-8000-123456789abc", "0a1b2c3d-0000-4000-8000-123456789abd"
 

@@ -14,7 +14,7 @@ from shoal.privacy.ledger.message import decoded, encoded
 from shoal.privacy.privacy_unit import PrivacyUnit
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.full]
 
 LEDGER = "ab" * 32
 PERSON = PrivacyUnit("person")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.unit,
     pytest.mark.skipif(find_spec("fcntl") is None, reason="the system has no such locks"),
+    pytest.mark.full,
 ]
 
 
