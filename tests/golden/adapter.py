@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +30,7 @@ from shoal.errors import ShoalError
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.normal import Squares
 from shoal.trials.aggregate_release import AggregateRelease
+from shoal.trials.questions.numbers import Numbers as LinearNumbers
 from shoal.trials.questions.numbers import Released
 from shoal.trials.request import take_in
 from shoal.trials.table_release import TableRelease
@@ -297,13 +299,13 @@ def plan_trial(request: Plain) -> Plain:
 
 
 def _questions(plan: trials.QuestionsPlan) -> Plain:
-    names = {"question": "question", "noise": "noise", "standard_error": "standard_error"}
+    names = {"question": "question", "standard_error": "standard_error"}
     widths = {"half_width": "half_width", "without_noise": "plain_half_width"}
     return {
         "loss": {"exact": str(plan.loss.epsilon)},
         "whole": {"second_moments_by": list(plan.numbers.by)},
         "scale": {
-            "released_weights": _plain(np.linalg.norm(plan.numbers.weights(), axis=1)),
+            "noise": _plain(plan.reading.noise_deviation(plan.rows)),
             "noise_of_second_moments": plan.reading.moved,
         },
         **_columns(plan.table(), **names, **widths),
@@ -332,8 +334,11 @@ def _draw_trial(request: Plain, noise: shoal.Simulated, _rng: np.random.Generato
     if "questions" in request:
         columns: list[Any] = [np.array(request[name]) for name in ("outcome", "arm", "cluster")]
         columns.append({"age": request["age"], "sex": request["sex"]})
-        told = _questions_plan(request).release(*columns, noise=noise).released
-        return {"numbers": list(told.numbers), "moments": list(told.moments)}
+        plan = _questions_plan(request)
+        own, told = plan.numbers, plan.release(*columns, noise=noise).released
+        weights = {"rows": own.rows.tolist(), "steps": own.steps.tolist(), "by": list(own.by)}
+        numbers = {"numbers": list(told.numbers), "moments": list(told.moments)}
+        return {**weights, "moment_step": own.moment_step, **numbers}
     made, units = _prepared(request)
     found = made.draw(units, noise)
     if request["mechanism"] == "noisy_histogram":
@@ -344,16 +349,19 @@ def _draw_trial(request: Plain, noise: shoal.Simulated, _rng: np.random.Generato
 
 def _read_trial(request: Plain, drawn: Plain, confidence: float) -> Plain:
     if "questions" in request:
-        plan = _questions_plan(request)
+        # What was released has the weights it was drawn with: another processor finds others.
+        plan, rows = _questions_plan(request), np.array(drawn["rows"])
+        facts = np.array(drawn["steps"]), drawn["moment_step"], tuple(drawn["by"])
+        reading = replace(plan.reading, numbers=LinearNumbers(rows, *facts))
         told = Released(tuple(drawn["numbers"]), tuple(drawn["moments"]))
-        table = plan.reading.answers(told, plan.blocks, confidence).table()
+        table = reading.answers(told, plan.blocks, confidence).table()
         return _columns(table, **{name: name for name in table.column_names})
     made, units = _prepared(request)
     parts: Plain = {k: v and np.array(v, dtype=np.int64) for k, v in drawn.items()}
     released: Any
     if request["mechanism"] == "noisy_histogram":
-        facts = made.space, units.assignment, made.aggregate
-        released = AggregateRelease(*facts, drawn["numbers"])
+        public = made.space, units.assignment, made.aggregate
+        released = AggregateRelease(*public, drawn["numbers"])
     elif request["mechanism"] == "best_table":
         parts.pop("prior")
         released = TableRelease(units.assignment, made.choice.table, **parts)

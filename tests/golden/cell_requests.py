@@ -137,13 +137,13 @@ def rows_of(rng: np.random.Generator, counts: np.ndarray) -> Request:
     return dict(zip(("user", "cell", "count"), (each.tolist() for each in columns), strict=True))
 
 
-def request(rng: np.random.Generator, at: int) -> Request:
-    """A request of the kind of its number."""
+def request(rng: np.random.Generator, at: int, wide: int = 0) -> Request:
+    """A request of the kind of its number; of so many cells, if said."""
     asked = dict(ASKED[at % len(ASKED)])
     shape = SHAPES[at % len(SHAPES)]
     small = asked.pop("small", False)
     users = int(rng.integers(8, 20) if small else rng.integers(15, 100))
-    rows = rows_of(rng, shape(rng, users, int(rng.integers(2, 5 if small else 12))))
+    rows = rows_of(rng, shape(rng, users, wide or int(rng.integers(2, 5 if small else 12))))
     low, high = [(0, 100), (-5, 5), (0, 700), (0.25, 1)][at // 3 % 4]
     tolerance = asked.pop("tolerance")
     plan: Request = {"bounds": [low, high], **{name: each for name, each in asked.items() if each}}

@@ -21,6 +21,8 @@ Difference = tuple[str, Any, Any]
 KINDS = ("cells", "flights", "trials", "means", "releases")
 # A gap is a small difference of large numbers; and what is as good as 0 in any unit.
 _GAP, _NOTHING = 1e-6, 1e-12
+# Of losses, whatever else differs.
+_LOSS = 1.5e-7
 # What an exact loss follows from.
 _SCALES = ("scale", "selection_scale", "whole")
 
@@ -85,7 +87,8 @@ def _differences(path: str, before: Any, after: Any, tolerance: float) -> Iterat
             yield from _differences(f"{path}[{at}]", one, other, tolerance)
     elif isinstance(before, float) and isinstance(after, float):
         near = _GAP if path == "gap" else _NOTHING
-        if not math.isclose(before, after, rel_tol=tolerance, abs_tol=near):
+        most = min(tolerance, _LOSS) if path.startswith("loss") else tolerance
+        if not math.isclose(before, after, rel_tol=most, abs_tol=near):
             yield path, before, after
     elif before != after:
         yield path, before, after
