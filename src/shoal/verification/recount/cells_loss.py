@@ -27,28 +27,32 @@ class Losses:
 
     def differences(self) -> Iterator[str]:
         """Whether the stated loss is the true one: no less, and no more than rounding explains."""
-        epsilon, slack = self.cells.epsilon, Fraction(2 * self.most_numbers, self._one)
-        if self.cells.delta and not self.cells.gaussian:
-            yield "a delta belongs to Gaussian noise alone"
-        if not self._covers(epsilon):
-            yield f"the privacy loss is more than epsilon = {float(epsilon):.12g}"
+        epsilon, slack = self.cells.epsilon, Fraction(2 * self._most_numbers, self._one)
         less = epsilon * (1 - Fraction(1, 10**6)) - slack
-        if less > self.once and self._covers(less):
-            yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
+        for holds, words in (
+            (self.cells.gaussian or not self.cells.delta, "without"),
+            (self._covers(epsilon), "more than"),
+            (less <= self.once or not self._covers(less), "less than"),
+        ):
+            if not holds:
+                yield f"the privacy loss is {words} epsilon = {float(epsilon):.12g} and delta"
 
     def _covers(self, epsilon: Fraction) -> bool:
         """Whether this epsilon, and delta with Gaussian noise, are no less than the loss."""
-        if not self.cells.gaussian:
-            return epsilon >= self.largest
         rest, bits = epsilon - self.once, self.cells.lattice_bits
-        if rest < 0:
-            return False
-        delta = noise.gaussian_delta(rest, self.largest, self.most_numbers, bits)
+        if not self.cells.gaussian or rest < 0:
+            return rest >= self.largest
+        delta = noise.gaussian_delta(rest, self.largest, self._most_numbers, bits)
         return delta <= self.cells.delta
 
     @property
     def _one(self) -> int:
         return 1 << self.cells.lattice_bits
+
+    @property
+    def _most_numbers(self) -> int:
+        rounds = 2 if "first_ball" in self.cells.parameters else 1
+        return int(np.bincount(self.cells.user).max()) * len(self.cells.statistics) * rounds
 
     @cached_property
     def kinds(self) -> tuple[list[tuple[int, int]], Array]:
@@ -59,21 +63,18 @@ class Losses:
 
     @cached_property
     def largest(self) -> Fraction:
-        """Epsilon of the user who loses most; rho of the numbers with Gaussian noise."""
+        """What the user who loses most loses beside `once`; rho with Gaussian noise."""
         cells, (pairs, kind) = self.cells, self.kinds
         if cells.name == "user_clipped":
             # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
             most = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
         else:
-            selections = [self._selection(at) for at in range(cells.size)]
-            cost = [selections[at] + self._cost(at, moved) for at, moved in pairs]
+            cost = [self._cost(at, moved) for at, moved in pairs]
             total = np.zeros(int(cells.user.max()) + 1, dtype=object)
             np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])
             most = int(max(total))
-        if cells.gaussian:
-            return Fraction(most, 2 * self._one**2)
-        return self.once + Fraction(most, self._one)
+        return Fraction(most, 2 * self._one**2 if cells.gaussian else self._one)
 
     @cached_property
     def once(self) -> Fraction:
@@ -82,12 +83,6 @@ class Losses:
             return Fraction(0)
         scales = map(Fraction, self.cells.selection_scale)
         return Fraction(sum(self._ceil(2 * _FOR_ALL / each) for each in scales), self._one)
-
-    @property
-    def most_numbers(self) -> int:
-        """Most numbers that one user is in."""
-        rounds = 2 if "first_ball" in self.cells.parameters else 1
-        return int(np.bincount(self.cells.user).max()) * len(self.cells.statistics) * rounds
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """How far a contribution moves the numbers of a cell; both moments together come last."""
@@ -101,14 +96,16 @@ class Losses:
         return moves
 
     def _cost(self, at: int, moved: int) -> int:
-        """Lattice steps that a contribution moves the numbers of a cell by; squares if Gaussian."""
-        if not moved:
-            return 0
-        steps = [self._ceil(each) for each in self.moves(at, moved)]
-        if self.cells.joint:
+        """Lattice steps of all numbers of a cell; squares if Gaussian; selections of its range."""
+        arrays, cells = self.bounding.arrays, self.cells
+        score = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
+        steps = [self._ceil(each) for each in self.moves(at, moved)] if moved else [0]
+        if cells.joint and moved:
             # Both moments are rounded to steps.
-            steps[-1] += 2 if self.cells.gaussian else 1
-        return sum(each**2 for each in steps) if self.cells.gaussian else sum(steps)
+            steps[-1] += 2 if cells.gaussian else 1
+        if cells.name in score:
+            steps.append(self._ceil(2 * score[cells.name] / Fraction(cells.selection_scale[at])))
+        return sum(each**2 for each in steps) if cells.gaussian else sum(steps)
 
     def _sensitivity(self, name: str, at: int, part: Fraction) -> Fraction:
         """Most that a share moves a statistic over its range (docs/theory/variance.md)."""
@@ -121,19 +118,11 @@ class Losses:
 
     def _margin(self, bits: int) -> Fraction:
         """For rounded means and squares: a part of 2^-bits, and more where ticks are coarse."""
-        usual, ticks = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45), self.cells.tick_bits
+        usual, tick = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45), 1 << self.cells.tick_bits
         if not (self.bounding.moved % self.cells.count).any():
             return usual
-        mean, square = Fraction(1, 2 ** (ticks + 11)), Fraction(1, 2 ** (2 * ticks + 1))
+        mean, square = Fraction(1, tick << 11), Fraction(1, 2 * tick**2)
         return max(usual, 1 + 8 * (mean + square + mean**2))
-
-    def _selection(self, at: int) -> int:
-        """Steps that the selections of one cell's range cost everybody in it."""
-        arrays = self.bounding.arrays
-        moved = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
-        if self.cells.name not in moved:
-            return 0
-        return self._ceil(2 * moved[self.cells.name] / Fraction(self.cells.selection_scale[at]))
 
     def _ceil(self, scales: Fraction) -> int:
         return math.ceil(scales * self._one)

@@ -26,16 +26,13 @@ class Values:
     def differences(self) -> Iterator[str]:
         """Claims, values and intervals that do not follow."""
         cells = self.cells
-        if len(cells.results) != len(cells.statistics) * cells.size:
-            yield "not one result for each statistic of a cell"
-            return
-        for place in range(len(cells.results)):
-            name, at = cells.statistics[place // cells.size], place % cells.size
-            stated = (cells.bias_bound[place], cells.worst_case_error[place])
+        places = [(name, at) for name in cells.statistics for at in range(cells.size)]
+        stated = zip(cells.bias_bound, cells.worst_case_error, strict=True)
+        for (name, at), claims, result in zip(places, stated, cells.results, strict=True):
             true = self.errors(name, at)
-            if not np.allclose(stated, true, rtol=1e-9, atol=0):
-                yield f"{name} of cell {at}: bias bound and largest error are {true}, not {stated}"
-            yield from self._result(name, at, place)
+            if not np.allclose(claims, true, rtol=1e-9, atol=0):
+                yield f"{name} of cell {at}: bias bound and largest error are {true}, not {claims}"
+            yield from self._result(name, at, *result)
 
     def errors(self, name: str, at: int) -> tuple[float, float]:
         """Bias bound and worst-case error; the whole width where a range is selected."""
@@ -66,7 +63,8 @@ class Values:
     def _bias(self, name: str, at: int, width: Fraction) -> Fraction:
         """Most that an estimate is off before noise, over its range, in a range of this width."""
         cells, half_step = self.cells, Fraction(1, 2 << self.cells.lattice_bits)
-        means = Fraction(0 if cells.shares else 1, cells.top)
+        shares = cells.method in ("balanced", "equalised", "uniform")
+        means = Fraction(0 if shares else 1, cells.top)
         moved = means + Fraction(1025, 1024 << (cells.tick_bits + 1))
         rounding = {"mean": moved, "variance": 4 * (moved + moved**2)}.get(name, means)
         rounding += half_step * cells.scale[name][at] * width
@@ -79,17 +77,16 @@ class Values:
         """Mean absolute noise over the range; of a joint variance, a bound."""
         cells = self.cells
         mean = noise.mean_absolute(cells.lattice_bits, gaussian=cells.gaussian)
-        error = float(cells.scale[name][at]) * mean
-        if name == "variance" and cells.joint:
-            first = float(cells.scale["mean"][at])
-            square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
-            error += 4 * (first * mean + square * first**2)
-        return error
+        if name != "variance" or not cells.joint:
+            return float(cells.scale[name][at]) * mean
+        first, second = (float(cells.scale[each][at]) for each in ("mean", "variance"))
+        square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
+        return second * mean + 4 * (first * mean + square * first**2)
 
-    def _result(self, name: str, at: int, place: int) -> Iterator[str]:
+    def _result(self, name: str, at: int, steps: int, ends: list[int] | None, unclamped: float,
+                value: float, interval: list[float]) -> Iterator[str]:  # fmt: skip
         """Whether a value and its interval follow from lattice steps."""
         cells, (low, length) = self.cells, self.range_of(name)
-        steps, ends, unclamped, value, interval = cells.results[place]
         width = Fraction(ends[1] - ends[0], cells.top) if ends else Fraction(1)
         bias, joint = self._bias(name, at, width), cells.joint and name == "variance"
         if ends:
@@ -105,12 +102,12 @@ class Values:
         slack = 1e-6 * float(length * (bias + (most - least) / 2)) + digits
         free = cells.name in ("akmv", "user_clipped") or cells.parameters.get("widened") == [1]
         inside = (0, cells.top) if ends is None or free else ends
+        true, *span = (float(low + length * x) for x in (exact, least - bias, most + bias))
         bottom, top = (float(low + length * end / cells.top) for end in inside)
-        true = float(low + length * exact)
-        if abs(true - unclamped) > digits or abs(min(max(true, bottom), top) - value) > digits:
+        follows = [true, min(max(true, bottom), top)]
+        if not np.allclose([unclamped, value], follows, rtol=0, atol=digits):
             yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"
         bottom, top = float(low), float(low + length)
-        span = [float(low + length * end) for end in (least - bias, most + bias)]
         if span[0] > top or span[1] < bottom:
             span = [bottom, top]
         span = [min(max(span[0], bottom), value), max(min(span[1], top), value)]
@@ -118,7 +115,7 @@ class Values:
             yield f"{name} of cell {at} is in {span}, not in {interval}"
 
     def _variance(self, at: int, second: Fraction, far: Fraction) -> tuple[Fraction, ...]:
-        """A variance over its range from both noisy moments, where it is but for the bias, a size.
+        """A variance over its range from both moments, where it is but for the bias, and a size.
 
         The square of the noise adds b^2 or 2 b^2 to that of the mean, which is 1/4 at most; the
         size is that of the parts, whose last digits may be lost.
@@ -127,10 +124,9 @@ class Values:
         steps = cells.results[cells.statistics.index("mean") * cells.size + at][0]
         scale = cells.scale["mean"][at]
         centre = scale * Fraction(steps, 2**cells.lattice_bits) - Fraction(1, 2)
-        places = [centre - far * scale, centre + far * scale]
-        least = Fraction(0) if places[0] <= 0 <= places[1] else min(x**2 for x in places)
-        most = min(max(x**2 for x in places), Fraction(1, 4))
-        moved = far * cells.scale["variance"][at]
+        squares = sorted((centre + side * far * scale) ** 2 for side in (-1, 1))
+        least = Fraction(0) if abs(centre) <= far * scale else squares[0]
+        moved, most = far * cells.scale["variance"][at], min(squares[1], Fraction(1, 4))
         exact = second - 4 * (centre**2 - (1 if cells.gaussian else 2) * scale**2)
         ends = (exact, second - moved - 4 * most, second + moved - 4 * least)
         size = 1 + abs(second) + 4 * centre**2 + 8 * scale**2

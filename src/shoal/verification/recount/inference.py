@@ -24,7 +24,7 @@ def student(degrees: float, confidence: float) -> float:
 
 
 def normal_laplace(confidence: float, normal: float, laplace: float, terms: float) -> float:
-    """Half the width for a normal variable and Laplace ones together, of these variances.
+    """Half the width for normal and Laplace noise together, of these variances.
 
     Laplace variables are normal with gamma variances: a mean over the logarithm of that.
     """
@@ -33,17 +33,24 @@ def normal_laplace(confidence: float, normal: float, laplace: float, terms: floa
     far = 10 / math.sqrt(terms)
     logs = np.linspace(-far - 45 / terms, far + math.log1p(45 / terms), 4001)
     chance = np.exp(terms * (logs - np.expm1(logs)))
-    deviation = np.sqrt(2 * (normal + laplace * np.exp(logs)) / (normal + laplace))
+    size = np.sqrt((normal + laplace) / (normal + laplace * np.exp(logs)) / 2)
 
     def excess(x: float) -> float:
-        return float(chance @ erf(x / deviation) / chance.sum()) - confidence
+        return float(chance @ erf(x * size) / chance.sum()) - confidence
 
     return math.sqrt(normal + laplace) * float(brentq(excess, 0.0, 64.0, xtol=1e-13, rtol=1e-13))
 
 
-def raised_by(ratio: float) -> float:
-    """What a noisy variance is raised by, in parts of its noise (docs/theory/questions.md)."""
-    return float(np.interp(math.log(max(ratio, 0.03)), _KNOTS, _RAISED))
+def sampling(
+    variance: float, noise: float, doubt: float, degrees: float, confidence: float
+) -> float:
+    """A noisy variance, raised for its own noise and for few degrees of freedom.
+
+    The squared scale of the estimate's noise decides by how much (docs/theory/questions.md).
+    """
+    raised = np.interp(math.log(max(doubt / noise, 0.03)), _KNOTS, _RAISED)
+    few = (student(degrees, confidence) / student(math.inf, confidence)) ** 2
+    return max(few, 1.0) * (max(variance, 0.0) + float(raised) * doubt)
 
 
 def summed(parts: Array, degrees: Array) -> tuple[float, float]:
@@ -67,14 +74,12 @@ def between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
         p[top], b[top] = 0.5, (2 * max(weight[top], rest)) ** 2
     else:
         p = weight / math.fsum(weight)
-        b = weight**2 / (1 - 2 * p)
-        b /= 1 + math.fsum(p**2 / (1 - 2 * p))
-    variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
+        b = weight**2 / (1 - 2 * p) / (1 + math.fsum(p**2 / (1 - 2 * p)))
     # The form is diag b and a matrix of rank two; degrees are tr(AV)^2/tr(AVAV).
     sides, core = np.stack([p, b]), np.array([[b.sum(), -1.0], [-1.0, 0.0]])
-    diagonal, degrees = ((core @ sides) * sides).sum(axis=0), []
+    diagonal, degrees = ((core @ sides) * sides).sum(axis=0), [math.inf]
     for v in (scale, np.ones(len(p))):
         gram = core @ (sides * v) @ sides.T
         square = ((b * v) ** 2 + 2 * b * v**2 * diagonal).sum() + np.trace(gram @ gram)
         degrees.append(float(((b + diagonal) * v).sum() ** 2 / square))
-    return variance, max(1.0, min(degrees))
+    return math.fsum(b * (value - math.fsum(p * value)) ** 2), max(1.0, min(degrees))

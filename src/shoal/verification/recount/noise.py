@@ -10,7 +10,6 @@ import mpmath
 from scipy.special import erfcinv
 
 mp: Any = mpmath.mp
-mpf: Any = mpmath.mpf
 # Mean of |X^2 - E X^2| of Laplace and of normal variables of scale 1.
 LAPLACE_SQUARE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
 GAUSSIAN_SQUARE = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
@@ -22,18 +21,17 @@ def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) ->
     Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sqrt(2 rho), and what whole numbers add.
     """
     with mp.workdps(60):
-        e, r = (mpf(each.numerator) / each.denominator for each in (epsilon, rho))
-        root = 2 * mp.sqrt(r)
+        e, r = (mp.mpf(each.numerator) / each.denominator for each in (epsilon, rho))
+        root, c = 2 * mp.sqrt(r), 1 / (24 * mp.mpf(4) ** bits)
         smooth = (mp.erfc((e - r) / root) - mp.exp(e) * mp.erfc((e + r) / root)) / 2
-        c = 1 / (24 * mpf(4) ** bits)
-        lattice = numbers * c + (1 - 2 * c) ** (-mpf(numbers) / 2) * mp.exp(2 * r * c / (1 - 2 * c))
-        return _up(smooth + lattice - 1)
+        lattice = (1 - 2 * c) ** (-mp.mpf(numbers) / 2) * mp.exp(2 * r * c / (1 - 2 * c)) - 1
+        return _up(smooth + numbers * c + lattice)
 
 
 def laplace_tail(steps: int, bits: int) -> Fraction:
     """P[Z >= steps] of discrete Laplace noise, rounded upwards."""
     with mp.workdps(60):
-        scale = mpf(2) ** bits
+        scale = mp.mpf(2) ** bits
         return _up(mp.exp(-steps / scale) / (1 + mp.exp(-1 / scale)))
 
 
@@ -42,12 +40,11 @@ def log_up(ratio: Fraction) -> Fraction:
     if ratio - 1 < Fraction(1, 10**20):
         return ratio - 1
     with mp.workdps(80):
-        return _up(mp.log(mpf(ratio.numerator) / ratio.denominator))
+        return _up(mp.log(mp.mpf(ratio.numerator) / ratio.denominator))
 
 
 def _up(number: Any) -> Fraction:
-    """The number raised by a part of 1e-40: far more than its digits are off by."""
-    return Fraction(str(number * (1 + mpf(10) ** -40)))
+    return Fraction(str(number * (1 + mp.mpf(10) ** -40)))
 
 
 def quantile(bits: int, miss: float, *, gaussian: bool) -> float:
@@ -61,11 +58,9 @@ def quantile(bits: int, miss: float, *, gaussian: bool) -> float:
 
 def mean_absolute(bits: int, *, gaussian: bool) -> float:
     """Mean of |noise| in scales."""
-    steps = 2.0**bits
-    return math.sqrt(2 / math.pi) if gaussian else 1 / math.sinh(1 / steps) / steps
+    return math.sqrt(2 / math.pi) if gaussian else 2.0**-bits / math.sinh(2.0**-bits)
 
 
 def laplace_variance(bits: int) -> float:
     """Variance of discrete Laplace noise in squared scales."""
-    rate = 2.0**-bits
-    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2 * rate * rate
+    return 2 * math.exp(-(2.0**-bits)) * (2.0**-bits / math.expm1(-(2.0**-bits))) ** 2

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import operator
 import zlib
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The stated privacy loss: exact, as the plan claims it, and as it is shown."""
+    """The stated loss, as the plan claims it, and as it is shown; the confidence of intervals."""
 
     epsilon: Fraction
     delta: Fraction
@@ -42,9 +43,8 @@ class Cells(Release):
     name: str
     parameters: dict[str, Array]
     selection_scale: list[float]
-    grouping: str
-    balanced: bool
-    shares: bool
+    method: str
+    settings: dict[str, Any]
     statistics: list[str]
     joint: bool
     gaussian: bool
@@ -65,8 +65,8 @@ class Cells(Release):
     @cached_property
     def members(self) -> list[Array]:
         """Places of the memberships of each cell."""
-        order = np.argsort(self.cell, kind="stable")
-        return np.split(order, np.cumsum(np.bincount(self.cell, minlength=self.size))[:-1])
+        ends = np.cumsum(np.bincount(self.cell, minlength=self.size))[:-1]
+        return np.split(np.argsort(self.cell, kind="stable"), ends)
 
     @property
     def size(self) -> int:
@@ -80,52 +80,17 @@ class Cells(Release):
 
 
 @dataclass(frozen=True, eq=False)
-class Responses:
-    """Randomised responses: levels in use, shares of 2^-32, priors and counts of each group."""
-
-    kept: list[int]
-    floor: int
-    replaced: int
-    weight: int
-    lattice_bits: int
-    prior: Array
-    counts: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Probabilities in 2^-62, responses x levels, dual variables of a bound, and counts."""
-
-    kept: list[int]
-    shift: list[float]
-    numbers: Array
-    weights: list[float] | None
-    certificate: dict[str, list[float]]
-    variance: float
-    bound: float
-    asked_epsilon: float
-    counts: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Aggregate:
-    """Noisy numbers of clusters: histograms, or differences with a sampling variance."""
-
-    histogram: bool
-    weight: int
-    spread_weight: int
-    lattice_bits: int
-    numbers: list[int]
-
-
-@dataclass(frozen=True, eq=False)
 class Trial(Release):
-    """Groups, mechanism, and effects: a value, and twice an error and the ends of an interval."""
+    """Groups (clusters x arms), mechanism with its numbers and what it released, and effects.
+
+    An effect is a value, and twice an error and the ends of an interval.
+    """
 
     clustering_epsilon: Fraction
     levels: Array
     sizes: Array
-    mechanism: Responses | Table | Aggregate
+    name: str
+    numbers: dict[str, Any]
     effects: list[list[float]]
 
 
@@ -139,7 +104,7 @@ class Questions(Release):
     low: float
     width: float
     spread: float
-    asked_epsilon: float
+    largest_epsilon: float
     columns: dict[str, tuple[Array, list[Any]]]
     questions: list[dict[str, Any]]
     rows: Array
@@ -167,114 +132,85 @@ class Mean(Release):
     exact: Fraction
     value: float
     interval: tuple[float, float]
-    normal: tuple[Fraction, Fraction, float] | None
-
-
-def unpack(packed: Document) -> Array:
-    """A packed column of whole numbers."""
-    raw = zlib.decompress(base64.b64decode(packed["data"]))
-    numbers = np.frombuffer(raw, dtype=packed["type"]).astype(np.int64)
-    if len(numbers) != packed["length"]:
-        raise ValueError
-    return numbers
+    normal: tuple[str, str, float] | None
 
 
 def read(document: Document) -> Cells | Trial | Questions | Mean:
     """The parts of a manifest, by its kind."""
-    stated, plan = document["guarantee"], document["plan"]
-    parts = {
-        **{name: Fraction(stated[name]) for name in ("epsilon", "delta")},
-        "claims": tuple(Fraction(plan["claims"][name]) for name in ("epsilon", "delta")),
-        "shown": (stated["epsilon_at_most"], stated["delta_at_most"]),
+    stated, plan, names = document["guarantee"], _plain(document["plan"]), ("epsilon", "delta")
+    parts = {name: Fraction(stated[name]) for name in names} | {
+        "claims": tuple(Fraction(plan["claims"][name]) for name in names),
+        "shown": tuple(stated[f"{name}_at_most"] for name in names),
         "confidence": document["confidence"],
     }
-    kinds: dict[str, Any] = {
-        "cells": _cells,
-        "trial": _trial,
-        "questions": _questions,
-        "mean": _mean,
-    }
-    made: Cells | Trial | Questions | Mean = kinds[document["kind"]](
-        plan, document["results"], parts
-    )
+    kinds: Any = {"cells": _cells, "trial": _trial, "questions": _questions, "mean": _mean}
+    made: Cells | Trial | Questions | Mean
+    made = kinds[document["kind"]](plan, _plain(document["results"]), parts)
     return made
+
+
+def _plain(entry: Any) -> Any:
+    """The same with all packed columns of whole numbers unpacked."""
+    if isinstance(entry, list):
+        return [_plain(each) for each in entry]
+    if not isinstance(entry, dict):
+        return entry
+    if entry.keys() != {"type", "length", "data"}:
+        return {name: _plain(each) for name, each in entry.items()}
+    raw = zlib.decompress(base64.b64decode(entry["data"]))
+    numbers = np.frombuffer(raw, dtype=entry["type"]).astype(np.int64)
+    if len(numbers) != entry["length"]:
+        raise ValueError
+    return numbers
 
 
 def _take(kind: type[Kind], *documents: Document) -> Kind:
     """An object from the entries of documents that are called like its fields; later ones count."""
-    entries = {name: _plain(each) for document in documents for name, each in document.items()}
+    entries = {name: each for document in documents for name, each in document.items()}
     return kind(**{each.name: entries[each.name] for each in fields(kind)})  # type: ignore[arg-type]
 
 
-def _plain(entry: Any) -> Any:
-    packed = isinstance(entry, dict) and entry.keys() == {"type", "length", "data"}
-    return unpack(entry) if packed else entry
-
-
 def _cells(plan: Document, results: Any, parts: Document) -> Cells:
-    numbers, request, names = plan["numbers"], plan["request"], plan["numbers"]["statistics"]
-    cell, count, lengths = (
-        unpack(plan["occupancy"][name]) for name in ("cell", "count", "cells_per_user")
-    )
-    size, users, (low, high) = len(numbers["cell"]), len(lengths), map(Fraction, plan["bounds"])
-    place, dual = np.full(int(cell.max()) + 1, -1), np.zeros(users)
-    place[numbers["cell"]] = np.arange(size)
-    kept, scale = place[cell] >= 0, [Fraction(each) for each in numbers["relative_scale"]]
-    if plan["duals"]:
-        dual[unpack(plan["duals"]["user"])] = plan["duals"]["dual"]
+    numbers, public, duals = plan["numbers"], plan["occupancy"], plan["duals"]
+    lengths, cells, (low, high) = public["cells_per_user"], numbers["cell"], plan["bounds"]
+    place, dual = np.full(int(public["cell"].max()) + 1, -1), np.zeros(len(lengths))
+    place[cells] = np.arange(len(cells))
+    kept, scale = place[public["cell"]] >= 0, iter(map(Fraction, numbers["relative_scale"]))
+    if duals:
+        dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
     wanted = ("steps", "range", "unclamped", "value", "interval")
-    parameters = plan["mechanism"]["parameters"].items()
     parts |= {
-        "user": np.repeat(np.arange(users), lengths)[kept],
-        "cell": place[cell[kept]],
-        "count": count[kept],
-        "parameters": {name: np.asarray(_plain(each)) for name, each in parameters},
-        "grouping": request["settings"].get("grouping", "best_fit"),
-        "balanced": "balanced" in (request["method"], request["settings"].get("noise")),
-        "shares": request["method"] in ("balanced", "equalised", "uniform"),
+        "user": np.repeat(np.arange(len(lengths)), lengths)[kept],
+        "cell": place[public["cell"][kept]],
+        "count": public["count"][kept],
+        "parameters": {n: np.asarray(x) for n, x in plan["mechanism"]["parameters"].items()},
         "gaussian": numbers["noise"] == "discrete gaussian",
-        "scale": {name: scale[at * size :][:size] for at, name in enumerate(names)},
-        "low": low,
-        "width": high - low,
-        "dual": dual / dual.max() if plan["duals"] else None,
+        "scale": {name: [next(scale) for _ in cells] for name in numbers["statistics"]},
+        "low": Fraction(low),
+        "width": Fraction(high) - Fraction(low),
+        "dual": dual if duals else None,
         "results": [tuple(each[name] for name in wanted) for each in results],
     }
-    return _take(Cells, numbers, plan["mechanism"], plan["claims"], plan, parts)
+    return _take(Cells, numbers, plan["mechanism"], plan["claims"], plan["request"], plan, parts)
 
 
 def _sizes(assignment: Document) -> Array:
-    """Units of each group: clusters x arms."""
-    arms = len(assignment["arms"]["columns"][0]["values"])
-    return unpack(assignment["sizes"]).reshape(-1, arms)
+    sizes: Array = assignment["sizes"]
+    return sizes.reshape(-1, len(assignment["arms"]["columns"][0]["values"]))
 
 
 def _trial(plan: Document, results: Document, parts: Document) -> Trial:
-    way, sizes, released = plan["mechanism"], _sizes(plan["assignment"]), results["released"]
-    more: Document = {"histogram": way["name"] == "noisy_histogram", "spread_weight": 0}
-    mechanism: Responses | Table | Aggregate
-    if "aggregate" in way:
-        mechanism = _take(Aggregate, more, way["aggregate"], released)
-    elif "table" in way:
-        rows = unpack(way["table"]["numbers"]).reshape(len(way["table"]["shift"]), -1)
-        more = {"asked_epsilon": float(Fraction(way["asked"]["epsilon"])), "numbers": rows}
-        more["counts"] = unpack(released["counts"]).reshape(*sizes.shape, -1)
-        mechanism = _take(Table, way["table"], more)
-    else:
-        more["counts"] = unpack(released["counts"]).reshape(*sizes.shape, -1)
-        more["prior"] = unpack(released["prior"]).reshape(-1, *more["counts"].shape[1:])
-        mechanism = _take(Responses, way["parameters"], more)
-    pairs = [
-        (each["value"], each["finite_population"], each["super_population"])
-        for each in results["effects"]
-    ]
+    way, pair = plan["mechanism"], ("finite_population", "super_population")
+    numbers = [way.get(name, {}) for name in ("asked", "parameters", "table", "aggregate")]
     parts |= {
         "clustering_epsilon": Fraction(plan["clustering_epsilon"]),
         "levels": np.array(plan["space"]["levels"], dtype=np.float64),
-        "sizes": sizes,
-        "mechanism": mechanism,
+        "sizes": _sizes(plan["assignment"]),
+        "name": way["name"],
+        "numbers": {**reduce(operator.or_, numbers), "released": results["released"]},
         "effects": [
-            [value, *(x for one in pair for x in (one["standard_error"], *one["interval"]))]
-            for value, *pair in pairs
+            [x["value"], *(y for p in pair for y in (x[p]["standard_error"], *x[p]["interval"]))]
+            for x in results["effects"]
         ],
     }
     return _take(Trial, parts)
@@ -282,34 +218,34 @@ def _trial(plan: Document, results: Document, parts: Document) -> Trial:
 
 def _questions(plan: Document, results: Document, parts: Document) -> Questions:
     public, levels, numbers = plan["columns"], plan["space"]["levels"], plan["numbers"]
-    sizes = _sizes(public["assignment"])
+    sizes, clusters = _sizes(public["assignment"]), public["assignment"]["clusters"]["columns"][0]
     group, arms = np.repeat(np.arange(sizes.size), sizes.ravel()), sizes.shape[1]
-    names = [str(each) for each in public["assignment"]["clusters"]["columns"][0]["values"]]
-    columns = {
-        each["name"]: (unpack(each["codes"]), each["values"]) for each in public["covariates"]
-    }
-    forms = []
-    for each in numbers.get("forms", []):
-        factor, kind, limits = (unpack(each[name]) for name in ("factor", "kind", "limits"))
-        forms.append((factor.reshape(-1, int(kind.max()) + 1) - 2**20, kind, limits, each["step"]))
     parts |= {
         "low": float(levels[0]),
         "width": float(levels[-1] - levels[0]),
-        "asked_epsilon": float(Fraction(plan["epsilon"])),
-        "columns": {
-            **columns,
+        "largest_epsilon": float(Fraction(plan["epsilon"])),
+        "columns": {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
+        | {
             "arm": (group % arms, list(range(arms))),
-            "cluster": (group // arms, names),
+            "cluster": (group // arms, [str(each) for each in clusters["values"]]),
         },
-        "rows": unpack(numbers["rows"]).reshape(-1, len(group)) - 2**40,
-        "forms": forms,
+        "rows": numbers["rows"].reshape(-1, len(group)) - 2**40,
+        "forms": [
+            (
+                x["factor"].reshape(-1, x["kind"].max() + 1) - 2**20,
+                x["kind"],
+                x["limits"],
+                x["step"],
+            )
+            for x in numbers.get("forms", [])
+        ],
         "answers": [[x["value"], x["standard_error"], *x["interval"]] for x in results["answers"]],
     }
     return _take(Questions, plan, numbers, results, parts)
 
 
 def _mean(plan: Document, results: Document, parts: Document) -> Mean:
-    request, counts, normal = plan["request"], unpack(plan["counts"]), results.get("normal")
+    request, counts, normal = plan["request"], plan["counts"], results.get("normal")
     weight = counts if request["weights"] == "counts" else np.ones_like(counts)
     parameters = {"coarse_delta": 0, **plan["parameters"]}
     parts |= {
@@ -319,7 +255,6 @@ def _mean(plan: Document, results: Document, parts: Document) -> Mean:
         "coarse_delta": Fraction(parameters.pop("coarse_delta")),
         "parameters": {name: int(each) for name, each in parameters.items()},
         "exact": Fraction(results["exact"]),
-        "normal": normal
-        and (Fraction(normal["about"]), Fraction(normal["squares"]), normal["half_width"]),
+        "normal": normal and tuple(normal[name] for name in ("about", "squares", "half_width")),
     }
     return _take(Mean, plan, plan["claims"], results, parts)
