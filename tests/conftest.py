@@ -10,10 +10,7 @@ from tests.support.recounted import recounting
 
 
 @pytest.fixture(autouse=True)
-def _recounted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Recount what is delivered, unless a mark says why not."""
-    if request.node.get_closest_marker("not_recounted"):
-        yield
-        return
+def _recounted() -> Iterator[None]:
+    """Recount what is delivered."""
     with recounting():
         yield

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import DocumentError
-from shoal.verification.recount import questions, trials
+from shoal.verification.recount import means, questions, trials
 from shoal.verification.recount.bounding import Bounding
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import Values
 from shoal.verification.recount.gaps import Gaps
-from shoal.verification.recount.means import Means
-from shoal.verification.recount.reading import Cells, Document, Questions, Trial, read
+from shoal.verification.recount.reading import Cells, Document, Release, read
 
 
 def recount(document: Document) -> list[str]:
@@ -32,30 +32,36 @@ def recount(document: Document) -> list[str]:
     """
     try:
         with np.errstate(all="ignore"):
-            return list(_differences(document))
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as e:
+            release = read(document)
+            return [*_guarantee(release), *_KINDS[release.kind](release)]
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise DocumentError(
-            f"a manifest that cannot be recounted ({type(e).__name__})",
+            f"a manifest that cannot be recounted ({type(error).__name__})",
             "a manifest as shoal writes it",
             "fetch it again",
         ) from None
 
 
-def _differences(document: Document) -> Iterator[str]:
-    release = read(document)
-    exact = (release.epsilon, release.delta)
-    below = [Fraction(math.nextafter(each, -math.inf)) for each in release.shown]
-    shown = zip(below, exact, release.shown, strict=True)
-    if exact != release.claims or not all(less < x <= Fraction(most) for less, x, most in shown):
-        yield "the loss is not claimed by the plan, or not rounded upwards where it is shown"
-    if isinstance(release, Cells):
-        bounding = Bounding.of(release)
-        losses, values = Losses(release, bounding), Values(release, bounding)
-        for each in (losses, values, Gaps(losses, values)):
-            yield from each.differences()
-    elif isinstance(release, Trial):
-        yield from trials.differences(release)
-    elif isinstance(release, Questions):
-        yield from questions.differences(release)
-    else:
-        yield from Means(release).differences()
+def _guarantee(release: Release) -> Iterator[str]:
+    """Whether the loss for display is the exact one, rounded upwards to a double."""
+    exact = [release.epsilon, release.delta]
+    if exact != release.claimed:
+        yield "the plan claims another loss than the guarantee states"
+    for name, number, shown in zip(("epsilon", "delta"), exact, release.shown, strict=True):
+        if not Fraction(math.nextafter(shown, -math.inf)) < number <= Fraction(shown):
+            yield f"{name} is shown as {shown}, which is not its exact value rounded upwards"
+
+
+def _of_cells(cells: Cells) -> Iterator[str]:
+    bounding = Bounding.of(cells)
+    losses, values = Losses(cells, bounding), Values(cells, bounding)
+    for each in (losses, values, Gaps(losses, values)):
+        yield from each.differences()
+
+
+_KINDS: dict[str, Callable[[Any], Iterator[str]]] = {
+    "cells": _of_cells,
+    "trial": trials.differences,
+    "questions": questions.differences,
+    "mean": means.differences,
+}

@@ -64,13 +64,12 @@ class Losses:
     @cached_property
     def largest(self) -> Fraction:
         """What the user who loses most loses beside `once`; rho with Gaussian noise."""
-        cells = self.cells
+        cells, (pairs, kind) = self.cells, self.kinds
         if cells.name == "user_clipped":
             # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
             most = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
         else:
-            pairs, kind = self.kinds
             cost = [self._cost(at, moved) for at, moved in pairs]
             total = np.zeros(int(cells.user.max()) + 1, dtype=object)
             np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])

@@ -104,8 +104,8 @@ class Values:
         inside = (0, cells.top) if ends is None or free else ends
         true, *span = (float(low + length * x) for x in (exact, least - bias, most + bias))
         bottom, top = (float(low + length * end / cells.top) for end in inside)
-        follows = [true, min(max(true, bottom), top)]
-        if not np.allclose([unclamped, value], follows, rtol=0, atol=digits):
+        clamped = min(max(true, bottom), top)
+        if not np.allclose([unclamped, value], [true, clamped], rtol=0, atol=digits):
             yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"
         bottom, top = float(low), float(low + length)
         if span[0] > top or span[1] < bottom:

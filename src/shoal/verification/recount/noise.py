@@ -1,4 +1,4 @@
-"""Discrete Laplace and Gaussian noise: what it costs, and how far it reaches."""
+"""Discrete Laplace and Gaussian noise: what it costs, and intervals of estimates that have it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-from scipy.special import erfcinv
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaincinv, erf, erfcinv, erfinv
 
 mp: Any = mpmath.mp
 # Mean of |X^2 - E X^2| of Laplace and of normal variables of scale 1.
 LAPLACE_SQUARE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
 GAUSSIAN_SQUARE = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
+# What a noisy variance is raised by, in parts of its noise, at 95%: by b2/b1^2.
+_KNOTS = np.log((0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0))
+_RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 
 
 def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) -> Fraction:
@@ -64,3 +69,34 @@ def mean_absolute(bits: int, *, gaussian: bool) -> float:
 def laplace_variance(bits: int) -> float:
     """Variance of discrete Laplace noise in squared scales."""
     return 2 * math.exp(-(2.0**-bits)) * (2.0**-bits / math.expm1(-(2.0**-bits))) ** 2
+
+
+def student(degrees: float, confidence: float) -> float:
+    """Half the width of a t interval: t^2/(t^2 + f) has a beta distribution."""
+    if degrees > 1e9:
+        return math.sqrt(2) * float(erfinv(confidence))
+    part = float(betaincinv(0.5, degrees / 2, confidence))
+    return math.sqrt(degrees * part / (1 - part))
+
+
+def normal_laplace(confidence: float, normal: float, laplace: float, terms: float) -> float:
+    """Half the width for a normal variable and Laplace ones together, of these variances.
+
+    Laplace variables are normal with gamma variances: a mean over the logarithm of that.
+    """
+    if laplace <= 0:
+        return math.sqrt(normal) * student(math.inf, confidence)
+    far = 10 / math.sqrt(terms)
+    logs = np.linspace(-far - 45 / terms, far + math.log1p(45 / terms), 4001)
+    chance = np.exp(terms * (logs - np.expm1(logs)))
+    deviation = np.sqrt(2 * (normal + laplace * np.exp(logs)) / (normal + laplace))
+
+    def excess(x: float) -> float:
+        return float(chance @ erf(x / deviation) / chance.sum()) - confidence
+
+    return math.sqrt(normal + laplace) * float(brentq(excess, 0.0, 64.0, xtol=1e-13, rtol=1e-13))
+
+
+def raised_by(ratio: float) -> float:
+    """What a noisy variance is raised by, in parts of its noise (docs/theory/questions.md)."""
+    return float(np.interp(math.log(max(ratio, 0.03)), _KNOTS, _RAISED))

@@ -10,32 +10,35 @@ import numpy as np
 from scipy.optimize import brentq
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.inference import normal_laplace, sampling, student
-from shoal.verification.recount.reading import Array, Document, Questions
+from shoal.verification.recount.noise import normal_laplace, raised_by, student
+from shoal.verification.recount.reading import Array, Document, Release
 
 _BITS, _TICKS = 32, 2**20
 
 
-def differences(asked: Questions) -> Iterator[str]:
+def differences(asked: Release) -> Iterator[str]:
     """What does not follow from the released numbers; intervals of assigned groups are left out."""
-    loss, tick, answers = _loss(asked), asked.width / _TICKS, iter(asked.answers)
+    loss, tick, answers = _loss(asked), asked.width / _TICKS, list(asked.answers)
     if loss != asked.epsilon:
         yield f"the privacy loss is {float(loss or 0):.12g}, not {float(asked.epsilon):.12g}"
     numbers = np.array(asked.numbers, dtype=np.float64) * tick
     deviation = tick * 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS))
     for question in asked.questions:
-        rows = np.array(_rows(asked, question))
+        rows = np.array(_ROWS[question["kind"]](asked, question))
         half_of = None if asked.forms else _intervals(asked, question, numbers, deviation)
         for row, sums in zip(rows, _recovered(asked, rows), strict=True):
-            stated = next(answers)
+            stated = answers.pop(0)
             value = float(sums @ numbers) + (asked.low + asked.width / 2) * round(float(row.sum()))
             half = half_of(row, float(sums @ sums)) if half_of else (stated[3] - stated[2]) / 2
             true = [value, half / student(math.inf, asked.confidence), value - half, value + half]
-            if not np.allclose(stated, true, rtol=0, atol=1e-6 * half + 1e-12 * abs(value)):
+            slack = 1e-6 * half + 1e-12 * abs(value)
+            if not np.allclose(stated, true, rtol=0, atol=slack):
                 yield f"an answer, its error and interval are {true}, not {stated}"
+    if answers:
+        yield "answers to no question"
 
 
-def _loss(asked: Questions) -> Fraction | None:
+def _loss(asked: Release) -> Fraction | None:
     """What no unit loses more than; None where second moments would cost something.
 
     Numbers move by whole steps, and second moments of the middle by no more than that
@@ -43,13 +46,16 @@ def _loss(asked: Questions) -> Fraction | None:
     """
     moved = (-(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])).sum(axis=0).astype(object)
     if asked.forms:
-        return Fraction(int(max(sum((_moved(*each) for each in asked.forms), moved))), 2**_BITS)
-    free = int(max(moved)) * asked.moment_step >= _TICKS * _TICKS
-    return Fraction(int(max(moved)) + len(asked.steps), 2**_BITS) if free else None
+        return Fraction(int(max(sum((_moved(each) for each in asked.forms), moved))), 2**_BITS)
+    if int(max(moved)) * asked.moment_step < _TICKS * _TICKS:
+        return None
+    return Fraction(int(max(moved)) + len(asked.steps), 2**_BITS)
 
 
-def _moved(factor: Array, kind: Array, limits: Array, step: int) -> Array:
-    """Steps that the outcome of each unit moves a form by (docs/theory/questions.md)."""
+def _moved(form: Document) -> Array:
+    """Steps that the outcome of each unit moves a variance by (docs/theory/questions.md)."""
+    kind, limits = form["kind"], form["limits"]
+    factor = form["factor"].reshape(-1, kind.max() + 1) - 2**20
     squares = (factor**2).sum(axis=0)
     if len(limits):
         near = np.minimum(np.abs(factor), limits[:, None])
@@ -57,14 +63,15 @@ def _moved(factor: Array, kind: Array, limits: Array, step: int) -> Array:
     else:
         every = (np.abs(factor.T @ factor) * np.bincount(kind)).sum(axis=1)
         moved = np.maximum(every - squares, squares)
-    return np.asarray((-(-moved // step))[kind].astype(object))
+    return np.asarray((-(-moved // form["step"]))[kind].astype(object))
 
 
-def _recovered(asked: Questions, rows: Array) -> Array:
+def _recovered(asked: Release, rows: Array) -> Array:
     """Rows of weights as sums of those of released numbers; ValueError if they are none."""
     released = asked.rows / asked.steps[:, None]
     sums = np.asarray(np.linalg.lstsq(released.T, rows.T, rcond=1e-12)[0].T)
-    if not (((sums @ released - rows) ** 2).sum(axis=1) <= 1e-16 * (rows**2).sum(axis=1)).all():
+    off = ((sums @ released - rows) ** 2).sum(axis=1)
+    if not (off <= 1e-16 * (rows**2).sum(axis=1)).all():
         raise ValueError
     return sums
 
@@ -76,23 +83,20 @@ def _groups(units: int, *columns: Array) -> Array:
     return np.asarray((codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0)
 
 
-def _rows(asked: Questions, question: Document) -> list[Array]:
-    """Weights of means of arms, of coefficients, or of effects.
+def _inverse(design: Array) -> Array:
+    length = np.sqrt((design**2).sum(axis=0))
+    return np.asarray(np.linalg.pinv(design / length) / length[:, None])
 
-    Effects are differences of the means of two arms in each cluster, weighted by units or by
-    precision.
-    """
+
+def _effects(asked: Release, question: Document) -> list[Array]:
+    """Differences of the means of two arms in each cluster, weighted by units or by precision."""
     (arm, arms), (home, _) = asked.columns["arm"], asked.columns["cluster"]
-    if question["kind"] == "means":
-        return [(arm == each) / (arm == each).sum() for each in arms]
-    if question["kind"] == "regression":
-        return list(_inverse(_regressors(asked, question)))
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
     rows = []
     for other, value in ((other, value) for other in arms[1:] for value in range(len(values))):
         inside, row = codes == value, np.zeros(len(arm))
-        clusters = [inside & (home == each) for each in np.unique(home[inside])]
-        groups = [[units & (arm == each) for each in (other, 0)] for units in clusters]
+        clusters = [inside & (home == c) for c in np.unique(home[inside])]
+        groups = [[units & (arm == a) for a in (other, 0)] for units in clusters]
         share = np.array([units.sum() for units in clusters], dtype=np.float64)
         if question["weights"] == "precision":
             share = _precision(np.array([[g.sum() for g in pair] for pair in groups]), asked)
@@ -102,37 +106,46 @@ def _rows(asked: Questions, question: Document) -> list[Array]:
     return rows
 
 
-def _precision(pairs: Array, asked: Questions) -> Array:
+def _precision(pairs: Array, asked: Release) -> Array:
     """min(h, t m), t a root of sum m (1 - t m/h)+ = 2 r^2 t (docs/theory/questions.md)."""
-    ratio = asked.width / asked.spread / asked.largest_epsilon
+    ratio: float = asked.width / asked.spread / asked.planned_epsilon
     least, harmonic = pairs.min(axis=1), 1 / (1 / pairs).sum(axis=1)
+    top = float((harmonic / least).max())
 
     def excess(t: float) -> float:
         return float((least * np.maximum(1 - t * least / harmonic, 0)).sum()) - 2 * ratio**2 * t
 
-    t = brentq(excess, 0.0, float((harmonic / least).max()), xtol=1e-300, rtol=1e-14)
+    t = brentq(excess, 0.0, top, xtol=1e-300, rtol=1e-14) if excess(top) < 0 else top
     return np.asarray(np.minimum(harmonic, t * least))
 
 
-def _inverse(design: Array) -> Array:
-    length = np.sqrt((design**2).sum(axis=0))
-    return np.asarray(np.linalg.pinv(design / length) / length[:, None])
+def _means(asked: Release, _: Document) -> list[Array]:
+    design = _groups(asked.rows.shape[1], asked.columns["arm"][0])
+    return list((design / design.sum(axis=0)).T)
 
 
-def _regressors(asked: Questions, question: Document) -> Array:
+def _regressors(asked: Release, question: Document) -> Array:
     """A constant, columns of numbers, and one for each other value but the first."""
     units = asked.rows.shape[1]
     columns = [np.ones((units, 1))]
     for name in question["columns"]:
         codes, values = asked.columns[name]
-        groups = name == "arm" or isinstance(values[0], str)
-        numbers = None if groups else np.array(values, dtype=np.float64)[codes][:, None]
-        columns.append(_groups(units, codes)[:, 1:] if numbers is None else numbers)
+        if name == "arm" or isinstance(values[0], str):
+            columns.append(_groups(units, codes)[:, 1:])
+        else:
+            columns.append(np.array(values, dtype=np.float64)[codes][:, None])
     return np.concatenate(columns, axis=1)
 
 
+def _regression(asked: Release, question: Document) -> list[Array]:
+    return list(_inverse(_regressors(asked, question)))
+
+
+_ROWS = {"effect": _effects, "means": _means, "regression": _regression}
+
+
 def _intervals(
-    asked: Questions, question: Document, numbers: Array, deviation: float
+    asked: Release, question: Document, numbers: Array, deviation: float
 ) -> Callable[[Array, float], float]:
     """Half an interval from a row of weights and its noise (docs/theory/questions.md).
 
@@ -152,22 +165,20 @@ def _intervals(
     fine = _groups(units, *(asked.columns[name][0] for name in ("arm", *asked.groups_by)))
     homes, unit = groups[fine.argmax(axis=0)], asked.moment_step * (asked.width / _TICKS) ** 2
     squares = np.array(asked.moments, dtype=np.float64) @ homes * unit
-    loose, hat = homes.sum(axis=0) * (2.0**_BITS * unit) ** 2, design @ _recovered(asked, inverse)
-    fit, moves = hat @ numbers, hat * deviation
+    loose = homes.sum(axis=0) * (2.0**_BITS * unit) ** 2
+    hat = design @ _recovered(asked, inverse)
+    fit, moves, normal = hat @ numbers, hat * deviation, student(math.inf, asked.confidence)
 
     def half(row: Array, noises: float) -> float:
-        each, added, confidence = (
-            np.bincount(codes, row**2),
-            noises * deviation**2,
-            asked.confidence,
-        )
+        each, added = np.bincount(codes, row**2), noises * deviation**2
         weight, part = (each / degrees)[codes], each / degrees
         square, linear = (moves * weight[:, None]).T @ moves, (weight * fit) @ moves
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
-        doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())
-        few = float(degrees[each > 1e-12 * each.sum()].min())
-        raised = sampling(variance, added / 2, doubt, few, confidence)
-        normal = student(math.inf, confidence) * math.sqrt(raised + added)
-        return max(normal, normal_laplace(confidence, raised, added, 1.0))
+        doubt = part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum()
+        few = student(float(degrees[each > 1e-12 * each.sum()].min()), asked.confidence) / normal
+        raised = raised_by(math.sqrt(doubt) / (added / 2)) * math.sqrt(doubt)
+        sampling = max(few**2, 1.0) * (max(variance, 0.0) + raised)
+        with_laplace = normal_laplace(asked.confidence, sampling, added, 1.0)
+        return max(normal * math.sqrt(sampling + added), with_laplace)
 
     return half

@@ -3,150 +3,67 @@
 from __future__ import annotations
 
 import base64
-import operator
 import zlib
-from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property, reduce
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Document = dict[str, Any]
-Kind = TypeVar("Kind")
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
-    """The stated loss, as the plan claims it, and as it is shown; the confidence of intervals."""
+class Release(SimpleNamespace):
+    """Entries of a manifest by their names there, and what the functions below derive.
 
+    `claimed` and `shown` are epsilon and delta as the plan claims them and rounded upwards.
+    """
+
+    kind: str
     epsilon: Fraction
     delta: Fraction
-    claims: tuple[Fraction, Fraction]
-    shown: tuple[float, float]
+    claimed: list[Fraction]
+    shown: list[float]
     confidence: float
 
 
-@dataclass(frozen=True, eq=False)
 class Cells(Release):
-    """Memberships in released cells, the decision of a plan, its claims, and results.
+    """Memberships (user, cell, count) in released cells with their places, scales and results.
 
     Claims and results are in the order statistics x cells. A result is a number of lattice steps,
     the ends of a selected range or None, the value before and after clamping, and its interval.
+    `top` is the width in the unit of selected ranges: ticks over 2^10.
     """
 
     user: Array
     cell: Array
     count: Array
-    name: str
+    size: int
+    members: list[Array]
     parameters: dict[str, Array]
-    selection_scale: list[float]
-    method: str
-    settings: dict[str, Any]
     statistics: list[str]
-    joint: bool
-    gaussian: bool
-    scale: dict[str, list[Fraction]]
     lattice_bits: int
-    tick_bits: int
+    scale: dict[str, list[Fraction]]
     low: Fraction
     width: Fraction
-    weight: list[float]
-    dual: Array | None
-    targets: list[float] | None
-    gap: float | None
-    bias_bound: list[float]
-    worst_case_error: list[float]
-    lower_bound: list[float] | None
+    top: int
     results: list[tuple[int, list[int] | None, float, float, list[float]]]
 
-    @cached_property
-    def members(self) -> list[Array]:
-        """Places of the memberships of each cell."""
-        ends = np.cumsum(np.bincount(self.cell, minlength=self.size))[:-1]
-        return np.split(np.argsort(self.cell, kind="stable"), ends)
 
-    @property
-    def size(self) -> int:
-        """How many cells are released."""
-        return len(self.weight)
-
-    @property
-    def top(self) -> int:
-        """The width in ticks over 2^10: the unit of selected ranges."""
-        return 1 << (self.tick_bits + 10)
-
-
-@dataclass(frozen=True, eq=False)
-class Trial(Release):
-    """Groups (clusters x arms), mechanism with its numbers and what it released, and effects.
-
-    An effect is a value, and twice an error and the ends of an interval.
-    """
-
-    clustering_epsilon: Fraction
-    levels: Array
-    sizes: Array
-    name: str
-    numbers: dict[str, Any]
-    effects: list[list[float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Questions(Release):
-    """Linear questions of a trial: public columns, weights of released numbers, and answers.
-
-    A form is a variance of assigned groups: a factor, the kind of each unit, limits, and a step.
-    """
-
-    low: float
-    width: float
-    spread: float
-    largest_epsilon: float
-    columns: dict[str, tuple[Array, list[Any]]]
-    questions: list[dict[str, Any]]
-    rows: Array
-    steps: Array
-    moment_step: int
-    groups_by: list[str]
-    forms: list[tuple[Array, Array, Array, int]]
-    numbers: list[int]
-    moments: list[int]
-    answers: list[list[float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Mean(Release):
-    """A mean of values without bounds; `normal` are place, noisy squares and half a width."""
-
-    method: str
-    weight: Array
-    moments: list[tuple[float, float]]
-    between: tuple[float, float] | None
-    parameters: dict[str, int]
-    coarse_delta: Fraction
-    bias_bound: float
-    standard_error: float
-    exact: Fraction
-    value: float
-    interval: tuple[float, float]
-    normal: tuple[str, str, float] | None
-
-
-def read(document: Document) -> Cells | Trial | Questions | Mean:
-    """The parts of a manifest, by its kind."""
-    stated, plan, names = document["guarantee"], _plain(document["plan"]), ("epsilon", "delta")
-    parts = {name: Fraction(stated[name]) for name in names} | {
-        "claims": tuple(Fraction(plan["claims"][name]) for name in names),
-        "shown": tuple(stated[f"{name}_at_most"] for name in names),
+def read(document: Document) -> Release:
+    """The entries of a manifest; of those with the same name, the innermost."""
+    stated, plan, results = (_plain(document[each]) for each in ("guarantee", "plan", "results"))
+    kinds: Any = {"cells": _cells, "trial": _trial, "questions": _questions, "mean": _mean}
+    entries, names = kinds[document["kind"]](plan, results), ("epsilon", "delta")
+    entries |= {name: Fraction(stated[name]) for name in names} | {
+        "kind": document["kind"],
+        "claimed": [Fraction(plan["claims"][name]) for name in names],
+        "shown": [stated[f"{name}_at_most"] for name in names],
         "confidence": document["confidence"],
     }
-    kinds: Any = {"cells": _cells, "trial": _trial, "questions": _questions, "mean": _mean}
-    made: Cells | Trial | Questions | Mean
-    made = kinds[document["kind"]](plan, _plain(document["results"]), parts)
-    return made
+    return (Cells if document["kind"] == "cells" else Release)(**entries)
 
 
 def _plain(entry: Any) -> Any:
@@ -164,97 +81,91 @@ def _plain(entry: Any) -> Any:
     return numbers
 
 
-def _take(kind: type[Kind], *documents: Document) -> Kind:
-    """An object from the entries of documents that are called like its fields; later ones count."""
-    entries = {name: each for document in documents for name, each in document.items()}
-    return kind(**{each.name: entries[each.name] for each in fields(kind)})  # type: ignore[arg-type]
-
-
-def _cells(plan: Document, results: Any, parts: Document) -> Cells:
+def _cells(plan: Document, results: list[Document]) -> Document:
     numbers, public, duals = plan["numbers"], plan["occupancy"], plan["duals"]
-    lengths, cells, (low, high) = public["cells_per_user"], numbers["cell"], plan["bounds"]
+    lengths, released, (low, high) = public["cells_per_user"], numbers["cell"], plan["bounds"]
     place, dual = np.full(int(public["cell"].max()) + 1, -1), np.zeros(len(lengths))
-    place[cells] = np.arange(len(cells))
-    kept, scale = place[public["cell"]] >= 0, iter(map(Fraction, numbers["relative_scale"]))
+    place[released] = np.arange(len(released))
+    cell, scale = place[public["cell"]], iter(map(Fraction, numbers["relative_scale"]))
+    kept = cell >= 0
+    ends = np.cumsum(np.bincount(cell[kept], minlength=len(released)))[:-1]
     if duals:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
-    wanted = ("steps", "range", "unclamped", "value", "interval")
-    parts |= {
+    parts = ("steps", "range", "unclamped", "value", "interval")
+    return {**plan, **plan["request"], **plan["claims"], **plan["mechanism"], **numbers} | {
         "user": np.repeat(np.arange(len(lengths)), lengths)[kept],
-        "cell": place[public["cell"][kept]],
+        "cell": cell[kept],
         "count": public["count"][kept],
+        "size": len(released),
+        "members": np.split(np.argsort(cell[kept], kind="stable"), ends),
         "parameters": {n: np.asarray(x) for n, x in plan["mechanism"]["parameters"].items()},
         "gaussian": numbers["noise"] == "discrete gaussian",
-        "scale": {name: [next(scale) for _ in cells] for name in numbers["statistics"]},
+        "scale": {name: [next(scale) for _ in released] for name in numbers["statistics"]},
         "low": Fraction(low),
         "width": Fraction(high) - Fraction(low),
+        "top": 1 << (plan["tick_bits"] + 10),
         "dual": dual if duals else None,
-        "results": [tuple(each[name] for name in wanted) for each in results],
+        "results": [tuple(each[part] for part in parts) for each in results],
     }
-    return _take(Cells, numbers, plan["mechanism"], plan["claims"], plan["request"], plan, parts)
+
+
+def _trial(plan: Document, results: Document) -> Document:
+    mechanism, entries = plan["mechanism"], Document()
+    for name in ("asked", "parameters", "table", "aggregate"):
+        entries |= mechanism.get(name, {})
+    return entries | {
+        "name": mechanism["name"],
+        "chosen_epsilon": float(Fraction(mechanism["asked"]["epsilon"])),
+        "clustering_epsilon": Fraction(plan["clustering_epsilon"]),
+        "levels": np.array(plan["space"]["levels"], dtype=np.float64),
+        "sizes": _sizes(plan["assignment"]),
+        "released": results["released"],
+        "effects": [
+            [each["value"], *_spread(each["finite_population"]), *_spread(each["super_population"])]
+            for each in results["effects"]
+        ],
+    }
 
 
 def _sizes(assignment: Document) -> Array:
+    """Units of clusters x arms."""
     sizes: Array = assignment["sizes"]
     return sizes.reshape(-1, len(assignment["arms"]["columns"][0]["values"]))
 
 
-def _trial(plan: Document, results: Document, parts: Document) -> Trial:
-    way, pair = plan["mechanism"], ("finite_population", "super_population")
-    numbers = [way.get(name, {}) for name in ("asked", "parameters", "table", "aggregate")]
-    parts |= {
-        "clustering_epsilon": Fraction(plan["clustering_epsilon"]),
-        "levels": np.array(plan["space"]["levels"], dtype=np.float64),
-        "sizes": _sizes(plan["assignment"]),
-        "name": way["name"],
-        "numbers": {**reduce(operator.or_, numbers), "released": results["released"]},
-        "effects": [
-            [x["value"], *(y for p in pair for y in (x[p]["standard_error"], *x[p]["interval"]))]
-            for x in results["effects"]
-        ],
-    }
-    return _take(Trial, parts)
+def _spread(estimate: Document) -> list[float]:
+    return [estimate["standard_error"], *estimate["interval"]]
 
 
-def _questions(plan: Document, results: Document, parts: Document) -> Questions:
+def _questions(plan: Document, results: Document) -> Document:
     public, levels, numbers = plan["columns"], plan["space"]["levels"], plan["numbers"]
     sizes, clusters = _sizes(public["assignment"]), public["assignment"]["clusters"]["columns"][0]
     group, arms = np.repeat(np.arange(sizes.size), sizes.ravel()), sizes.shape[1]
-    parts |= {
+    columns = {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
+    columns["arm"] = (group % arms, list(range(arms)))
+    columns["cluster"] = (group // arms, [str(each) for each in clusters["values"]])
+    return {**plan, **numbers, **results} | {
         "low": float(levels[0]),
         "width": float(levels[-1] - levels[0]),
-        "largest_epsilon": float(Fraction(plan["epsilon"])),
-        "columns": {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
-        | {
-            "arm": (group % arms, list(range(arms))),
-            "cluster": (group // arms, [str(each) for each in clusters["values"]]),
-        },
+        "planned_epsilon": float(Fraction(plan["epsilon"])),
+        "columns": columns,
         "rows": numbers["rows"].reshape(-1, len(group)) - 2**40,
-        "forms": [
-            (
-                x["factor"].reshape(-1, x["kind"].max() + 1) - 2**20,
-                x["kind"],
-                x["limits"],
-                x["step"],
-            )
-            for x in numbers.get("forms", [])
-        ],
-        "answers": [[x["value"], x["standard_error"], *x["interval"]] for x in results["answers"]],
+        "forms": numbers.get("forms", []),
+        "answers": [[each["value"], *_spread(each)] for each in results["answers"]],
     }
-    return _take(Questions, plan, numbers, results, parts)
 
 
-def _mean(plan: Document, results: Document, parts: Document) -> Mean:
-    request, counts, normal = plan["request"], plan["counts"], results.get("normal")
-    weight = counts if request["weights"] == "counts" else np.ones_like(counts)
+def _mean(plan: Document, results: Document) -> Document:
+    request, weight = plan["request"], plan["counts"]
+    if request["weights"] != "counts":
+        weight = np.ones_like(weight)
     parameters = {"coarse_delta": 0, **plan["parameters"]}
-    parts |= {
+    return {**plan, **plan["claims"], **results} | {
         "weight": weight if request["cap"] is None else np.minimum(weight, request["cap"]),
         "moments": request["moments"],
         "between": request["interval"],
         "coarse_delta": Fraction(parameters.pop("coarse_delta")),
         "parameters": {name: int(each) for name, each in parameters.items()},
         "exact": Fraction(results["exact"]),
-        "normal": normal and tuple(normal[name] for name in ("about", "squares", "half_width")),
+        "normal": results.get("normal"),
     }
-    return _take(Mean, plan, plan["claims"], results, parts)

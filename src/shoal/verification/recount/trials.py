@@ -1,35 +1,34 @@
-"""Trials: the loss of one outcome, effects, their intervals, and the bound of a best table."""
+"""Trials: the loss of one outcome, effects, their intervals, and the bound of a best table.
+
+Of noisy Horvitz-Thompson aggregates nothing is recounted.
+"""
 
 from __future__ import annotations
 
 import math
-import operator
-from bisect import bisect_right
 from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.inference import between, normal_laplace, student, summed
-from shoal.verification.recount.reading import Array, Trial
+from shoal.verification.recount.noise import normal_laplace, student
+from shoal.verification.recount.reading import Array, Release
 
 _ONE, _TABLE = 2**32, 2**62
 Effect = tuple[float, tuple[float, float], tuple[float, float]]
-# An error and half an interval that are not known.
-_UNKNOWN = (math.nan, math.nan)
 
 
-def differences(trial: Trial) -> Iterator[str]:
+def differences(trial: Release) -> Iterator[str]:
     """What does not follow from the released numbers."""
-    stated, loss, name = trial.epsilon - trial.clustering_epsilon, _loss(trial), trial.name
+    if trial.name == "noisy_horvitz_thompson":
+        return
+    stated, loss = trial.epsilon - trial.clustering_epsilon, _loss(trial)
     if not loss <= stated <= loss * (1 + Fraction(1, 2**40)):
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
-    if name == "best_table":
+    if trial.name == "best_table":
         yield from _table(trial)
-    if name == "noisy_horvitz_thompson":
-        return
-    effects = _of_histograms(trial) if name == "noisy_histogram" else _of_units(trial)
+    effects = _of_histograms(trial) if trial.name == "noisy_histogram" else _of_units(trial)
     for (value, *known), numbers in zip(effects, trial.effects, strict=True):
         true = [value, *(x for e, half in known for x in (e, value - half, value + half))]
         half = np.nanmin([half for _, half in known] + [1e3 * float(np.ptp(trial.levels))])
@@ -39,48 +38,37 @@ def differences(trial: Trial) -> Iterator[str]:
             yield f"an effect, its errors and intervals are {true}, not {numbers}"
 
 
-def _loss(trial: Trial) -> Fraction:
+def _loss(trial: Release) -> Fraction:
     """Epsilon of one outcome (docs/theory/trials.md#what-it-costs)."""
-    p = trial.numbers
     if trial.name == "best_table":
-        rows: list[list[int]] = _rows(trial).tolist()
+        rows: list[list[int]] = trial.numbers.reshape(len(trial.shift), -1).tolist()
         return noise.log_up(max(Fraction(max(row), min(row)) for row in rows))
     # An outcome moves two bins; a response keeps it, or draws from the prior.
-    steps = Fraction(2 * p["weight"], 2 ** p["lattice_bits"])
-    if "replaced" in p:
-        extra = max(Fraction(_ONE - p["replaced"], _ONE) - trial.delta, Fraction(0))
-        return steps + noise.log_up(1 + extra / Fraction(p["replaced"] * p["floor"], _ONE**2))
-    if trial.name == "noisy_horvitz_thompson":
-        moved = _moved_differences(trial.sizes, p["weight"], p["spread_weight"])
-        return Fraction(moved, 2 ** p["lattice_bits"])
-    return steps
+    bins = Fraction(2 * trial.weight, 2**trial.lattice_bits)
+    if trial.name == "noisy_histogram":
+        return bins
+    extra = max(Fraction(_ONE - trial.replaced, _ONE) - trial.delta, Fraction(0))
+    return bins + noise.log_up(1 + extra / Fraction(trial.replaced * trial.floor, _ONE**2))
 
 
-def _rows(trial: Trial) -> Array:
-    """A table in 2^-62: responses x levels."""
-    rows: Array = trial.numbers["numbers"]
-    return rows.reshape(len(trial.numbers["shift"]), -1)
-
-
-def _table(trial: Trial) -> Iterator[str]:
+def _table(trial: Release) -> Iterator[str]:
     """Whether responses have no bias, and variance and bound are those of the table."""
-    p, variances = trial.numbers, []
-    levels, shift = trial.levels[p["kept"]], [Fraction(each) for each in p["shift"]]
-    unit = max(each.denominator for each in shift)
-    whole = [int(each * unit) for each in shift]
-    for at, column in enumerate(_rows(trial).T.tolist()):
-        level = Fraction(levels[at]) - Fraction(levels[0])
-        mean = Fraction(sum(map(operator.mul, column, whole)), _TABLE * unit)
-        square = Fraction(sum(n * each**2 for n, each in zip(column, whole, strict=True)), _TABLE)
-        if sum(column) != _TABLE or mean != level:
-            yield f"responses to level {at} are not unbiased"
-        variances.append(float(square / unit**2 - level**2))
-    variance = max(variances) if p["weights"] is None else float(np.dot(p["weights"], variances))
-    if p["weights"] not in (None, p["certificate"]["weight"]):
+    levels, shift = trial.levels[trial.kept], [Fraction(each) for each in trial.shift]
+    columns, variances = trial.numbers.reshape(len(shift), -1).T.tolist(), []
+    for level, column in zip(levels.tolist(), columns, strict=True):
+        above = Fraction(level) - Fraction(levels[0])
+        mean = Fraction(sum(n * each for n, each in zip(column, shift, strict=True)), _TABLE)
+        square = Fraction(sum(n * each**2 for n, each in zip(column, shift, strict=True)), _TABLE)
+        if sum(column) != _TABLE or mean != above:
+            yield f"responses to the level {level} are not unbiased"
+        variances.append(float(square - above**2))
+    weights, certificate = trial.weights, trial.certificate
+    if weights not in (None, certificate["weight"]):
         yield "the bound is for other weights"
-    true = [variance, _table_bound(levels, p["certificate"], float(Fraction(p["epsilon"])))]
-    if not np.allclose([p["variance"], p["bound"]], true, rtol=1e-9, atol=0):
-        yield f"variance and bound are {true}, not {[p['variance'], p['bound']]}"
+    variance = max(variances) if weights is None else float(np.dot(weights, variances))
+    true = [variance, _table_bound(levels, certificate, trial.chosen_epsilon)]
+    if not np.allclose([trial.variance, trial.bound], true, rtol=1e-9, atol=0):
+        yield f"variance and bound are {true}, not {[trial.variance, trial.bound]}"
 
 
 def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: float) -> float:
@@ -105,33 +93,6 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     return bound / max(1.0, float(w.sum())) * width**2
 
 
-def _moved_differences(sizes: Array, weight: int, spread: int) -> int:
-    """Most steps that one outcome moves noisy differences of clusters and their variance by."""
-    f, n = (
-        np.array([_factors(*each) for each in sizes.tolist()], dtype=object),
-        sizes.astype(object),
-    )
-    moved = -(-weight * f // n)
-    shared = (-(-weight * f[:, 1:] // n[:, :1])).sum(axis=1)
-    moved[:, 0] = np.where(f[:, 0] == 0, shared, weight)
-    used = np.argwhere((sizes > 1) & ~_joined(sizes)[:, None] & (spread > 0)).tolist()
-    share = {(c, a): Fraction(int(sizes[c].sum()), int(sizes[c, a])) for c, a in used}
-    for (c, a), each in share.items():
-        most = max(x for (_, b), x in share.items() if sizes.shape[1] == 2 or b == a)
-        moved[c, a] += math.ceil(spread * (each / most) ** 2)
-    return int(moved.max())
-
-
-def _factors(control: int, *treated: int) -> list[int]:
-    """Units whose share in the width makes a number's step (docs/theory/trials.md#aggregates)."""
-    sizes = range(max(treated) + 1)
-    most = bisect_right(sizes, control, key=lambda k: sum(min(n, k) for n in treated)) - 1
-    smaller = [min(n, max(most, 1)) for n in treated]
-    direct = sum(Fraction(1, k * k) for k in smaller)
-    means = sum(Fraction(1, n * n) + Fraction(1, control * control) for n in treated)
-    return [0, *smaller] if most and direct < means else [control, *treated]
-
-
 def _joined(sizes: Array) -> Array:
     """Clusters with a group of one unit; a lone one takes the nearest of the others along."""
     alone, units = np.asarray(sizes.min(axis=1) == 1), sizes.sum(axis=1)
@@ -146,17 +107,17 @@ def _known(spread: tuple[float, float], confidence: float, least: float) -> tupl
     return error, student(spread[1], confidence) * error
 
 
-def _of_units(trial: Trial) -> list[Effect]:
+def _of_units(trial: Release) -> list[Effect]:
     """Effects, and error and half an interval for these units and for their population."""
-    n, p, confidence = trial.sizes, trial.numbers, trial.confidence
-    weight, counts = n.sum(axis=1) / n.sum(), p["released"]["counts"].reshape(*n.shape, -1)
+    n, confidence, counts = trial.sizes, trial.confidence, trial.released["counts"]
+    weight, counts, effects = n.sum(axis=1) / n.sum(), counts.reshape(*n.shape, -1), []
     if trial.name == "best_table":
-        y, keep, prior = np.array(p["shift"]), 1.0, np.zeros(1)
+        y, keep, prior = np.array(trial.shift), 1.0, np.zeros(1)
     else:
-        y, keep = trial.levels[p["kept"]] - trial.levels[0], (_ONE - p["replaced"]) / _ONE
-        shares = p["released"]["prior"].reshape(-1, *counts.shape[1:]) / _ONE
-        prior = p["replaced"] / _ONE * (shares @ y)
-    answer, effects = counts @ y / n, []
+        y, replaced = trial.levels[trial.kept] - trial.levels[0], trial.replaced / _ONE
+        shares = trial.released["prior"].reshape(-1, *counts.shape[1:]) / _ONE
+        keep, prior = 1 - replaced, replaced * (shares @ y)
+    answer = counts @ y / n
     mean = (answer - prior) / keep
     squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2) / keep**2
     spread = np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan)
@@ -167,23 +128,24 @@ def _of_units(trial: Trial) -> list[Effect]:
         least = 1e-26 * (weight**2 @ (mean**2 + np.nan_to_num(spread))[:, pair]).sum()
         parts, degrees = part[~pool][:, pair].ravel(), (n - 1.0)[~pool][:, pair].ravel()
         if pool.any():
-            variance, free = between(weight[pool], apart[pool], scale[pool])
+            variance, free = _between(weight[pool], apart[pool], scale[pool])
             parts, degrees = np.append(parts, variance), np.append(degrees, free)
-        here = there = _UNKNOWN
-        if np.isfinite(parts).all():
-            here = there = _known(summed(parts, degrees), confidence, least)
+        # Welch's degrees of freedom, less what squares overdo.
+        total = math.fsum(parts)
+        free = 1 / math.fsum((parts / total) ** 2 / (degrees + 2)) - 2
+        here = there = _known((total, free), confidence, least)
         if len(n) > 1:
-            there = _known(between(weight, apart, scale), confidence, least)
+            there = _known(_between(weight, apart, scale), confidence, least)
         effects.append((float(weight @ apart), here, there))
     return effects
 
 
-def _of_histograms(trial: Trial) -> list[Effect]:
+def _of_histograms(trial: Release) -> list[Effect]:
     """The same from noisy histograms, whose means and variances have no bias."""
-    n, p, confidence = trial.sizes.astype(np.float64), trial.numbers, trial.confidence
-    y, units, step = trial.levels - trial.levels.mean(), n.sum(axis=1), p["weight"] * n
-    h = np.array(p["released"]["numbers"], dtype=float).reshape(*n.shape, -1) / step[:, :, None]
-    v = noise.laplace_variance(p["lattice_bits"]) * (2 ** p["lattice_bits"] / step) ** 2
+    n, confidence = trial.sizes.astype(np.float64), trial.confidence
+    y, units, step = trial.levels - trial.levels.mean(), n.sum(axis=1), trial.weight * n
+    h = np.array(trial.released["numbers"], dtype=float).reshape(*n.shape, -1) / step[:, :, None]
+    v = noise.laplace_variance(trial.lattice_bits) * (2**trial.lattice_bits / step) ** 2
     mean, added, shape = h @ y, v * (y @ y), 3 * (y**4).sum() / (y @ y) ** 2
     raised, square = np.where(n > 1, n / np.maximum(n - 1, 1), np.nan), (y**2).mean()
     spread = raised * (square + h @ (y**2 - square) - mean**2 + added)
@@ -201,13 +163,39 @@ def _of_histograms(trial: Trial) -> list[Effect]:
         if used.any():
             doubt += 2 * (sampling / part.sum()) ** 2 * (part**2 / (n[used] - 1)).sum()
         if pool.any():
-            pooled, free = between(weight[pool], apart[pool], (1 / n[pool][:, pair]).sum(axis=1))
+            pooled, free = _between(weight[pool], apart[pool], (1 / n[pool][:, pair]).sum(axis=1))
         doubt += 2 * pooled**2 / free
         total, terms = sampling + moved + pooled, 3 * moved**2 / (shape * (both @ both) or 1.0)
         half = normal_laplace(confidence, sampling + pooled, moved, terms or 1.0)
         half *= student(max(1.0, 2 * total**2 / doubt) if doubt else math.inf, confidence)
         here = there = (math.sqrt(total), half / student(math.inf, confidence))
         if len(n) > 1:
-            there = _known(between(weight, apart, 1 / units), confidence, 0.0)
+            there = _known(_between(weight, apart, 1 / units), confidence, 0.0)
         effects.append((float(weight @ apart), here, there))
     return effects
+
+
+def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
+    """Variance of sum w D from how D differ, and its degrees (docs/theory/inference.md).
+
+    sum b (D - sum p D)^2 with p = w/sum w, b = k w^2/(1 - 2p), 1/k = 1 + sum p^2/(1 - 2p); where
+    one p is above 1/2, the others are raised to its weight.
+    """
+    top = int(np.argmax(weight))
+    rest = math.fsum(np.delete(weight, top))
+    if weight[top] >= rest * (1 - 1e-9):
+        p, b = weight / (2 * rest), np.zeros(len(weight))
+        p[top], b[top] = 0.5, (2 * max(weight[top], rest)) ** 2
+    else:
+        p = weight / math.fsum(weight)
+        b = weight**2 / (1 - 2 * p)
+        b /= 1 + math.fsum(p**2 / (1 - 2 * p))
+    variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
+    # The form is diag b and a matrix of rank two; degrees are tr(AV)^2/tr(AVAV).
+    sides, core = np.stack([p, b]), np.array([[b.sum(), -1.0], [-1.0, 0.0]])
+    diagonal, degrees = ((core @ sides) * sides).sum(axis=0), []
+    for v in (scale, np.ones(len(p))):
+        gram = core @ (sides * v) @ sides.T
+        square = ((b * v) ** 2 + 2 * b * v**2 * diagonal).sum() + np.trace(gram @ gram)
+        degrees.append(float(((b + diagonal) * v).sum() ** 2 / square))
+    return variance, max(1.0, min(degrees))
