@@ -18,10 +18,7 @@ _IN_PARTS = ("optimal", "optimal_in_range")
 
 @dataclass(frozen=True, eq=False)
 class Bounding:
-    """Weights in the estimate and contributions, as parts of a total of each cell.
-
-    `arrays` is the largest number of arrays that one user is in.
-    """
+    """Weights and contributions over a total of each cell; most arrays that one user is in."""
 
     cells: Cells
     weight: Array
@@ -48,7 +45,7 @@ class Bounding:
             return cls(cells, count << _PART, count * parameters["part"], total)
         weight = np.minimum(count, parameters["cap"][cells.cell]) * parameters.get("kept", 1)
         moved, total = weight, [int(weight[members].sum()) for members in cells.members]
-        if parameters.get("widened") == [1]:
+        if cells.widened:
             # Lighter users get wider ranges: everybody moves the sum as the heaviest one does.
             moved = np.array([weight[members].max() for members in cells.members])[cells.cell]
         return cls(cells, weight, moved, total)
@@ -81,10 +78,7 @@ class Bounding:
         return 1 - self.mass[at] if self.cells.name in _IN_PARTS else Fraction(0)
 
     def bias(self, at: int) -> Fraction:
-        """Most that bounding moves a mean over the width (docs/theory/grouping.md).
-
-        The mass by which weights and shares of records differ, or half of what is cut.
-        """
+        """Mass by which weights and shares of records differ, or half of what is cut."""
         if self.cells.name in (*_IN_PARTS, "worst_case_optimal"):
             return (1 - self.mass[at]) / 2
         kinds, total = self.kinds[at], self.total[at]
@@ -101,7 +95,7 @@ class Bounding:
         for (count, weight, moved), many in self.kinds[at].items():
             if name == "akmv":
                 lost += many * max(count * top - high, 0)
-            elif name == "optimal_in_range" or self.cells.parameters.get("widened") == [1]:
+            elif name == "optimal_in_range" or self.cells.widened:
                 half = (high - low) * moved // (2 * weight)
                 lost += many * weight * max(middle - half, top - middle - half, 0)
             else:

@@ -27,15 +27,14 @@ class Losses:
 
     def differences(self) -> Iterator[str]:
         """Whether the stated loss is the true one: no less, and no more than rounding explains."""
-        epsilon, slack = self.cells.epsilon, Fraction(2 * self._most_numbers, self._one)
-        less = epsilon * (1 - Fraction(1, 10**6)) - slack
-        for holds, words in (
-            (self.cells.gaussian or not self.cells.delta, "without"),
-            (self._covers(epsilon), "more than"),
-            (less <= self.once or not self._covers(less), "less than"),
-        ):
-            if not holds:
-                yield f"the privacy loss is {words} epsilon = {float(epsilon):.12g} and delta"
+        epsilon, one = self.cells.epsilon, self._ceil(Fraction(1))
+        less = epsilon * (1 - Fraction(1, 10**6)) - Fraction(2 * self._most_numbers, one)
+        if self.cells.delta and not self.cells.gaussian:
+            yield "a delta belongs to Gaussian noise alone"
+        if not self._covers(epsilon):
+            yield f"the privacy loss is more than epsilon = {float(epsilon):.12g}"
+        if less > self.once and self._covers(less):
+            yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
 
     def _covers(self, epsilon: Fraction) -> bool:
         """Whether this epsilon, and delta with Gaussian noise, are no less than the loss."""
@@ -44,10 +43,6 @@ class Losses:
             return rest >= self.largest
         delta = noise.gaussian_delta(rest, self.largest, self._most_numbers, bits)
         return delta <= self.cells.delta
-
-    @property
-    def _one(self) -> int:
-        return 1 << self.cells.lattice_bits
 
     @property
     def _most_numbers(self) -> int:
@@ -64,7 +59,7 @@ class Losses:
     @cached_property
     def largest(self) -> Fraction:
         """What the user who loses most loses beside `once`; rho with Gaussian noise."""
-        cells, (pairs, kind) = self.cells, self.kinds
+        cells, (pairs, kind), one = self.cells, self.kinds, self._ceil(Fraction(1))
         if cells.name == "user_clipped":
             # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
@@ -74,15 +69,15 @@ class Losses:
             total = np.zeros(int(cells.user.max()) + 1, dtype=object)
             np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])
             most = int(max(total))
-        return Fraction(most, 2 * self._one**2 if cells.gaussian else self._one)
+        return Fraction(most, 2 * one**2 if cells.gaussian else one)
 
     @cached_property
     def once(self) -> Fraction:
         """Loss by selections for all cells together (docs/theory/selection.md#scores)."""
         if self.cells.name not in ("adaptive", "optimal_in_range", "user_clipped"):
             return Fraction(0)
-        scales = map(Fraction, self.cells.selection_scale)
-        return Fraction(sum(self._ceil(2 * _FOR_ALL / each) for each in scales), self._one)
+        steps = [self._ceil(2 * _FOR_ALL / Fraction(each)) for each in self.cells.selection_scale]
+        return Fraction(sum(steps), self._ceil(Fraction(1)))
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """How far a contribution moves the numbers of a cell; both moments together come last."""
@@ -125,14 +120,11 @@ class Losses:
         return max(usual, 1 + 8 * (mean + square + mean**2))
 
     def _ceil(self, scales: Fraction) -> int:
-        return math.ceil(scales * self._one)
+        return math.ceil(scales * 2**self.cells.lattice_bits)
 
 
 def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:
-    """Noise scales that a user with all records moves both moments by, at most.
-
-    Means D apart have squares D (1 - D) apart (docs/theory/variance.md).
-    """
+    """Noise scales that all records move both moments by: means D apart have squares D (1 - D)."""
     if not gaussian:
         apart = min(Fraction(1), (1 + square / mean) / 2)
         return apart / mean + apart * (1 - apart) / square

@@ -28,19 +28,18 @@ class Values:
         cells = self.cells
         places = [(name, at) for name in cells.statistics for at in range(cells.size)]
         stated = zip(cells.bias_bound, cells.worst_case_error, strict=True)
-        for (name, at), claims, result in zip(places, stated, cells.results, strict=True):
-            true = self.errors(name, at)
+        for (name, at), claims in zip(places, stated, strict=True):
+            true = [float(self.range_of(name)[1]) * each for each in self.errors(name, at)]
             if not np.allclose(claims, true, rtol=1e-9, atol=0):
                 yield f"{name} of cell {at}: bias bound and largest error are {true}, not {claims}"
-            yield from self._result(name, at, *result)
+            yield from self._result(name, at)
 
     def errors(self, name: str, at: int) -> tuple[float, float]:
-        """Bias bound and worst-case error; the whole width where a range is selected."""
-        length = float(self.range_of(name)[1])
+        """Bias bound and worst-case error over the range; 1 where a smaller range is selected."""
         if self.cells.name in _SELECTING:
-            return length, length
+            return 1.0, 1.0
         bias = float(self._bias(name, at, Fraction(1)))
-        return length * bias, length * (bias + self._mean_noise(name, at))
+        return bias, bias + self.mean_noise(name, at)
 
     def range_of(self, name: str) -> tuple[Fraction, Fraction]:
         """Lower end and length of the range of a statistic."""
@@ -73,20 +72,21 @@ class Values:
             rounding += 4 * (first + first**2)
         return rounding + self.bounding_bias(name, at)[0]
 
-    def _mean_noise(self, name: str, at: int) -> float:
+    def mean_noise(self, name: str, at: int) -> float:
         """Mean absolute noise over the range; of a joint variance, a bound."""
         cells = self.cells
         mean = noise.mean_absolute(cells.lattice_bits, gaussian=cells.gaussian)
-        if name != "variance" or not cells.joint:
-            return float(cells.scale[name][at]) * mean
-        first, second = (float(cells.scale[each][at]) for each in ("mean", "variance"))
-        square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
-        return second * mean + 4 * (first * mean + square * first**2)
+        error = float(cells.scale[name][at]) * mean
+        if name == "variance" and cells.joint:
+            first = float(cells.scale["mean"][at])
+            square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
+            error += 4 * (first * mean + square * first**2)
+        return error
 
-    def _result(self, name: str, at: int, steps: int, ends: list[int] | None, unclamped: float,
-                value: float, interval: list[float]) -> Iterator[str]:  # fmt: skip
+    def _result(self, name: str, at: int) -> Iterator[str]:
         """Whether a value and its interval follow from lattice steps."""
         cells, (low, length) = self.cells, self.range_of(name)
+        steps, ends, unclamped, value, interval = cells.results[name][at]
         width = Fraction(ends[1] - ends[0], cells.top) if ends else Fraction(1)
         bias, joint = self._bias(name, at, width), cells.joint and name == "variance"
         if ends:
@@ -99,34 +99,32 @@ class Values:
         if joint:
             exact, least, most, size = self._variance(at, drawn, far)
         digits = 1e-14 * float(abs(low) + length * size)
-        slack = 1e-6 * float(length * (bias + (most - least) / 2)) + digits
-        free = cells.name in ("akmv", "user_clipped") or cells.parameters.get("widened") == [1]
-        inside = (0, cells.top) if ends is None or free else ends
-        true, *span = (float(low + length * x) for x in (exact, least - bias, most + bias))
-        bottom, top = (float(low + length * end / cells.top) for end in inside)
-        clamped = min(max(true, bottom), top)
+        true, *span = (float(low + length * each) for each in (exact, least - bias, most + bias))
+        # Sums are clamped to the selected range where everybody is clipped to it.
+        free = ends is None or cells.widened or cells.name in ("akmv", "user_clipped")
+        inside = [
+            float(low + length * end / cells.top) for end in ((0, cells.top) if free else ends)
+        ]
+        clamped = min(max(true, inside[0]), inside[1])
         if not np.allclose([unclamped, value], [true, clamped], rtol=0, atol=digits):
             yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"
         bottom, top = float(low), float(low + length)
         if span[0] > top or span[1] < bottom:
             span = [bottom, top]
         span = [min(max(span[0], bottom), value), max(min(span[1], top), value)]
+        slack = 1e-6 * float(length * (bias + (most - least) / 2)) + digits
         if not np.allclose(interval, span, rtol=0, atol=slack):
             yield f"{name} of cell {at} is in {span}, not in {interval}"
 
     def _variance(self, at: int, second: Fraction, far: Fraction) -> tuple[Fraction, ...]:
-        """A variance over its range from both moments, where it is but for the bias, and a size.
-
-        The square of the noise adds b^2 or 2 b^2 to that of the mean, which is 1/4 at most; the
-        size is that of the parts, whose last digits may be lost.
-        """
+        """A variance by both moments, its ends but for the bias, and the size of its parts."""
         cells, middle = self.cells, self.bounding_bias("variance", at)[1]
-        steps = cells.results[cells.statistics.index("mean") * cells.size + at][0]
-        scale = cells.scale["mean"][at]
+        scale, steps = cells.scale["mean"][at], cells.results["mean"][at][0]
         centre = scale * Fraction(steps, 2**cells.lattice_bits) - Fraction(1, 2)
         squares = sorted((centre + side * far * scale) ** 2 for side in (-1, 1))
         least = Fraction(0) if abs(centre) <= far * scale else squares[0]
         moved, most = far * cells.scale["variance"][at], min(squares[1], Fraction(1, 4))
+        # The square of the noise adds b^2, or 2 b^2, to that of the mean.
         exact = second - 4 * (centre**2 - (1 if cells.gaussian else 2) * scale**2)
         ends = (exact, second - moved - 4 * most, second + moved - 4 * least)
         size = 1 + abs(second) + 4 * centre**2 + 8 * scale**2

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.verification.recount import noise
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import Values
 from shoal.verification.recount.reading import Array
@@ -50,7 +49,7 @@ class Gaps:
         if name != "variance":
             return length * _least_error(counts, 0.5, float(cells.epsilon))
         # Errors of at most this leave this mass, of which a unit moves the variance so much.
-        most = min(self.values.errors(name, at)[1] / length, 0.5)
+        most = min(self.values.errors(name, at)[1], 0.5)
         kept = (1 + math.sqrt(max(1 - 2 * most, 0.0))) / 2
         move = 1 + _steeper(min(float(counts[-1] / counts.sum()), kept), kept)
         return length * min(_least_error(counts, 2 * kept, float(cells.epsilon) / move), most)
@@ -68,15 +67,14 @@ class Gaps:
         return max(0.0, gap + math.log(float(spent) * dual.sum() / weight.sum())) / power
 
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
-        """Whether plans whose errors are all less by 1 + gap lose more than this one.
-
-        With missing mass d and noise B a cell errs a d + B at least, a the slope of a chord; a
-        weight w costs its user c w/B. So a cell costs at least what the cheapest prefix of its
-        users does, c (sum dual v)/(E - a + a sum v) (docs/theory/optimal.md#the-dual-bound).
-        """
+        """Whether plans whose errors are all less by 1 + gap lose more (docs/theory/optimal.md)."""
         cells, targets, total = self.losses.cells, np.array(self.losses.cells.targets), 0.0
-        allowed = (self._errors() / targets).max() / (1 + gap) * (1 - 1e-9) * targets
-        names = cells.statistics
+        names, values = cells.statistics, self.values
+        errors = [
+            sum(float(values.bounding_bias(n, at)[0]) + values.mean_noise(n, at) for n in names)
+            for at in range(cells.size)
+        ]
+        allowed = (np.array(errors) / targets).max() / (1 + gap) * (1 - 1e-9) * targets
         linear, varies = sum(name != "variance" for name in names), "variance" in names
 
         def bias(missing: float) -> float:
@@ -91,23 +89,12 @@ class Gaps:
                 low, missing = (middle, missing) if bias(middle) <= error else (low, middle)
             slope = bias(missing) / max(missing, 1e-12)
             if error < slope:
+                # The cheapest users v of a cell cost at least c (sum dual v)/(E - a + a sum v).
                 capacity = error - slope + slope * np.cumsum(share[order])
                 paid = self._cost(float(share.max()), missing) * np.cumsum((price * share)[order])
                 total += float((paid[capacity > 0] / capacity[capacity > 0]).min())
         left = float(cells.epsilon - self.losses.once)
         return bool(total / dual.sum() >= left * (1 - 1e-9))
-
-    def _errors(self) -> Array:
-        """Bias and noise of each cell without rounding, summed over statistics, over ranges."""
-        cells, errors = self.losses.cells, np.zeros(self.losses.cells.size)
-        for at in range(cells.size):
-            for name in cells.statistics:
-                bias = self.values.bounding_bias(name, at)[0]
-                errors[at] += float(bias) + float(cells.scale[name][at])
-            if cells.joint:
-                first = float(cells.scale["mean"][at])
-                errors[at] += 4 * (first + noise.LAPLACE_SQUARE * first**2)
-        return errors
 
     def _cost(self, heaviest: float, missing: float) -> float:
         """c: the least square of the sum of the roots of the sensitivities over the weight."""

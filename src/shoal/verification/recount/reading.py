@@ -16,26 +16,15 @@ Document = dict[str, Any]
 
 
 class Release(SimpleNamespace):
-    """Entries of a manifest by their names there, and what the functions below derive.
+    """Entries of a manifest by their names there, and what the functions below derive."""
 
-    `claimed` and `shown` are epsilon and delta as the plan claims them and rounded upwards.
-    """
-
-    kind: str
     epsilon: Fraction
     delta: Fraction
-    claimed: list[Fraction]
-    shown: list[float]
     confidence: float
 
 
 class Cells(Release):
-    """Memberships (user, cell, count) in released cells with their places, scales and results.
-
-    Claims and results are in the order statistics x cells. A result is a number of lattice steps,
-    the ends of a selected range or None, the value before and after clamping, and its interval.
-    `top` is the width in the unit of selected ranges: ticks over 2^10.
-    """
+    """Memberships in released cells, and results: steps, range, unclamped, value and interval."""
 
     user: Array
     cell: Array
@@ -45,11 +34,12 @@ class Cells(Release):
     parameters: dict[str, Array]
     statistics: list[str]
     lattice_bits: int
+    gaussian: bool
     scale: dict[str, list[Fraction]]
     low: Fraction
     width: Fraction
-    top: int
-    results: list[tuple[int, list[int] | None, float, float, list[float]]]
+    top: int  # the width in the unit of selected ranges: ticks over 2^10
+    results: dict[str, list[tuple[int, list[int] | None, float, float, list[float]]]]
 
 
 def read(document: Document) -> Release:
@@ -86,27 +76,35 @@ def _cells(plan: Document, results: list[Document]) -> Document:
     lengths, released, (low, high) = public["cells_per_user"], numbers["cell"], plan["bounds"]
     place, dual = np.full(int(public["cell"].max()) + 1, -1), np.zeros(len(lengths))
     place[released] = np.arange(len(released))
-    cell, scale = place[public["cell"]], iter(map(Fraction, numbers["relative_scale"]))
-    kept = cell >= 0
+    cell = place[public["cell"]]
+    kept, parameters = cell >= 0, plan["mechanism"]["parameters"]
     ends = np.cumsum(np.bincount(cell[kept], minlength=len(released)))[:-1]
     if duals:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
-    parts = ("steps", "range", "unclamped", "value", "interval")
+    parts, scale = ("steps", "range", "unclamped", "value", "interval"), numbers["relative_scale"]
+    names, drawn = numbers["statistics"], [tuple(each[part] for part in parts) for each in results]
     return {**plan, **plan["request"], **plan["claims"], **plan["mechanism"], **numbers} | {
         "user": np.repeat(np.arange(len(lengths)), lengths)[kept],
         "cell": cell[kept],
         "count": public["count"][kept],
         "size": len(released),
         "members": np.split(np.argsort(cell[kept], kind="stable"), ends),
-        "parameters": {n: np.asarray(x) for n, x in plan["mechanism"]["parameters"].items()},
+        "parameters": {name: np.asarray(each) for name, each in parameters.items()},
+        "widened": parameters.get("widened") == [1],
         "gaussian": numbers["noise"] == "discrete gaussian",
-        "scale": {name: [next(scale) for _ in released] for name in numbers["statistics"]},
+        "scale": _by_statistic(names, [Fraction(each) for each in scale]),
         "low": Fraction(low),
         "width": Fraction(high) - Fraction(low),
         "top": 1 << (plan["tick_bits"] + 10),
         "dual": dual if duals else None,
-        "results": [tuple(each[part] for part in parts) for each in results],
+        "results": _by_statistic(names, drawn),
     }
+
+
+def _by_statistic(names: list[str], entries: list[Any]) -> dict[str, list[Any]]:
+    """Entries of cells for each statistic."""
+    size = len(entries) // len(names)
+    return {name: entries[at * size :][:size] for at, name in enumerate(names)}
 
 
 def _trial(plan: Document, results: Document) -> Document:
