@@ -39,10 +39,7 @@ def differences(mean: Release) -> Iterator[str]:
 
 
 class _Mean:
-    """A mean with the weights of the users whose values are averaged.
-
-    Values are whole numbers of a unit, which costs a user of weight 1 its price in the sum.
-    """
+    """A mean with the weights of users; a unit of values costs a weight of 1 its price."""
 
     def __init__(self, mean: Release) -> None:
         self.mean, self.p = mean, dict[str, int](mean.parameters)
@@ -51,12 +48,12 @@ class _Mean:
         self.weight = mean.weight[first:].astype(object)
         self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
         if "lattice_bits" in p:
-            exponent = (
-                p["coarse_exponent"] - p["shift"] if self.symmetric else p["tick_exponent"] - 1
-            )
-            self.unit = Fraction(2) ** exponent
             self.price = Fraction(p["per_unit"], 2 ** p["lattice_bits"])
-            self.price /= 1 if self.symmetric else 2
+            self.unit = Fraction(2) ** p.get("tick_exponent", 0)
+            if self.symmetric:
+                self.unit = Fraction(2) ** (p["coarse_exponent"] - p["shift"])
+            else:
+                self.price, self.unit = self.price / 2, self.unit / 2
 
     def loss(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; on the same users steps add up, on others the larger counts."""
@@ -80,16 +77,13 @@ class _Mean:
         return max(coarse, last), max(charged, delta)
 
     def _cost(self, weight: int, reach: int) -> Fraction:
-        """Most that a user loses by the sum, and by squares beside it.
-
-        A move by d units costs w d p in the sum, and w^2 d (2R - d)/s + 1 steps in the squares
-        (docs/theory/unbiased.md#squares-beside-the-sum).
-        """
+        """Most that a user loses by the sum, and by squares beside it (docs/theory/unbiased.md)."""
         p, price = self.p, self.price
         most: Fraction = 2 * reach * weight * price
         if "square_step" not in p or not reach:
             return most
         scale, step = 2 ** p["square_bits"], p["square_step"]
+        # A move by d units costs w d p in the sum, and w^2 d (2R - d)/s + 1 steps in the squares.
         at = reach + price * scale * step / (2 * weight)
         at = min(max(at, Fraction(1)), Fraction(2 * reach - 1))
         square = Fraction(weight**2, step) * at * (2 * reach - at) + 1

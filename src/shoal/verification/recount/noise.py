@@ -21,13 +21,11 @@ _RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 
 
 def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) -> Fraction:
-    """Delta of discrete Gaussian noise, rounded upwards (docs/theory/gaussian.md#on-the-lattice).
-
-    Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sqrt(2 rho), and what whole numbers add.
-    """
+    """Delta of discrete Gaussian noise, rounded upwards (docs/theory/gaussian.md#on-the-lattice)."""
     with mp.workdps(60):
         e, r = (mp.mpf(each.numerator) / each.denominator for each in (epsilon, rho))
         root, c = 2 * mp.sqrt(r), 1 / (24 * mp.mpf(4) ** bits)
+        # Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sqrt(2 rho), and what whole numbers add.
         smooth = (mp.erfc((e - r) / root) - mp.exp(e) * mp.erfc((e + r) / root)) / 2
         lattice = (1 - 2 * c) ** (-mp.mpf(numbers) / 2) * mp.exp(2 * r * c / (1 - 2 * c)) - 1
         return _up(smooth + numbers * c + lattice)
@@ -80,12 +78,10 @@ def student(degrees: float, confidence: float) -> float:
 
 
 def normal_laplace(confidence: float, normal: float, laplace: float, terms: float) -> float:
-    """Half the width for a normal variable and Laplace ones together, of these variances.
-
-    Laplace variables are normal with gamma variances: a mean over the logarithm of that.
-    """
+    """Half the width for a normal variable and Laplace ones together, of these variances."""
     if laplace <= 0:
         return math.sqrt(normal) * student(math.inf, confidence)
+    # Laplace variables are normal with gamma variances: a mean over the logarithm of that.
     far = 10 / math.sqrt(terms)
     logs = np.linspace(-far - 45 / terms, far + math.log1p(45 / terms), 4001)
     chance = np.exp(terms * (logs - np.expm1(logs)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -14,42 +14,37 @@ from shoal.verification.recount.noise import normal_laplace, raised_by, student
 from shoal.verification.recount.reading import Array, Document, Release
 
 _BITS, _TICKS = 32, 2**20
+# Standard deviation of the noise of a number, over the range.
+_DEVIATION = 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS)) / _TICKS
 
 
 def differences(asked: Release) -> Iterator[str]:
     """What does not follow from the released numbers; intervals of assigned groups are left out."""
-    loss, tick, answers = _loss(asked), asked.width / _TICKS, list(asked.answers)
+    loss, middle = _loss(asked), asked.low + asked.width / 2
     if loss != asked.epsilon:
         yield f"the privacy loss is {float(loss or 0):.12g}, not {float(asked.epsilon):.12g}"
-    numbers = np.array(asked.numbers, dtype=np.float64) * tick
-    deviation = tick * 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS))
+    numbers, answers = np.array(asked.numbers) / _TICKS, list[tuple[float, float | None]]()
     for question in asked.questions:
-        rows = np.array(_ROWS[question["kind"]](asked, question))
-        half_of = None if asked.forms else _intervals(asked, question, numbers, deviation)
-        for row, sums in zip(rows, _recovered(asked, rows), strict=True):
-            stated = answers.pop(0)
-            value = float(sums @ numbers) + (asked.low + asked.width / 2) * round(float(row.sum()))
-            half = half_of(row, float(sums @ sums)) if half_of else (stated[3] - stated[2]) / 2
-            true = [value, half / student(math.inf, asked.confidence), value - half, value + half]
-            slack = 1e-6 * half + 1e-12 * abs(value)
-            if not np.allclose(stated, true, rtol=0, atol=slack):
-                yield f"an answer, its error and interval are {true}, not {stated}"
-    if answers:
-        yield "answers to no question"
+        rows = np.array(_rows(asked, question))
+        sums = _recovered(asked, rows)
+        values = sums @ numbers * asked.width + middle * np.round(rows.sum(axis=1))
+        halves = [None] * len(rows) if asked.forms else _halves(asked, question, rows, sums)
+        answers += zip(values.tolist(), halves, strict=True)
+    for (value, known), stated in zip(answers, asked.answers, strict=True):
+        half: float = (stated[3] - stated[2]) / 2 if known is None else known
+        true = [value, half / student(math.inf, asked.confidence), value - half, value + half]
+        if not np.allclose(stated, true, rtol=0, atol=1e-6 * half + 1e-12 * abs(value)):
+            yield f"an answer, its error and interval are {true}, not {stated}"
 
 
 def _loss(asked: Release) -> Fraction | None:
-    """What no unit loses more than; None where second moments would cost something.
-
-    Numbers move by whole steps, and second moments of the middle by no more than that
-    (docs/theory/questions.md#second-moments-are-free).
-    """
+    """What no unit loses more than; None where second moments would cost something."""
     moved = (-(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])).sum(axis=0).astype(object)
     if asked.forms:
         return Fraction(int(max(sum((_moved(each) for each in asked.forms), moved))), 2**_BITS)
-    if int(max(moved)) * asked.moment_step < _TICKS * _TICKS:
-        return None
-    return Fraction(int(max(moved)) + len(asked.steps), 2**_BITS)
+    # They are free if they move by no more than numbers do (docs/theory/questions.md).
+    free = int(max(moved)) * asked.moment_step >= _TICKS * _TICKS
+    return Fraction(int(max(moved)) + len(asked.steps), 2**_BITS) if free else None
 
 
 def _moved(form: Document) -> Array:
@@ -88,8 +83,14 @@ def _inverse(design: Array) -> Array:
     return np.asarray(np.linalg.pinv(design / length) / length[:, None])
 
 
-def _effects(asked: Release, question: Document) -> list[Array]:
-    """Differences of the means of two arms in each cluster, weighted by units or by precision."""
+def _rows(asked: Release, question: Document) -> list[Array]:
+    """Weights of units in the answers to a question."""
+    if question["kind"] == "regression":
+        return list(_inverse(_regressors(asked, question)))
+    if question["kind"] == "means":
+        design = _groups(asked.rows.shape[1], asked.columns["arm"][0])
+        return list((design / design.sum(axis=0)).T)
+    # Differences of two arms in each cluster, weighted by units or by precision.
     (arm, arms), (home, _) = asked.columns["arm"], asked.columns["cluster"]
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
     rows = []
@@ -119,11 +120,6 @@ def _precision(pairs: Array, asked: Release) -> Array:
     return np.asarray(np.minimum(harmonic, t * least))
 
 
-def _means(asked: Release, _: Document) -> list[Array]:
-    design = _groups(asked.rows.shape[1], asked.columns["arm"][0])
-    return list((design / design.sum(axis=0)).T)
-
-
 def _regressors(asked: Release, question: Document) -> Array:
     """A constant, columns of numbers, and one for each other value but the first."""
     units = asked.rows.shape[1]
@@ -137,20 +133,8 @@ def _regressors(asked: Release, question: Document) -> Array:
     return np.concatenate(columns, axis=1)
 
 
-def _regression(asked: Release, question: Document) -> list[Array]:
-    return list(_inverse(_regressors(asked, question)))
-
-
-_ROWS = {"effect": _effects, "means": _means, "regression": _regression}
-
-
-def _intervals(
-    asked: Release, question: Document, numbers: Array, deviation: float
-) -> Callable[[Array, float], float]:
-    """Half an interval from a row of weights and its noise (docs/theory/questions.md).
-
-    Residuals of groups come from second moments, and from predictions by released numbers.
-    """
+def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> Iterator[float]:
+    """Half an interval for each row of weights (docs/theory/questions.md)."""
     units, regression = asked.rows.shape[1], question["kind"] == "regression"
     used = question["columns"] if regression else ["arm", "cluster", question["by"]]
     names = ["arm"] if question["kind"] == "means" else ["arm", *asked.groups_by]
@@ -162,23 +146,23 @@ def _intervals(
         # With so few degrees of freedom in a group, all units are one.
         groups = np.ones((units, 1))
     degrees, codes = rest @ groups, groups.argmax(axis=1)
+    # Residuals of groups come from second moments, and from predictions by released numbers.
     fine = _groups(units, *(asked.columns[name][0] for name in ("arm", *asked.groups_by)))
-    homes, unit = groups[fine.argmax(axis=0)], asked.moment_step * (asked.width / _TICKS) ** 2
-    squares = np.array(asked.moments, dtype=np.float64) @ homes * unit
-    loose = homes.sum(axis=0) * (2.0**_BITS * unit) ** 2
-    hat = design @ _recovered(asked, inverse)
-    fit, moves, normal = hat @ numbers, hat * deviation, student(math.inf, asked.confidence)
-
-    def half(row: Array, noises: float) -> float:
-        each, added = np.bincount(codes, row**2), noises * deviation**2
+    homes, unit = groups[fine.argmax(axis=0)], asked.moment_step / _TICKS**2
+    squares, loose = (
+        np.array(asked.moments) @ homes * unit,
+        homes.sum(axis=0) * (2**_BITS * unit) ** 2,
+    )
+    hat, normal = design @ _recovered(asked, inverse), student(math.inf, asked.confidence)
+    fit, moves = hat @ np.array(asked.numbers) / _TICKS, hat * _DEVIATION
+    for row, added in zip(rows, (sums**2).sum(axis=1) * _DEVIATION**2, strict=True):
+        each = np.bincount(codes, row**2)
         weight, part = (each / degrees)[codes], each / degrees
         square, linear = (moves * weight[:, None]).T @ moves, (weight * fit) @ moves
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
-        doubt = part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum()
+        doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())
         few = student(float(degrees[each > 1e-12 * each.sum()].min()), asked.confidence) / normal
-        raised = raised_by(math.sqrt(doubt) / (added / 2)) * math.sqrt(doubt)
-        sampling = max(few**2, 1.0) * (max(variance, 0.0) + raised)
+        sampling = max(variance, 0.0) + raised_by(doubt / (added / 2)) * doubt
+        sampling *= max(few**2, 1.0)
         with_laplace = normal_laplace(asked.confidence, sampling, added, 1.0)
-        return max(normal * math.sqrt(sampling + added), with_laplace)
-
-    return half
+        yield asked.width * max(normal * math.sqrt(sampling + added), with_laplace)

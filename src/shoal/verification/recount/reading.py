@@ -119,7 +119,7 @@ def _trial(plan: Document, results: Document) -> Document:
         "sizes": _sizes(plan["assignment"]),
         "released": results["released"],
         "effects": [
-            [each["value"], *_spread(each["finite_population"]), *_spread(each["super_population"])]
+            (each["value"], _spread(each["finite_population"]), _spread(each["super_population"]))
             for each in results["effects"]
         ],
     }

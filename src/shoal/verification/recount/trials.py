@@ -1,7 +1,4 @@
-"""Trials: the loss of one outcome, effects, their intervals, and the bound of a best table.
-
-Of noisy Horvitz-Thompson aggregates nothing is recounted.
-"""
+"""Trials: the loss of one outcome, effects, their intervals, and the bound of a best table."""
 
 from __future__ import annotations
 
@@ -12,15 +9,14 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.noise import normal_laplace, student
 from shoal.verification.recount.reading import Array, Release
 
 _ONE, _TABLE = 2**32, 2**62
-Effect = tuple[float, tuple[float, float], tuple[float, float]]
+Spread = tuple[float, float] | None
 
 
 def differences(trial: Release) -> Iterator[str]:
-    """What does not follow from the released numbers."""
+    """What does not follow; of noisy Horvitz-Thompson aggregates nothing is recounted."""
     if trial.name == "noisy_horvitz_thompson":
         return
     stated, loss = trial.epsilon - trial.clustering_epsilon, _loss(trial)
@@ -28,14 +24,18 @@ def differences(trial: Release) -> Iterator[str]:
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if trial.name == "best_table":
         yield from _table(trial)
-    effects = _of_histograms(trial) if trial.name == "noisy_histogram" else _of_units(trial)
-    for (value, *known), numbers in zip(effects, trial.effects, strict=True):
-        true = [value, *(x for e, half in known for x in (e, value - half, value + half))]
-        half = np.nanmin([half for _, half in known] + [1e3 * float(np.ptp(trial.levels))])
-        given = np.array(numbers, dtype=np.float64)
-        slack = 1e-6 * half + 1e-12 * abs(value)
-        if not np.allclose(given, true, rtol=1e-9, atol=slack, equal_nan=True):
-            yield f"an effect, its errors and intervals are {true}, not {numbers}"
+    effects = _of_histograms(trial) if trial.name == "noisy_histogram" else _of_responses(trial)
+    for (value, *spreads), (given, *intervals) in zip(effects, trial.effects, strict=True):
+        if not math.isclose(value, given, rel_tol=1e-9, abs_tol=1e-12 * np.ptp(trial.levels)):
+            yield f"an effect is {value}, not {given}"
+        for spread, interval in zip(spreads, intervals, strict=True):
+            if spread is None:
+                continue
+            error, half = spread
+            true, slack = [error, value - half, value + half], 1e-6 * half + 1e-12 * abs(value)
+            near = np.abs(np.array(interval, dtype=np.float64) - true) <= slack
+            if not (near.all() or (math.isnan(half) and interval[0] is None)):
+                yield f"the error and interval of an effect are {true}, not {interval}"
 
 
 def _loss(trial: Release) -> Fraction:
@@ -72,11 +72,7 @@ def _table(trial: Release) -> Iterator[str]:
 
 
 def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: float) -> float:
-    """Least variance of unbiased responses of this loss (docs/theory/best-table.md#the-dual-bound).
-
-    Between two roots of the h the curve R is one parabola; as far as it falls below 0, the sum of
-    all totals is lowered.
-    """
+    """Least variance of unbiased responses of this loss (docs/theory/best-table.md#the-dual-bound)."""
     w, s, t = (np.array(certificate[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y, square = (levels - levels[0]) / width - 0.5, s**2 + 4 * w * t
@@ -85,6 +81,7 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     roots = np.sort(np.append(far[real], -(t / w)[real] / far[real]))
     ends = np.concatenate(([-np.inf], roots, [np.inf]))
     at = np.concatenate((roots[:1] - 1, (roots[1:] + roots[:-1]) / 2, roots[-1:] + 1))[:, None]
+    # Between two roots the curve is one parabola; as far as that is below 0, totals are lowered.
     times = np.where(w * at**2 - s * at - t < 0, math.exp(epsilon), 1)
     a, b, c = ((times * each).sum(axis=1) for each in (w, s, t))
     place = np.clip(b / (2 * a), ends[:-1], ends[1:])
@@ -93,22 +90,8 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     return bound / max(1.0, float(w.sum())) * width**2
 
 
-def _joined(sizes: Array) -> Array:
-    """Clusters with a group of one unit; a lone one takes the nearest of the others along."""
-    alone, units = np.asarray(sizes.min(axis=1) == 1), sizes.sum(axis=1)
-    if len(alone) > 1 and alone.sum() == 1:
-        alone[np.argmin(np.abs(units - units[alone]) + np.where(alone, units.sum(), 0))] = True
-    return alone & (len(alone) > 1)
-
-
-def _known(spread: tuple[float, float], confidence: float, least: float) -> tuple[float, float]:
-    """Error and half a t interval from variance and degrees, unless that is due to rounding."""
-    error = math.sqrt(spread[0]) if spread[0] > least else math.nan
-    return error, student(spread[1], confidence) * error
-
-
-def _of_units(trial: Release) -> list[Effect]:
-    """Effects, and error and half an interval for these units and for their population."""
+def _of_responses(trial: Release) -> list[tuple[float, Spread, Spread]]:
+    """Effects with error and half an interval for these units, and for their population."""
     n, confidence, counts = trial.sizes, trial.confidence, trial.released["counts"]
     weight, counts, effects = n.sum(axis=1) / n.sum(), counts.reshape(*n.shape, -1), []
     if trial.name == "best_table":
@@ -133,54 +116,43 @@ def _of_units(trial: Release) -> list[Effect]:
         # Welch's degrees of freedom, less what squares overdo.
         total = math.fsum(parts)
         free = 1 / math.fsum((parts / total) ** 2 / (degrees + 2)) - 2
-        here = there = _known((total, free), confidence, least)
+        here = there = _known(total, free, confidence, least)
         if len(n) > 1:
-            there = _known(_between(weight, apart, scale), confidence, least)
+            there = _known(*_between(weight, apart, scale), confidence, least)
         effects.append((float(weight @ apart), here, there))
     return effects
 
 
-def _of_histograms(trial: Release) -> list[Effect]:
-    """The same from noisy histograms, whose means and variances have no bias."""
-    n, confidence = trial.sizes.astype(np.float64), trial.confidence
-    y, units, step = trial.levels - trial.levels.mean(), n.sum(axis=1), trial.weight * n
-    h = np.array(trial.released["numbers"], dtype=float).reshape(*n.shape, -1) / step[:, :, None]
-    v = noise.laplace_variance(trial.lattice_bits) * (2**trial.lattice_bits / step) ** 2
-    mean, added, shape = h @ y, v * (y @ y), 3 * (y**4).sum() / (y @ y) ** 2
-    raised, square = np.where(n > 1, n / np.maximum(n - 1, 1), np.nan), (y**2).mean()
-    spread = raised * (square + h @ (y**2 - square) - mean**2 + added)
-    linear = v * len(y) * ((y - mean[:, :, None]) ** 2).var(axis=2)
-    loose = raised**2 * (linear + (2 + shape) * added**2)
-    pool, weight, effects = _joined(trial.sizes), units / units.sum(), []
-    share, known = weight[:, None] ** 2 / n, ~pool[:, None] & (n > 1)
-    most = share * (units / np.maximum(units - 1, 1))[:, None] * np.ptp(trial.levels) ** 2 / 4
-    for arm in range(1, n.shape[1]):
-        pair, apart = np.isin(np.arange(n.shape[1]), (arm, 0)), mean[:, arm] - mean[:, 0]
-        used, rest = known & pair, ~pool[:, None] & pair & ~known
-        part, both = share[used], (weight[:, None] ** 2 * added)[~pool[:, None] & pair]
-        sampling = float(most[rest].sum() + np.clip(part @ spread[used], 0, most[used].sum()))
-        doubt, moved, pooled, free = part**2 @ loose[used], float(both.sum()), 0.0, math.inf
-        if used.any():
-            doubt += 2 * (sampling / part.sum()) ** 2 * (part**2 / (n[used] - 1)).sum()
-        if pool.any():
-            pooled, free = _between(weight[pool], apart[pool], (1 / n[pool][:, pair]).sum(axis=1))
-        doubt += 2 * pooled**2 / free
-        total, terms = sampling + moved + pooled, 3 * moved**2 / (shape * (both @ both) or 1.0)
-        half = normal_laplace(confidence, sampling + pooled, moved, terms or 1.0)
-        half *= student(max(1.0, 2 * total**2 / doubt) if doubt else math.inf, confidence)
-        here = there = (math.sqrt(total), half / student(math.inf, confidence))
-        if len(n) > 1:
-            there = _known(_between(weight, apart, 1 / units), confidence, 0.0)
-        effects.append((float(weight @ apart), here, there))
+def _of_histograms(trial: Release) -> list[tuple[float, Spread, Spread]]:
+    """The same by noisy histograms; what they tell of the variance of units is not recounted."""
+    units, y, effects = trial.sizes.sum(axis=1), trial.levels - trial.levels.mean(), []
+    histograms = np.array(trial.released["numbers"]).reshape(*trial.sizes.shape, -1)
+    mean, weight = histograms @ y / trial.weight / trial.sizes, units / units.sum()
+    for apart in (mean[:, 1:] - mean[:, :1]).T:
+        spread = _between(weight, apart, 1 / units) if len(units) > 1 else None
+        there = spread and _known(*spread, trial.confidence, 0.0)
+        effects.append((float(weight @ apart), None, there))
     return effects
+
+
+def _known(variance: float, degrees: float, confidence: float, least: float) -> Spread:
+    """Error and half a t interval, unless the variance is due to rounding."""
+    error = math.sqrt(variance) if variance > least else math.nan
+    return error, noise.student(degrees, confidence) * error
+
+
+def _joined(sizes: Array) -> Array:
+    """Clusters with a group of one unit; a lone one takes the nearest of the others along."""
+    alone, units = np.asarray(sizes.min(axis=1) == 1), sizes.sum(axis=1)
+    if len(alone) > 1 and alone.sum() == 1:
+        alone[np.argmin(np.abs(units - units[alone]) + np.where(alone, units.sum(), 0))] = True
+    return alone & (len(alone) > 1)
 
 
 def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
-    """Variance of sum w D from how D differ, and its degrees (docs/theory/inference.md).
-
-    sum b (D - sum p D)^2 with p = w/sum w, b = k w^2/(1 - 2p), 1/k = 1 + sum p^2/(1 - 2p); where
-    one p is above 1/2, the others are raised to its weight.
-    """
+    """Variance of sum w D from how D differ, and its degrees (docs/theory/inference.md)."""
+    # It is sum b (D - sum p D)^2 with p = w/sum w, b = k w^2/(1 - 2p), 1/k = 1 + sum p^2/(1 - 2p);
+    # where one p is above 1/2, the others are raised to its weight.
     top = int(np.argmax(weight))
     rest = math.fsum(np.delete(weight, top))
     if weight[top] >= rest * (1 - 1e-9):
@@ -188,8 +160,7 @@ def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
         p[top], b[top] = 0.5, (2 * max(weight[top], rest)) ** 2
     else:
         p = weight / math.fsum(weight)
-        b = weight**2 / (1 - 2 * p)
-        b /= 1 + math.fsum(p**2 / (1 - 2 * p))
+        b = weight**2 / (1 - 2 * p) / (1 + math.fsum(p**2 / (1 - 2 * p)))
     variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
     # The form is diag b and a matrix of rank two; degrees are tr(AV)^2/tr(AVAV).
     sides, core = np.stack([p, b]), np.array([[b.sum(), -1.0], [-1.0, 0.0]])
