@@ -19,13 +19,7 @@ from shoal.verification.recount.reading import Cells, Document, Release, read
 
 
 def recount(document: Document) -> list[str]:
-    """What a manifest states and its published integers do not give, in words.
-
-    Args:
-        document: A manifest as a JSON object of the form that shoal writes.
-
-    Returns:
-        One sentence for each difference; an empty list if all agrees.
+    """One sentence for each difference between what a manifest states and what its integers give.
 
     Raises:
         DocumentError: Not a manifest, or its parts do not fit each other.

@@ -62,12 +62,6 @@ class Bounding:
         return cls(cells, weight, touched << _SHARE if clipped else weight, total, touched.max())
 
     @cached_property
-    def kinds(self) -> list[Counter[tuple[int, int, int]]]:
-        """How many members of each cell have the same count, weight and contribution."""
-        columns = np.stack([self.cells.count, self.weight, self.moved])
-        return [Counter(zip(*columns[:, at].tolist(), strict=True)) for at in self.cells.members]
-
-    @cached_property
     def mass(self) -> list[Fraction]:
         """Sum of all contributions to each cell."""
         sums = [int(self.moved[members].sum()) for members in self.cells.members]
@@ -77,30 +71,38 @@ class Bounding:
         """Mass that counts for nobody, and is taken to lie in the middle of the bounds."""
         return 1 - self.mass[at] if self.cells.name in _IN_PARTS else Fraction(0)
 
-    def bias(self, at: int) -> Fraction:
+    @cached_property
+    def bias(self) -> list[Fraction]:
         """Mass by which weights and shares of records differ, or half of what is cut."""
         if self.cells.name in (*_IN_PARTS, "worst_case_optimal"):
-            return (1 - self.mass[at]) / 2
-        kinds, total = self.kinds[at], self.total[at]
-        records = sum(count * many for (count, _, _), many in kinds.items())
-        apart = [(count * total - w * records) * many for (count, w, _), many in kinds.items()]
-        most = max(sum(x for x in apart if x > 0), -sum(x for x in apart if x < 0))
-        return Fraction(0 if self.cells.name == "akmv" else most, records * total)
+            return [(1 - each) / 2 for each in self.mass]
+        biases = []
+        for at, total in enumerate(self.total):
+            count, weight, _ = self._members(at)
+            apart = (count * total - weight * count.sum()) * (self.cells.name != "akmv")
+            most = max(apart[apart > 0].sum(), -apart[apart < 0].sum())
+            biases.append(Fraction(int(most), int(count.sum()) * total))
+        return biases
 
     def range_bias(self, at: int, low: int, high: int) -> Fraction:
         """Most that clipping to a selected range adds to that."""
-        name, top, middle, lost = self.cells.name, self.cells.top, (low + high) // 2, 0
+        name, top, middle = self.cells.name, self.cells.top, (low + high) // 2
+        count, weight, moved = self._members(at)
         if name == "user_clipped":
             return Fraction(1)
-        for (count, weight, moved), many in self.kinds[at].items():
-            if name == "akmv":
-                lost += many * max(count * top - high, 0)
-            elif name == "optimal_in_range" or self.cells.widened:
-                half = (high - low) * moved // (2 * weight)
-                lost += many * weight * max(middle - half, top - middle - half, 0)
-            else:
-                lost += many * weight * max(low, top - high, 0)
-        return Fraction(lost, self.total[at] * top) - self.missing(at) / 2
+        if name == "akmv":
+            lost = np.maximum(count * top - high, 0)
+        elif name == "optimal_in_range" or self.cells.widened:
+            half = (high - low) * moved // (2 * weight)
+            lost = weight * np.maximum(max(middle, top - middle) - half, 0)
+        else:
+            lost = weight * max(low, top - high, 0)
+        return Fraction(int(lost.sum()), self.total[at] * top) - self.missing(at) / 2
+
+    def _members(self, at: int) -> list[Array]:
+        """Counts, weights and contributions of the members of a cell, without limits of size."""
+        columns = (self.cells.count, self.weight, self.moved)
+        return [each[self.cells.members[at]].astype(object) for each in columns]
 
 
 def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:

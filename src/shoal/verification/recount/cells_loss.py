@@ -27,7 +27,7 @@ class Losses:
 
     def differences(self) -> Iterator[str]:
         """Whether the stated loss is the true one: no less, and no more than rounding explains."""
-        epsilon, one = self.cells.epsilon, self._ceil(Fraction(1))
+        epsilon, one = self.cells.epsilon, 1 << self.cells.lattice_bits
         less = epsilon * (1 - Fraction(1, 10**6)) - Fraction(2 * self._most_numbers, one)
         if self.cells.delta and not self.cells.gaussian:
             yield "a delta belongs to Gaussian noise alone"
@@ -59,7 +59,7 @@ class Losses:
     @cached_property
     def largest(self) -> Fraction:
         """What the user who loses most loses beside `once`; rho with Gaussian noise."""
-        cells, (pairs, kind), one = self.cells, self.kinds, self._ceil(Fraction(1))
+        cells, (pairs, kind), one = self.cells, self.kinds, 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
             # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
@@ -77,7 +77,7 @@ class Losses:
         if self.cells.name not in ("adaptive", "optimal_in_range", "user_clipped"):
             return Fraction(0)
         steps = [self._ceil(2 * _FOR_ALL / Fraction(each)) for each in self.cells.selection_scale]
-        return Fraction(sum(steps), self._ceil(Fraction(1)))
+        return Fraction(sum(steps), 1 << self.cells.lattice_bits)
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """How far a contribution moves the numbers of a cell; both moments together come last."""
@@ -120,7 +120,7 @@ class Losses:
         return max(usual, 1 + 8 * (mean + square + mean**2))
 
     def _ceil(self, scales: Fraction) -> int:
-        return math.ceil(scales * 2**self.cells.lattice_bits)
+        return math.ceil(scales * Fraction(1 << self.cells.lattice_bits))
 
 
 def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:

@@ -29,7 +29,7 @@ class Values:
         places = [(name, at) for name in cells.statistics for at in range(cells.size)]
         stated = zip(cells.bias_bound, cells.worst_case_error, strict=True)
         for (name, at), claims in zip(places, stated, strict=True):
-            true = [float(self.range_of(name)[1]) * each for each in self.errors(name, at)]
+            true = [float(self.cells.ranges[name][1]) * each for each in self.errors(name, at)]
             if not np.allclose(claims, true, rtol=1e-9, atol=0):
                 yield f"{name} of cell {at}: bias bound and largest error are {true}, not {claims}"
             yield from self._result(name, at)
@@ -41,15 +41,9 @@ class Values:
         bias = float(self._bias(name, at, Fraction(1)))
         return bias, bias + self.mean_noise(name, at)
 
-    def range_of(self, name: str) -> tuple[Fraction, Fraction]:
-        """Lower end and length of the range of a statistic."""
-        if name == "mean":
-            return self.cells.low, self.cells.width
-        return Fraction(0), self.cells.width**2 / 4 if name == "variance" else Fraction(1)
-
     def bounding_bias(self, name: str, at: int) -> tuple[Fraction, Fraction]:
         """Bias by bounding over the range, and what is added (docs/theory/variance.md)."""
-        missing, moved = self.bounding.missing(at), self.bounding.bias(at)
+        missing, moved = self.bounding.missing(at), self.bounding.bias[at]
         if name != "variance":
             return moved, Fraction(0)
         if not missing:
@@ -85,7 +79,7 @@ class Values:
 
     def _result(self, name: str, at: int) -> Iterator[str]:
         """Whether a value and its interval follow from lattice steps."""
-        cells, (low, length) = self.cells, self.range_of(name)
+        cells, (low, length) = self.cells, self.cells.ranges[name]
         steps, ends, unclamped, value, interval = cells.results[name][at]
         width = Fraction(ends[1] - ends[0], cells.top) if ends else Fraction(1)
         bias, joint = self._bias(name, at, width), cells.joint and name == "variance"

@@ -44,7 +44,7 @@ class Gaps:
 
     def _least(self, name: str, at: int) -> float:
         """Error of a number that no Laplace noise of this loss beats (docs/theory/limits.md)."""
-        cells, length = self.losses.cells, float(self.values.range_of(name)[1])
+        cells, length = self.losses.cells, float(self.losses.cells.ranges[name][1])
         counts = np.sort(cells.count[cells.members[at]]).astype(np.float64)
         if name != "variance":
             return length * _least_error(counts, 0.5, float(cells.epsilon))

@@ -21,7 +21,7 @@ _RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 
 
 def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) -> Fraction:
-    """Delta of discrete Gaussian noise, rounded upwards (docs/theory/gaussian.md#on-the-lattice)."""
+    """Delta of discrete Gaussian noise, rounded upwards (docs/theory/gaussian.md)."""
     with mp.workdps(60):
         e, r = (mp.mpf(each.numerator) / each.denominator for each in (epsilon, rho))
         root, c = 2 * mp.sqrt(r), 1 / (24 * mp.mpf(4) ** bits)

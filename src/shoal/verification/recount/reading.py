@@ -36,8 +36,7 @@ class Cells(Release):
     lattice_bits: int
     gaussian: bool
     scale: dict[str, list[Fraction]]
-    low: Fraction
-    width: Fraction
+    ranges: dict[str, tuple[Fraction, Fraction]]  # lower ends and lengths
     top: int  # the width in the unit of selected ranges: ticks over 2^10
     results: dict[str, list[tuple[int, list[int] | None, float, float, list[float]]]]
 
@@ -73,41 +72,39 @@ def _plain(entry: Any) -> Any:
 
 def _cells(plan: Document, results: list[Document]) -> Document:
     numbers, public, duals = plan["numbers"], plan["occupancy"], plan["duals"]
-    lengths, released, (low, high) = public["cells_per_user"], numbers["cell"], plan["bounds"]
+    lengths, released, size = public["cells_per_user"], numbers["cell"], len(numbers["cell"])
     place, dual = np.full(int(public["cell"].max()) + 1, -1), np.zeros(len(lengths))
-    place[released] = np.arange(len(released))
-    cell = place[public["cell"]]
-    kept, parameters = cell >= 0, plan["mechanism"]["parameters"]
-    ends = np.cumsum(np.bincount(cell[kept], minlength=len(released)))[:-1]
+    place[released] = np.arange(size)
+    cell, parameters = place[public["cell"]], plan["mechanism"]["parameters"]
+    kept, (low, high) = cell >= 0, map(Fraction, plan["bounds"])
+    ends = np.cumsum(np.bincount(cell[kept], minlength=size))[:-1]
     if duals:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
-    parts, scale = ("steps", "range", "unclamped", "value", "interval"), numbers["relative_scale"]
-    names, drawn = numbers["statistics"], [tuple(each[part] for part in parts) for each in results]
+    scale = [Fraction(each) for each in numbers["relative_scale"]]
+    statistics, parts = numbers["statistics"], ("steps", "range", "unclamped", "value", "interval")
+    drawn = [tuple(each[part] for part in parts) for each in results]
+    names = {name: slice(at * size, at * size + size) for at, name in enumerate(statistics)}
+    ranges = {name: (Fraction(0), Fraction(1)) for name in statistics}
+    ranges |= {"mean": (low, high - low), "variance": (Fraction(0), (high - low) ** 2 / 4)}
     return {**plan, **plan["request"], **plan["claims"], **plan["mechanism"], **numbers} | {
         "user": np.repeat(np.arange(len(lengths)), lengths)[kept],
         "cell": cell[kept],
         "count": public["count"][kept],
-        "size": len(released),
+        "size": size,
         "members": np.split(np.argsort(cell[kept], kind="stable"), ends),
         "parameters": {name: np.asarray(each) for name, each in parameters.items()},
         "widened": parameters.get("widened") == [1],
         "gaussian": numbers["noise"] == "discrete gaussian",
-        "scale": _by_statistic(names, [Fraction(each) for each in scale]),
-        "low": Fraction(low),
-        "width": Fraction(high) - Fraction(low),
+        "scale": {name: scale[part] for name, part in names.items()},
+        "ranges": ranges,
         "top": 1 << (plan["tick_bits"] + 10),
         "dual": dual if duals else None,
-        "results": _by_statistic(names, drawn),
+        "results": {name: drawn[part] for name, part in names.items()},
     }
 
 
-def _by_statistic(names: list[str], entries: list[Any]) -> dict[str, list[Any]]:
-    """Entries of cells for each statistic."""
-    size = len(entries) // len(names)
-    return {name: entries[at * size :][:size] for at, name in enumerate(names)}
-
-
 def _trial(plan: Document, results: Document) -> Document:
+    kinds = ("finite_population", "super_population")
     mechanism, entries = plan["mechanism"], Document()
     for name in ("asked", "parameters", "table", "aggregate"):
         entries |= mechanism.get(name, {})
@@ -119,8 +116,11 @@ def _trial(plan: Document, results: Document) -> Document:
         "sizes": _sizes(plan["assignment"]),
         "released": results["released"],
         "effects": [
-            (each["value"], _spread(each["finite_population"]), _spread(each["super_population"]))
-            for each in results["effects"]
+            (
+                x["value"],
+                {name: [x[name]["standard_error"], *x[name]["interval"]] for name in kinds},
+            )
+            for x in results["effects"]
         ],
     }
 
@@ -129,10 +129,6 @@ def _sizes(assignment: Document) -> Array:
     """Units of clusters x arms."""
     sizes: Array = assignment["sizes"]
     return sizes.reshape(-1, len(assignment["arms"]["columns"][0]["values"]))
-
-
-def _spread(estimate: Document) -> list[float]:
-    return [estimate["standard_error"], *estimate["interval"]]
 
 
 def _questions(plan: Document, results: Document) -> Document:
@@ -149,7 +145,7 @@ def _questions(plan: Document, results: Document) -> Document:
         "columns": columns,
         "rows": numbers["rows"].reshape(-1, len(group)) - 2**40,
         "forms": numbers.get("forms", []),
-        "answers": [[each["value"], *_spread(each)] for each in results["answers"]],
+        "answers": [[x["value"], x["standard_error"], *x["interval"]] for x in results["answers"]],
     }
 
 

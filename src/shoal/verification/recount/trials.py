@@ -12,7 +12,8 @@ from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release
 
 _ONE, _TABLE = 2**32, 2**62
-Spread = tuple[float, float] | None
+# A value, and error and half an interval for a population.
+Effect = tuple[float, dict[str, tuple[float, float]]]
 
 
 def differences(trial: Release) -> Iterator[str]:
@@ -25,17 +26,13 @@ def differences(trial: Release) -> Iterator[str]:
     if trial.name == "best_table":
         yield from _table(trial)
     effects = _of_histograms(trial) if trial.name == "noisy_histogram" else _of_responses(trial)
-    for (value, *spreads), (given, *intervals) in zip(effects, trial.effects, strict=True):
-        if not math.isclose(value, given, rel_tol=1e-9, abs_tol=1e-12 * np.ptp(trial.levels)):
-            yield f"an effect is {value}, not {given}"
-        for spread, interval in zip(spreads, intervals, strict=True):
-            if spread is None:
-                continue
-            error, half = spread
-            true, slack = [error, value - half, value + half], 1e-6 * half + 1e-12 * abs(value)
-            near = np.abs(np.array(interval, dtype=np.float64) - true) <= slack
-            if not (near.all() or (math.isnan(half) and interval[0] is None)):
-                yield f"the error and interval of an effect are {true}, not {interval}"
+    for (value, known), (stated, spreads) in zip(effects, trial.effects, strict=True):
+        if not math.isclose(value, stated, rel_tol=1e-9, abs_tol=1e-12 * np.ptp(trial.levels)):
+            yield f"an effect is {value}, not {stated}"
+        for name, (error, half) in known.items():
+            true, given = [error, value - half, value + half], np.array(spreads[name], dtype=float)
+            if not np.allclose(given, true, rtol=1e-9, atol=1e-6 * half, equal_nan=True):
+                yield f"error and interval of an effect are {true}, not {spreads[name]}"
 
 
 def _loss(trial: Release) -> Fraction:
@@ -72,7 +69,7 @@ def _table(trial: Release) -> Iterator[str]:
 
 
 def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: float) -> float:
-    """Least variance of unbiased responses of this loss (docs/theory/best-table.md#the-dual-bound)."""
+    """Least variance of unbiased responses of this loss (docs/theory/best-table.md)."""
     w, s, t = (np.array(certificate[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y, square = (levels - levels[0]) / width - 0.5, s**2 + 4 * w * t
@@ -90,10 +87,10 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     return bound / max(1.0, float(w.sum())) * width**2
 
 
-def _of_responses(trial: Release) -> list[tuple[float, Spread, Spread]]:
-    """Effects with error and half an interval for these units, and for their population."""
+def _of_responses(trial: Release) -> Iterator[Effect]:
+    """Effects with error and half an interval for these units, and for the clusters' population."""
     n, confidence, counts = trial.sizes, trial.confidence, trial.released["counts"]
-    weight, counts, effects = n.sum(axis=1) / n.sum(), counts.reshape(*n.shape, -1), []
+    weight, counts = n.sum(axis=1) / n.sum(), counts.reshape(*n.shape, -1)
     if trial.name == "best_table":
         y, keep, prior = np.array(trial.shift), 1.0, np.zeros(1)
     else:
@@ -103,50 +100,38 @@ def _of_responses(trial: Release) -> list[tuple[float, Spread, Spread]]:
     answer = counts @ y / n
     mean = (answer - prior) / keep
     squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2) / keep**2
-    spread = np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan)
-    pool, part = _joined(n), weight[:, None] ** 2 * spread / n
-    for arm in range(1, n.shape[1]):
-        pair, apart = [arm, 0], mean[:, arm] - mean[:, 0]
-        scale = (1 / n[:, pair]).sum(axis=1)
-        least = 1e-26 * (weight**2 @ (mean**2 + np.nan_to_num(spread))[:, pair]).sum()
-        parts, degrees = part[~pool][:, pair].ravel(), (n - 1.0)[~pool][:, pair].ravel()
-        if pool.any():
-            variance, free = _between(weight[pool], apart[pool], scale[pool])
-            parts, degrees = np.append(parts, variance), np.append(degrees, free)
-        # Welch's degrees of freedom, less what squares overdo.
-        total = math.fsum(parts)
-        free = 1 / math.fsum((parts / total) ** 2 / (degrees + 2)) - 2
-        here = there = _known(total, free, confidence, least)
+    spread = squares / np.maximum(n - 1, 1)
+    for pair in ([arm, 0] for arm in range(1, n.shape[1])):
+        apart, known = mean[:, pair[0]] - mean[:, 0], {}
+        least = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
+        if n.min() > 1:
+            # Welch's degrees of freedom, less what squares overdo.
+            parts = weight[:, None] ** 2 * (spread / n)[:, pair]
+            degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
+            known["finite_population"] = _known(parts.sum(), degrees, confidence, least)
         if len(n) > 1:
-            there = _known(*_between(weight, apart, scale), confidence, least)
-        effects.append((float(weight @ apart), here, there))
-    return effects
+            variance, degrees = _between(weight, apart, (1 / n[:, pair]).sum(axis=1))
+            known["super_population"] = _known(variance, degrees, confidence, least)
+        yield float(weight @ apart), known
 
 
-def _of_histograms(trial: Release) -> list[tuple[float, Spread, Spread]]:
-    """The same by noisy histograms; what they tell of the variance of units is not recounted."""
-    units, y, effects = trial.sizes.sum(axis=1), trial.levels - trial.levels.mean(), []
+def _of_histograms(trial: Release) -> Iterator[Effect]:
+    """The same by noisy histograms, but for the variance of these units."""
+    units, y = trial.sizes.sum(axis=1), trial.levels - trial.levels.mean()
     histograms = np.array(trial.released["numbers"]).reshape(*trial.sizes.shape, -1)
     mean, weight = histograms @ y / trial.weight / trial.sizes, units / units.sum()
     for apart in (mean[:, 1:] - mean[:, :1]).T:
-        spread = _between(weight, apart, 1 / units) if len(units) > 1 else None
-        there = spread and _known(*spread, trial.confidence, 0.0)
-        effects.append((float(weight @ apart), None, there))
-    return effects
+        known = {}
+        if len(units) > 1:
+            spread = _between(weight, apart, 1 / units)
+            known["super_population"] = _known(*spread, trial.confidence, 0.0)
+        yield float(weight @ apart), known
 
 
-def _known(variance: float, degrees: float, confidence: float, least: float) -> Spread:
+def _known(variance: float, degrees: float, confidence: float, least: float) -> tuple[float, float]:
     """Error and half a t interval, unless the variance is due to rounding."""
     error = math.sqrt(variance) if variance > least else math.nan
     return error, noise.student(degrees, confidence) * error
-
-
-def _joined(sizes: Array) -> Array:
-    """Clusters with a group of one unit; a lone one takes the nearest of the others along."""
-    alone, units = np.asarray(sizes.min(axis=1) == 1), sizes.sum(axis=1)
-    if len(alone) > 1 and alone.sum() == 1:
-        alone[np.argmin(np.abs(units - units[alone]) + np.where(alone, units.sum(), 0))] = True
-    return alone & (len(alone) > 1)
 
 
 def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
