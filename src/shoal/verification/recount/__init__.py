@@ -11,11 +11,10 @@ import numpy as np
 
 from shoal.errors import DocumentError
 from shoal.verification.recount import means, questions, trials
-from shoal.verification.recount.bounding import Bounding
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import Values
 from shoal.verification.recount.gaps import Gaps
-from shoal.verification.recount.reading import Cells, Document, Release, read
+from shoal.verification.recount.reading import Document, Release, read
 
 
 def recount(document: Document) -> list[str]:
@@ -46,10 +45,10 @@ def _guarantee(release: Release) -> Iterator[str]:
             yield f"{name} is shown as {shown}, which is not its exact value rounded upwards"
 
 
-def _of_cells(cells: Cells) -> Iterator[str]:
-    bounding = Bounding.of(cells)
-    losses, values = Losses(cells, bounding), Values(cells, bounding)
-    for each in (losses, values, Gaps(losses, values)):
+def _of_cells(cells: Release) -> Iterator[str]:
+    losses = Losses.of(cells)
+    values = Values(cells, losses)
+    for each in (losses, values, Gaps(cells, losses, values)):
         yield from each.differences()
 
 

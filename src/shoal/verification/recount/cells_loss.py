@@ -1,8 +1,10 @@
-"""The privacy loss of every user of cells, in exact fractions (docs/theory/accounting.md)."""
+"""What every user of cells counts for, can move and loses, by 13 mechanisms, in exact numbers."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,19 +13,55 @@ from functools import cached_property
 import numpy as np
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.bounding import Bounding
-from shoal.verification.recount.reading import Array, Cells
+from shoal.verification.recount.reading import Array, Release
 
+_PART, _SHARE = 16, 24
+_IN_PARTS = ("optimal", "optimal_in_range")
 # What a user counts for in a selection of one cell, and of all cells together.
 _PER_CELL, _FOR_ALL = 2**10, 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What users move numbers by, in noise scales, and what that and selections cost."""
+    """Weights and contributions over a total of each cell; most arrays that one user is in."""
 
-    cells: Cells
-    bounding: Bounding
+    cells: Release
+    weight: Array
+    moved: Array
+    total: list[int]
+    arrays: int = 1
+
+    @classmethod
+    def of(cls, cells: Release) -> Losses:
+        """From counts and parameters."""
+        name, count, parameters = cells.name, cells.count, cells.parameters
+        if name in ("array_averaging", "opt_array_averaging", "levy", "quantile"):
+            return cls._in_arrays(cells, clipped=name in ("levy", "quantile"))
+        weight = moved = counted = count
+        if name == "akmv":
+            weight = moved = np.ones_like(count)
+        elif name == "worst_case_optimal":
+            moved = np.minimum(count, parameters["threshold"][cells.cell])
+        elif name in _IN_PARTS:
+            weight, moved, counted = count << _PART, count * parameters["part"], count << _PART
+        elif name != "baseline":
+            weight = np.minimum(count, parameters["cap"][cells.cell]) * parameters.get("kept", 1)
+            moved = counted = weight
+        if cells.widened:
+            # Lighter users get wider ranges: everybody moves the sum as the heaviest one does.
+            moved = np.array([weight[members].max() for members in cells.members])[cells.cell]
+        return cls(cells, weight, moved, [int(counted[members].sum()) for members in cells.members])
+
+    @classmethod
+    def _in_arrays(cls, cells: Release, *, clipped: bool) -> Losses:
+        weight, touched, total = np.zeros_like(cells.count), np.zeros_like(cells.count), []
+        grouping = cells.settings.get("grouping", "best_fit")
+        for members, cap in zip(cells.members, cells.parameters["cap"].tolist(), strict=True):
+            number, share, arrays = _group(cells.count[members].tolist(), cap, grouping)
+            weight[members], touched[members] = share, arrays
+            total.append(number << _SHARE)
+        # A clipped array reaches the whole range, however small a user's share of it is.
+        return cls(cells, weight, touched << _SHARE if clipped else weight, total, touched.max())
 
     def differences(self) -> Iterator[str]:
         """Whether the stated loss is the true one: no less, and no more than rounding explains."""
@@ -52,7 +90,7 @@ class Losses:
     @cached_property
     def kinds(self) -> tuple[list[tuple[int, int]], Array]:
         """Cells with contributions to them, and which of these each membership has."""
-        both = np.stack([self.cells.cell, self.bounding.moved])
+        both = np.stack([self.cells.cell, self.moved])
         pairs, kind = np.unique(both, axis=1, return_inverse=True)
         return pairs.T.tolist(), kind.ravel()
 
@@ -81,7 +119,7 @@ class Losses:
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """How far a contribution moves the numbers of a cell; both moments together come last."""
-        cells, part = self.cells, Fraction(moved, self.bounding.total[at])
+        cells, part = self.cells, Fraction(moved, self.total[at])
         alone = [n for n in cells.statistics if not (cells.joint and n in ("mean", "variance"))]
         moves = [self._sensitivity(name, at, part) / cells.scale[name][at] for name in alone]
         if cells.joint:
@@ -92,7 +130,7 @@ class Losses:
 
     def _cost(self, at: int, moved: int) -> int:
         """Lattice steps of all numbers of a cell; squares if Gaussian; selections of its range."""
-        arrays, cells = self.bounding.arrays, self.cells
+        cells, arrays = self.cells, self.arrays
         score = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
         steps = [self._ceil(each) for each in self.moves(at, moved)] if moved else [0]
         if cells.joint and moved:
@@ -106,7 +144,7 @@ class Losses:
         """Most that a share moves a statistic over its range (docs/theory/variance.md)."""
         if name != "variance":
             return part
-        others = self.bounding.mass[at] - part
+        others = self.mass[at] - part
         alike = others**2 / (1 - part) if part < 1 else Fraction(0)
         moved = part - max(Fraction(0), others - part) ** 2 + alike
         return min(Fraction(1), moved * self._margin(20))
@@ -114,13 +152,56 @@ class Losses:
     def _margin(self, bits: int) -> Fraction:
         """For rounded means and squares: a part of 2^-bits, and more where ticks are coarse."""
         usual, tick = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45), 1 << self.cells.tick_bits
-        if not (self.bounding.moved % self.cells.count).any():
+        if not (self.moved % self.cells.count).any():
             return usual
         mean, square = Fraction(1, tick << 11), Fraction(1, 2 * tick**2)
         return max(usual, 1 + 8 * (mean + square + mean**2))
 
     def _ceil(self, scales: Fraction) -> int:
         return math.ceil(scales * Fraction(1 << self.cells.lattice_bits))
+
+    @cached_property
+    def mass(self) -> list[Fraction]:
+        """Sum of all contributions to each cell."""
+        sums = [int(self.moved[members].sum()) for members in self.cells.members]
+        return [Fraction(each, total) for each, total in zip(sums, self.total, strict=True)]
+
+    def missing(self, at: int) -> Fraction:
+        """Mass that counts for nobody, and is taken to lie in the middle of the bounds."""
+        return 1 - self.mass[at] if self.cells.name in _IN_PARTS else Fraction(0)
+
+    @cached_property
+    def bias(self) -> list[Fraction]:
+        """Mass by which weights and shares of records differ, or half of what is cut."""
+        if self.cells.name in (*_IN_PARTS, "worst_case_optimal"):
+            return [(1 - each) / 2 for each in self.mass]
+        biases = []
+        for at, total in enumerate(self.total):
+            count, weight, _ = self._members(at)
+            apart = (count * total - weight * count.sum()) * (self.cells.name != "akmv")
+            most = max(apart[apart > 0].sum(), -apart[apart < 0].sum())
+            biases.append(Fraction(int(most), int(count.sum()) * total))
+        return biases
+
+    def range_bias(self, at: int, low: int, high: int) -> Fraction:
+        """Most that clipping to a selected range adds to that."""
+        name, top, middle = self.cells.name, self.cells.top, (low + high) // 2
+        count, weight, moved = self._members(at)
+        if name == "user_clipped":
+            return Fraction(1)
+        if name == "akmv":
+            lost = np.maximum(count * top - high, 0)
+        elif name == "optimal_in_range" or self.cells.widened:
+            half = (high - low) * moved // (2 * weight)
+            lost = weight * np.maximum(max(middle, top - middle) - half, 0)
+        else:
+            lost = weight * max(low, top - high, 0)
+        return Fraction(int(lost.sum()), self.total[at] * top) - self.missing(at) / 2
+
+    def _members(self, at: int) -> list[Array]:
+        """Counts, weights and contributions of the members of a cell, without limits of size."""
+        columns = (self.cells.count, self.weight, self.moved)
+        return [each[self.cells.members[at]].astype(object) for each in columns]
 
 
 def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:
@@ -134,3 +215,30 @@ def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction
     apart = Fraction((3 - math.sqrt(1 - 8 * ratio)) / 4)
     both = float(max(Fraction(1), apart**2 + (apart * (1 - apart) * mean / square) ** 2))
     return Fraction(math.sqrt(both)) * (1 + Fraction(1, 2**50)) / mean
+
+
+def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:
+    """Number of arrays, and share and arrays of each user (docs/theory/grouping.md#arrays)."""
+    pieces, free, end = [], list[tuple[int, int]](), 0
+    for at in sorted(range(len(counts)), key=lambda at: -counts[at]):
+        records = min(counts[at], cap)
+        if grouping == "best_fit":
+            place = bisect_left(free, (records, 0))
+            left, array = free.pop(place) if place < len(free) else (cap, len(free))
+            insort(free, (left - records, array))
+            pieces.append((at, array, records))
+            continue
+        start, end = end, end + records
+        while start < end:
+            stop = min(end, (start // cap + 1) * cap)
+            pieces.append((at, start // cap, stop - start))
+            start = stop
+    number = len(free) or end // cap
+    filled, share, touched = Counter[int](), [0] * len(counts), [0] * len(counts)
+    for _, array, records in pieces:
+        filled[array] += records
+    for at, array, records in pieces:
+        if array < number:
+            share[at] += records * 2**_SHARE // filled[array]
+            touched[at] += 1
+    return number, share, touched

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.bounding import Bounding
-from shoal.verification.recount.reading import Cells
+from shoal.verification.recount.cells_loss import Losses
+from shoal.verification.recount.reading import Release
 
 # Mechanisms that select a range in private.
 _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_clipped")
@@ -20,8 +20,8 @@ _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_
 class Values:
     """What the noisy integers of cells stand for."""
 
-    cells: Cells
-    bounding: Bounding
+    cells: Release
+    losses: Losses
 
     def differences(self) -> Iterator[str]:
         """Claims, values and intervals that do not follow."""
@@ -43,7 +43,7 @@ class Values:
 
     def bounding_bias(self, name: str, at: int) -> tuple[Fraction, Fraction]:
         """Bias by bounding over the range, and what is added (docs/theory/variance.md)."""
-        missing, moved = self.bounding.missing(at), self.bounding.bias[at]
+        missing, moved = self.losses.missing(at), self.losses.bias[at]
         if name != "variance":
             return moved, Fraction(0)
         if not missing:
@@ -84,7 +84,7 @@ class Values:
         width = Fraction(ends[1] - ends[0], cells.top) if ends else Fraction(1)
         bias, joint = self._bias(name, at, width), cells.joint and name == "variance"
         if ends:
-            bias = min(bias + self.bounding.range_bias(at, ends[0], ends[1]), Fraction(1))
+            bias = min(bias + self.losses.range_bias(at, ends[0], ends[1]), Fraction(1))
         miss = (1 - cells.confidence) / (2 if joint else 1)
         far = Fraction(noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian))
         scale = cells.scale[name][at] * width
@@ -95,10 +95,9 @@ class Values:
         digits = 1e-14 * float(abs(low) + length * size)
         true, *span = (float(low + length * each) for each in (exact, least - bias, most + bias))
         # Sums are clamped to the selected range where everybody is clipped to it.
-        free = ends is None or cells.widened or cells.name in ("akmv", "user_clipped")
-        inside = [
-            float(low + length * end / cells.top) for end in ((0, cells.top) if free else ends)
-        ]
+        if ends is None or cells.widened or cells.name in ("akmv", "user_clipped"):
+            ends = [0, cells.top]
+        inside = [float(low + length * end / cells.top) for end in ends]
         clamped = min(max(true, inside[0]), inside[1])
         if not np.allclose([unclamped, value], [true, clamped], rtol=0, atol=digits):
             yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import numpy as np
 
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import Values
-from shoal.verification.recount.reading import Array
+from shoal.verification.recount.reading import Array, Release
 
 # The least (1 + r)^2/(4 r) (5 + 4 r): what both moments cost together, at 8 r^2 + 5 r - 5 = 0.
 _R = (math.sqrt(185) - 5) / 16
@@ -21,12 +22,13 @@ _JOINT_COST = (1 + _R) ** 2 / (4 * _R) * (5 + 4 * _R)
 class Gaps:
     """Bounds on what plans of the same loss can do."""
 
+    cells: Release
     losses: Losses
     values: Values
 
     def differences(self) -> Iterator[str]:
         """Bounds and gaps that are not proved."""
-        cells = self.losses.cells
+        cells = self.cells
         places = [(name, at) for name in cells.statistics for at in range(cells.size)]
         true = [] if cells.gaussian else [self._least(name, at) for name, at in places]
         if not np.allclose(cells.lower_bound or [], true, rtol=1e-9, atol=0):
@@ -44,7 +46,7 @@ class Gaps:
 
     def _least(self, name: str, at: int) -> float:
         """Error of a number that no Laplace noise of this loss beats (docs/theory/limits.md)."""
-        cells, length = self.losses.cells, float(self.losses.cells.ranges[name][1])
+        cells, length = self.cells, float(self.cells.ranges[name][1])
         counts = np.sort(cells.count[cells.members[at]]).astype(np.float64)
         if name != "variance":
             return length * _least_error(counts, 0.5, float(cells.epsilon))
@@ -56,7 +58,7 @@ class Gaps:
 
     def _balanced(self, dual: Array) -> float:
         """How much the weighted mean of ln b could still fall (docs/theory/balanced.md)."""
-        cells, power = self.losses.cells, 2 if self.losses.cells.gaussian else 1
+        cells, power = self.cells, 2 if self.cells.gaussian else 1
         pairs, kind = self.losses.kinds
         moves = [self.losses.moves(at, moved) for at, moved in pairs]
         cost = np.array([sum(float(each) ** power for each in one) for one in moves])
@@ -68,13 +70,12 @@ class Gaps:
 
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
         """Whether plans whose errors are all less by 1 + gap lose more (docs/theory/optimal.md)."""
-        cells, targets, total = self.losses.cells, np.array(self.losses.cells.targets), 0.0
-        names, values = cells.statistics, self.values
-        errors = [
-            sum(float(values.bounding_bias(n, at)[0]) + values.mean_noise(n, at) for n in names)
-            for at in range(cells.size)
-        ]
-        allowed = (np.array(errors) / targets).max() / (1 + gap) * (1 - 1e-9) * targets
+        cells, targets, total = self.cells, np.array(self.cells.targets), 0.0
+        names, errors = cells.statistics, np.zeros(cells.size)
+        for at, name in itertools.product(range(cells.size), names):
+            bias, _ = self.values.bounding_bias(name, at)
+            errors[at] += float(bias) + self.values.mean_noise(name, at)
+        allowed = (errors / targets).max() / (1 + gap) * (1 - 1e-9) * targets
         linear, varies = sum(name != "variance" for name in names), "variance" in names
 
         def bias(missing: float) -> float:
@@ -98,7 +99,7 @@ class Gaps:
 
     def _cost(self, heaviest: float, missing: float) -> float:
         """c: the least square of the sum of the roots of the sensitivities over the weight."""
-        names = self.losses.cells.statistics
+        names = self.cells.statistics
         linear = sum(name != "variance" for name in names)
         if "variance" not in names:
             return float(linear**2)

@@ -149,10 +149,8 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> Ite
     # Residuals of groups come from second moments, and from predictions by released numbers.
     fine = _groups(units, *(asked.columns[name][0] for name in ("arm", *asked.groups_by)))
     homes, unit = groups[fine.argmax(axis=0)], asked.moment_step / _TICKS**2
-    squares, loose = (
-        np.array(asked.moments) @ homes * unit,
-        homes.sum(axis=0) * (2**_BITS * unit) ** 2,
-    )
+    squares = np.array(asked.moments) @ homes * unit
+    loose = homes.sum(axis=0) * (2**_BITS * unit) ** 2
     hat, normal = design @ _recovered(asked, inverse), student(math.inf, asked.confidence)
     fit, moves = hat @ np.array(asked.numbers) / _TICKS, hat * _DEVIATION
     for row, added in zip(rows, (sums**2).sum(axis=1) * _DEVIATION**2, strict=True):

@@ -21,23 +21,18 @@ class Release(SimpleNamespace):
     epsilon: Fraction
     delta: Fraction
     confidence: float
-
-
-class Cells(Release):
-    """Memberships in released cells, and results: steps, range, unclamped, value and interval."""
-
+    # Of cells: memberships, and by statistics scales, ranges (low, length) and results, which are
+    # steps, a selected range, the value before and after clamping, and an interval.
     user: Array
     cell: Array
     count: Array
-    size: int
     members: list[Array]
-    parameters: dict[str, Array]
-    statistics: list[str]
-    lattice_bits: int
+    parameters: dict[str, Any]
     gaussian: bool
+    lattice_bits: int
+    statistics: list[str]
     scale: dict[str, list[Fraction]]
-    ranges: dict[str, tuple[Fraction, Fraction]]  # lower ends and lengths
-    top: int  # the width in the unit of selected ranges: ticks over 2^10
+    ranges: dict[str, tuple[Fraction, Fraction]]
     results: dict[str, list[tuple[int, list[int] | None, float, float, list[float]]]]
 
 
@@ -52,7 +47,7 @@ def read(document: Document) -> Release:
         "shown": [stated[f"{name}_at_most"] for name in names],
         "confidence": document["confidence"],
     }
-    return (Cells if document["kind"] == "cells" else Release)(**entries)
+    return Release(**entries)
 
 
 def _plain(entry: Any) -> Any:
@@ -118,7 +113,7 @@ def _trial(plan: Document, results: Document) -> Document:
         "effects": [
             (
                 x["value"],
-                {name: [x[name]["standard_error"], *x[name]["interval"]] for name in kinds},
+                {each: [x[each]["standard_error"], *x[each]["interval"]] for each in kinds},
             )
             for x in results["effects"]
         ],

@@ -25,8 +25,7 @@ def differences(trial: Release) -> Iterator[str]:
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if trial.name == "best_table":
         yield from _table(trial)
-    effects = _of_histograms(trial) if trial.name == "noisy_histogram" else _of_responses(trial)
-    for (value, known), (stated, spreads) in zip(effects, trial.effects, strict=True):
+    for (value, known), (stated, spreads) in zip(_effects(trial), trial.effects, strict=True):
         if not math.isclose(value, stated, rel_tol=1e-9, abs_tol=1e-12 * np.ptp(trial.levels)):
             yield f"an effect is {value}, not {stated}"
         for name, (error, half) in known.items():
@@ -50,12 +49,13 @@ def _loss(trial: Release) -> Fraction:
 
 def _table(trial: Release) -> Iterator[str]:
     """Whether responses have no bias, and variance and bound are those of the table."""
-    levels, shift = trial.levels[trial.kept], [Fraction(each) for each in trial.shift]
-    columns, variances = trial.numbers.reshape(len(shift), -1).T.tolist(), []
-    for level, column in zip(levels.tolist(), columns, strict=True):
-        above = Fraction(level) - Fraction(levels[0])
-        mean = Fraction(sum(n * each for n, each in zip(column, shift, strict=True)), _TABLE)
-        square = Fraction(sum(n * each**2 for n, each in zip(column, shift, strict=True)), _TABLE)
+    levels, shift, variances = trial.levels[trial.kept], list(map(Fraction, trial.shift)), []
+    one = max(each.denominator for each in shift)
+    says, columns = [int(each * one) for each in shift], trial.numbers.reshape(len(shift), -1).T
+    for level, column in zip(levels.tolist(), columns.tolist(), strict=True):
+        above, pairs = Fraction(level) - Fraction(levels[0]), list(zip(column, says, strict=True))
+        mean = Fraction(sum(n * each for n, each in pairs), _TABLE * one)
+        square = Fraction(sum(n * each**2 for n, each in pairs), _TABLE * one**2)
         if sum(column) != _TABLE or mean != above:
             yield f"responses to the level {level} are not unbiased"
         variances.append(float(square - above**2))
@@ -87,51 +87,53 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     return bound / max(1.0, float(w.sum())) * width**2
 
 
-def _of_responses(trial: Release) -> Iterator[Effect]:
-    """Effects with error and half an interval for these units, and for the clusters' population."""
-    n, confidence, counts = trial.sizes, trial.confidence, trial.released["counts"]
-    weight, counts = n.sum(axis=1) / n.sum(), counts.reshape(*n.shape, -1)
-    if trial.name == "best_table":
-        y, keep, prior = np.array(trial.shift), 1.0, np.zeros(1)
-    else:
+def _effects(trial: Release) -> Iterator[Effect]:
+    """Effects with error and half an interval for these units, and for the clusters' population.
+
+    For these units only by responses, of groups of two units or more.
+    """
+    n, units, histograms = trial.sizes, trial.sizes.sum(axis=1), trial.name == "noisy_histogram"
+    mean, spread = (_histograms if histograms else _responses)(trial)
+    weight = units / units.sum()
+    for pair in ([arm, 0] for arm in range(1, n.shape[1])):
+        apart, known = mean[:, pair[0]] - mean[:, 0], {}
+        if n.min() > 1 and not histograms:
+            # Welch's degrees of freedom, less what squares overdo.
+            parts = weight[:, None] ** 2 * (spread / n)[:, pair]
+            degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
+            known = dict.fromkeys(("finite_population", "super_population"), (parts.sum(), degrees))
+        if len(n) > 1:
+            scale = 1 / units if histograms else (1 / n[:, pair]).sum(axis=1)
+            known["super_population"] = _between(weight, apart, scale)
+        least = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
+        for name, (variance, degrees) in known.items():
+            # A variance that is due to rounding is not known.
+            error = math.sqrt(variance) if variance > least else math.nan
+            known[name] = error, noise.student(degrees, trial.confidence) * error
+        yield float(weight @ apart), known
+
+
+def _histograms(trial: Release) -> tuple[Array, Array]:
+    """Means of groups by noisy histograms, and no variances."""
+    y, shape = trial.levels - trial.levels.mean(), trial.sizes.shape
+    counts = np.array(trial.released["numbers"]).reshape(*shape, -1) / trial.weight
+    return counts @ y / trial.sizes, np.zeros(shape)
+
+
+def _responses(trial: Release) -> tuple[Array, Array]:
+    """Means and variances of groups by randomised responses."""
+    n, keep, prior = trial.sizes, 1.0, np.zeros(1)
+    counts, y = (
+        trial.released["counts"].reshape(*n.shape, -1),
+        np.array(getattr(trial, "shift", 0.0)),
+    )
+    if trial.name != "best_table":
         y, replaced = trial.levels[trial.kept] - trial.levels[0], trial.replaced / _ONE
         shares = trial.released["prior"].reshape(-1, *counts.shape[1:]) / _ONE
         keep, prior = 1 - replaced, replaced * (shares @ y)
     answer = counts @ y / n
-    mean = (answer - prior) / keep
-    squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2) / keep**2
-    spread = squares / np.maximum(n - 1, 1)
-    for pair in ([arm, 0] for arm in range(1, n.shape[1])):
-        apart, known = mean[:, pair[0]] - mean[:, 0], {}
-        least = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
-        if n.min() > 1:
-            # Welch's degrees of freedom, less what squares overdo.
-            parts = weight[:, None] ** 2 * (spread / n)[:, pair]
-            degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
-            known["finite_population"] = _known(parts.sum(), degrees, confidence, least)
-        if len(n) > 1:
-            variance, degrees = _between(weight, apart, (1 / n[:, pair]).sum(axis=1))
-            known["super_population"] = _known(variance, degrees, confidence, least)
-        yield float(weight @ apart), known
-
-
-def _of_histograms(trial: Release) -> Iterator[Effect]:
-    """The same by noisy histograms, but for the variance of these units."""
-    units, y = trial.sizes.sum(axis=1), trial.levels - trial.levels.mean()
-    histograms = np.array(trial.released["numbers"]).reshape(*trial.sizes.shape, -1)
-    mean, weight = histograms @ y / trial.weight / trial.sizes, units / units.sum()
-    for apart in (mean[:, 1:] - mean[:, :1]).T:
-        known = {}
-        if len(units) > 1:
-            spread = _between(weight, apart, 1 / units)
-            known["super_population"] = _known(*spread, trial.confidence, 0.0)
-        yield float(weight @ apart), known
-
-
-def _known(variance: float, degrees: float, confidence: float, least: float) -> tuple[float, float]:
-    """Error and half a t interval, unless the variance is due to rounding."""
-    error = math.sqrt(variance) if variance > least else math.nan
-    return error, noise.student(degrees, confidence) * error
+    squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
+    return (answer - prior) / keep, squares / np.maximum(n - 1, 1) / keep**2
 
 
 def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
