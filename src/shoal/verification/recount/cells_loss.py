@@ -166,10 +166,6 @@ class Losses:
         sums = [int(self.moved[members].sum()) for members in self.cells.members]
         return [Fraction(each, total) for each, total in zip(sums, self.total, strict=True)]
 
-    def missing(self, at: int) -> Fraction:
-        """Mass that counts for nobody, and is taken to lie in the middle of the bounds."""
-        return 1 - self.mass[at] if self.cells.name in _IN_PARTS else Fraction(0)
-
     @cached_property
     def bias(self) -> list[Fraction]:
         """Mass by which weights and shares of records differ, or half of what is cut."""
@@ -196,7 +192,7 @@ class Losses:
             lost = weight * np.maximum(max(middle, top - middle) - half, 0)
         else:
             lost = weight * max(low, top - high, 0)
-        return Fraction(int(lost.sum()), self.total[at] * top) - self.missing(at) / 2
+        return Fraction(int(lost.sum()), self.total[at] * top) - self.bias[at] * (name in _IN_PARTS)
 
     def _members(self, at: int) -> list[Array]:
         """Counts, weights and contributions of the members of a cell, without limits of size."""

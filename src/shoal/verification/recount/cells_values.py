@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -43,12 +44,13 @@ class Values:
 
     def bounding_bias(self, name: str, at: int) -> tuple[Fraction, Fraction]:
         """Bias by bounding over the range, and what is added (docs/theory/variance.md)."""
-        missing, moved = self.losses.missing(at), self.losses.bias[at]
+        moved, missing = self.losses.bias[at], 2 * self.losses.bias[at]
         if name != "variance":
             return moved, Fraction(0)
-        if not missing:
+        if self.cells.name not in ("optimal", "optimal_in_range"):
             moved = min(moved, Fraction(1, 2))
             return 4 * moved * (1 - moved), Fraction(0)
+        # What is missing is taken to lie in the middle of the bounds.
         below = missing * (1 - missing)
         above = 3 * below if 2 * missing <= 1 else 1 - below
         return (above + below) / 2, (above - below) / 2
@@ -68,8 +70,8 @@ class Values:
 
     def mean_noise(self, name: str, at: int) -> float:
         """Mean absolute noise over the range; of a joint variance, a bound."""
-        cells = self.cells
-        mean = noise.mean_absolute(cells.lattice_bits, gaussian=cells.gaussian)
+        cells, step = self.cells, 2.0**-self.cells.lattice_bits
+        mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
         error = float(cells.scale[name][at]) * mean
         if name == "variance" and cells.joint:
             first = float(cells.scale["mean"][at])

@@ -31,11 +31,12 @@ class Gaps:
         cells = self.cells
         places = [(name, at) for name in cells.statistics for at in range(cells.size)]
         true = [] if cells.gaussian else [self._least(name, at) for name, at in places]
-        if not np.allclose(cells.lower_bound or [], true, rtol=1e-9, atol=0):
-            yield f"lower bounds are {true}, not {cells.lower_bound}"
+        stated = cells.lower_bound or []
+        if len(stated) != len(true) or not np.allclose(stated, true, rtol=1e-9, atol=0):
+            yield f"lower bounds are {true}, not {stated}"
         balanced = "balanced" in (cells.method, cells.settings.get("noise"))
         if cells.dual is None or cells.gap is None:
-            if cells.gap is not None or balanced:
+            if cells.gap is not cells.dual or balanced:
                 yield "a gap and its dual variables belong together"
         elif balanced:
             gap = self._balanced(cells.dual)
@@ -73,8 +74,8 @@ class Gaps:
         cells, targets, total = self.cells, np.array(self.cells.targets), 0.0
         names, errors = cells.statistics, np.zeros(cells.size)
         for at, name in itertools.product(range(cells.size), names):
-            bias, _ = self.values.bounding_bias(name, at)
-            errors[at] += float(bias) + self.values.mean_noise(name, at)
+            errors[at] += float(self.values.bounding_bias(name, at)[0])
+            errors[at] += self.values.mean_noise(name, at)
         allowed = (errors / targets).max() / (1 + gap) * (1 - 1e-9) * targets
         linear, varies = sum(name != "variance" for name in names), "variance" in names
 

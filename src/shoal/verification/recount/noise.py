@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betaincinv, erf, erfcinv, erfinv
+from scipy.special import erf, erfcinv, ndtri, stdtrit
 
 mp: Any = mpmath.mp
 # Mean of |X^2 - E X^2| of Laplace and of normal variables of scale 1.
@@ -59,22 +59,15 @@ def quantile(bits: int, miss: float, *, gaussian: bool) -> float:
     return math.floor(scale * math.log(2 / miss / (1 + math.exp(-1 / scale)))) / scale
 
 
-def mean_absolute(bits: int, *, gaussian: bool) -> float:
-    """Mean of |noise| in scales."""
-    return math.sqrt(2 / math.pi) if gaussian else 2.0**-bits / math.sinh(2.0**-bits)
-
-
 def laplace_variance(bits: int) -> float:
     """Variance of discrete Laplace noise in squared scales."""
     return 2 * math.exp(-(2.0**-bits)) * (2.0**-bits / math.expm1(-(2.0**-bits))) ** 2
 
 
 def student(degrees: float, confidence: float) -> float:
-    """Half the width of a t interval: t^2/(t^2 + f) has a beta distribution."""
-    if degrees > 1e9:
-        return math.sqrt(2) * float(erfinv(confidence))
-    part = float(betaincinv(0.5, degrees / 2, confidence))
-    return math.sqrt(degrees * part / (1 - part))
+    """Half the width of a t interval; of a normal one with very many degrees of freedom."""
+    chance = (1 + confidence) / 2
+    return float(ndtri(chance) if degrees > 1e9 else stdtrit(degrees, chance))
 
 
 def normal_laplace(confidence: float, normal: float, laplace: float, terms: float) -> float:

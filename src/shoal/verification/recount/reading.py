@@ -41,13 +41,10 @@ def read(document: Document) -> Release:
     stated, plan, results = (_plain(document[each]) for each in ("guarantee", "plan", "results"))
     kinds: Any = {"cells": _cells, "trial": _trial, "questions": _questions, "mean": _mean}
     entries, names = kinds[document["kind"]](plan, results), ("epsilon", "delta")
-    entries |= {name: Fraction(stated[name]) for name in names} | {
-        "kind": document["kind"],
-        "claimed": [Fraction(plan["claims"][name]) for name in names],
-        "shown": [stated[f"{name}_at_most"] for name in names],
-        "confidence": document["confidence"],
-    }
-    return Release(**entries)
+    entries |= {name: Fraction(stated[name]) for name in names}
+    entries["claimed"] = [Fraction(plan["claims"][name]) for name in names]
+    entries["shown"] = [stated[f"{name}_at_most"] for name in names]
+    return Release(**document | entries)
 
 
 def _plain(entry: Any) -> Any:

@@ -88,17 +88,14 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
 
 
 def _effects(trial: Release) -> Iterator[Effect]:
-    """Effects with error and half an interval for these units, and for the clusters' population.
-
-    For these units only by responses, of groups of two units or more.
-    """
+    """Effects, and for populations that are recounted error and half an interval."""
     n, units, histograms = trial.sizes, trial.sizes.sum(axis=1), trial.name == "noisy_histogram"
     mean, spread = (_histograms if histograms else _responses)(trial)
     weight = units / units.sum()
     for pair in ([arm, 0] for arm in range(1, n.shape[1])):
         apart, known = mean[:, pair[0]] - mean[:, 0], {}
         if n.min() > 1 and not histograms:
-            # Welch's degrees of freedom, less what squares overdo.
+            # A sum over groups, with Welch's degrees of freedom, less what squares overdo.
             parts = weight[:, None] ** 2 * (spread / n)[:, pair]
             degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
             known = dict.fromkeys(("finite_population", "super_population"), (parts.sum(), degrees))
@@ -122,12 +119,10 @@ def _histograms(trial: Release) -> tuple[Array, Array]:
 
 def _responses(trial: Release) -> tuple[Array, Array]:
     """Means and variances of groups by randomised responses."""
-    n, keep, prior = trial.sizes, 1.0, np.zeros(1)
-    counts, y = (
-        trial.released["counts"].reshape(*n.shape, -1),
-        np.array(getattr(trial, "shift", 0.0)),
-    )
-    if trial.name != "best_table":
+    n, counts = trial.sizes, trial.released["counts"].reshape(*trial.sizes.shape, -1)
+    if trial.name == "best_table":
+        y, keep, prior = np.array(trial.shift), 1.0, 0.0
+    else:
         y, replaced = trial.levels[trial.kept] - trial.levels[0], trial.replaced / _ONE
         shares = trial.released["prior"].reshape(-1, *counts.shape[1:]) / _ONE
         keep, prior = 1 - replaced, replaced * (shares @ y)
