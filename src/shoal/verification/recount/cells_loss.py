@@ -182,9 +182,9 @@ class Losses:
     def range_bias(self, at: int, low: int, high: int) -> Fraction:
         """Most that clipping to a selected range adds to that."""
         name, top, middle = self.cells.name, self.cells.top, (low + high) // 2
-        count, weight, moved = self._members(at)
         if name == "user_clipped":
             return Fraction(1)
+        count, weight, moved = self._members(at)
         if name == "akmv":
             lost = np.maximum(count * top - high, 0)
         elif name == "optimal_in_range" or self.cells.widened:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.verification.recount import noise
 from shoal.verification.recount.cells_loss import Losses
-from shoal.verification.recount.reading import Array, Release
+from shoal.verification.recount.reading import Array, Release, differs
 
 # Mechanisms that select a range in private.
 _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_clipped")
@@ -35,8 +35,7 @@ class Values:
         stated = zip(cells.bias_bound, cells.worst_case_error, strict=True)
         for (name, at), claims in zip(places, stated, strict=True):
             true = [float(self.cells.ranges[name][1]) * each for each in self._errors(name, at)]
-            if not np.allclose(claims, true, rtol=1e-9, atol=0):
-                yield f"{name} of cell {at}: bias bound and largest error are {true}, not {claims}"
+            yield from differs(f"bias bound and error of {name} of cell {at}", claims, true, 1e-9)
             yield from self._result(name, at)
         yield from self._not_proved()
 
@@ -105,16 +104,14 @@ class Values:
         if ends is None or cells.widened or cells.name in ("akmv", "user_clipped"):
             ends = [0, cells.top]
         inside = [float(low + length * end / cells.top) for end in ends]
-        clamped = min(max(true, inside[0]), inside[1])
-        if not np.allclose([unclamped, value], [true, clamped], rtol=0, atol=digits):
-            yield f"{name} of cell {at} is {true:.12g}, not {unclamped:.12g} and {value:.12g}"
+        values = [true, min(max(true, inside[0]), inside[1])]
+        yield from differs(f"{name} of cell {at}", [unclamped, value], values, 0.0, digits)
         bottom, top = float(low), float(low + length)
         if span[0] > top or span[1] < bottom:
             span = [bottom, top]
         span = [min(max(span[0], bottom), value), max(min(span[1], top), value)]
         slack = 1e-6 * float(length * (bias + (most - least) / 2)) + digits
-        if not np.allclose(interval, span, rtol=0, atol=slack):
-            yield f"{name} of cell {at} is in {span}, not in {interval}"
+        yield from differs(f"interval of {name} of cell {at}", interval, span, 0.0, slack)
 
     def _variance(self, at: int, second: Fraction, far: Fraction) -> tuple[Fraction, ...]:
         """A variance by both moments, its ends but for the bias, and the size of its parts."""
@@ -135,17 +132,13 @@ class Values:
         cells = self.cells
         places = [(name, at) for name in cells.statistics for at in range(cells.size)]
         true = [] if cells.gaussian else [self._least(name, at) for name, at in places]
-        stated = cells.lower_bound or []
-        if len(stated) != len(true) or not np.allclose(stated, true, rtol=1e-9, atol=0):
-            yield f"lower bounds are {true}, not {stated}"
+        yield from differs("lower bounds", cells.lower_bound or [], true, 1e-9)
         balanced = "balanced" in (cells.method, cells.settings.get("noise"))
         if cells.dual is None or cells.gap is None:
             if cells.gap is not None or cells.dual is not None or balanced:
                 yield "a gap and its dual variables belong together"
         elif balanced:
-            gap = self._balanced(cells.dual)
-            if not math.isclose(gap, cells.gap, rel_tol=1e-6, abs_tol=1e-9):
-                yield f"the gap to the best plan is {gap:.9g}, not {cells.gap:.9g}"
+            yield from differs("gap", cells.gap, self._balanced(cells.dual), 1e-6, 1e-9)
         elif cells.gap < 0 or not self._optimal_holds(cells.dual, cells.gap):
             yield f"a gap of {cells.gap:.9g} to the best plan is not proved"
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-import numpy as np
-
 from shoal.verification.recount import noise
 from shoal.verification.recount.noise import normal_laplace, raised_by, student
-from shoal.verification.recount.reading import Release
+from shoal.verification.recount.reading import Release, differs
 
 
 def differences(mean: Release) -> Iterator[str]:
@@ -23,19 +21,15 @@ def differences(mean: Release) -> Iterator[str]:
         yield f"delta is {float(delta):.12g}, not {float(mean.delta):.12g}"
     if mean.method == "clipped_mean":
         stated, true = (mean.bias_bound, mean.standard_error), own.clipped()
-        if not np.allclose(stated, true, rtol=1e-9, atol=1e-280):
-            yield f"bias bound and standard error are {true}, not {stated}"
-    if float(mean.exact) != mean.value:
-        yield f"the value is {float(mean.exact)!r}, not {mean.value!r}"
+        yield from differs("bias bound and standard error", stated, true, 1e-9, 1e-280)
+    yield from differs("value", mean.value, float(mean.exact), 0.0)
     # Chebyshev's inequality, unless squares were released.
     half = mean.bias_bound + mean.standard_error / math.sqrt(1 - mean.confidence)
     if mean.normal is not None:
         half = mean.bias_bound + own.normal()
-        if not math.isclose(mean.normal["half_width"], half, rel_tol=1e-9):
-            yield f"half the interval is {half:.9g}, not {mean.normal['half_width']:.9g}"
+        yield from differs("half the interval", mean.normal["half_width"], half, 1e-9)
     slack, span = 1e-9 * half + 1e-15 * abs(mean.value), (mean.value - half, mean.value + half)
-    if not np.allclose(mean.interval, span, rtol=0, atol=slack):
-        yield f"the interval is {span}, not {mean.interval}"
+    yield from differs("interval", mean.interval, span, 0.0, slack)
 
 
 class _Mean:
@@ -43,17 +37,14 @@ class _Mean:
 
     def __init__(self, mean: Release) -> None:
         self.mean, self.p = mean, dict[str, int](mean.parameters)
-        p, self.symmetric = self.p, mean.method == "symmetric_mean"
-        first: int = p["coarse_users"] if self.symmetric and not p["reuse"] else 0
+        p, symmetric = self.p, mean.method == "symmetric_mean"
+        first: int = p["coarse_users"] if symmetric and not p["reuse"] else 0
         self.weight = mean.weight[first:].astype(object)
         self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
         if "lattice_bits" in p:
-            self.price = Fraction(p["per_unit"], 2 ** p["lattice_bits"])
-            self.unit = Fraction(2) ** p.get("tick_exponent", 0)
-            if self.symmetric:
-                self.unit = Fraction(2) ** (p["coarse_exponent"] - p["shift"])
-            else:
-                self.price, self.unit = self.price / 2, self.unit / 2
+            exponent = p["coarse_exponent"] - p["shift"] if symmetric else p["tick_exponent"] - 1
+            self.unit = Fraction(2) ** exponent
+            self.price = Fraction(p["per_unit"], 2 ** p["lattice_bits"] * (1 if symmetric else 2))
 
     def loss(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; on the same users steps add up, on others the larger counts."""
@@ -61,9 +52,9 @@ class _Mean:
         delta = Fraction(p.get("sampling_words", 0), 2**64)
         if "lattice_bits" not in p:
             return Fraction(0), delta
-        reach = p["half"] if self.symmetric else p["high"] - p["low"]
+        reach = p["half"] if "half" in p else p["high"] - p["low"]
         last = max(self._cost(weight, reach) for weight in set(self.weight.tolist()))
-        if not self.symmetric:
+        if "half" not in p:
             return last, delta
         alone = noise.laplace_tail(p["coarse_threshold"] - p["coarse_per_user"], p["coarse_bits"])
         # What a user alone in a bin is seen with (docs/theory/unbiased.md#the-threshold).
@@ -107,8 +98,7 @@ class _Mean:
 
     def normal(self) -> float:
         """Half a normal interval but for the bias (docs/theory/unbiased.md#a-normal-interval)."""
-        p, confidence = self.p, self.mean.confidence
-        total, heavy = self.total, self.heavy
+        p, confidence, total, heavy = self.p, self.mean.confidence, self.total, self.heavy
         about, squares = (Fraction(self.mean.normal[name]) for name in ("about", "squares"))
         one, free = self.unit / self.price / total, total**2 - heavy
         moved, part = self.mean.exact - about, heavy / free

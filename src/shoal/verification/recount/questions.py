@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from shoal.verification.recount import noise
 from shoal.verification.recount.noise import normal_laplace, raised_by, student
-from shoal.verification.recount.reading import Array, Document, Release
+from shoal.verification.recount.reading import Array, Document, Release, differs
 
 _BITS, _TICKS = 32, 2**20
 # Standard deviation of the noise of a number, over the range.
@@ -33,8 +33,8 @@ def differences(asked: Release) -> Iterator[str]:
     for (value, known), stated in zip(answers, asked.answers, strict=True):
         half: float = (stated[3] - stated[2]) / 2 if known is None else known
         true = [value, half / student(math.inf, asked.confidence), value - half, value + half]
-        if not np.allclose(stated, true, rtol=0, atol=1e-6 * half + 1e-12 * abs(value)):
-            yield f"an answer, its error and interval are {true}, not {stated}"
+        slack = 1e-6 * half + 1e-12 * abs(value)
+        yield from differs("answer, its error and interval", stated, true, 0.0, slack)
 
 
 def _loss(asked: Release) -> Fraction | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Iterator
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -27,9 +28,6 @@ class Release(SimpleNamespace):
     cell: Array
     count: Array
     members: list[Array]
-    parameters: dict[str, Any]
-    gaussian: bool
-    lattice_bits: int
     statistics: list[str]
     scale: dict[str, list[Fraction]]
     ranges: dict[str, tuple[Fraction, Fraction]]
@@ -45,6 +43,14 @@ def read(document: Document) -> Release:
     entries["claimed"] = [Fraction(plan["claims"][name]) for name in names]
     entries["shown"] = [stated[f"{name}_at_most"] for name in names]
     return Release(**document | entries)
+
+
+def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) -> Iterator[str]:
+    """A sentence if stated numbers are further from the true ones; None is the true nan."""
+    given = np.array(stated, dtype=np.float64)
+    near = given.shape == np.shape(true) and np.isclose(given, true, part, slack, equal_nan=True)
+    if not np.all(near):
+        yield f"{what}: {true}, not {stated}"
 
 
 def _plain(entry: Any) -> Any:

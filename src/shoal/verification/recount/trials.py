@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.reading import Array, Release
+from shoal.verification.recount.reading import Array, Release, differs
 
 _ONE, _TABLE = 2**32, 2**62
 # A value, and error and half an interval for a population.
@@ -26,12 +26,10 @@ def differences(trial: Release) -> Iterator[str]:
     if trial.name == "best_table":
         yield from _table(trial)
     for (value, known), (stated, spreads) in zip(_effects(trial), trial.effects, strict=True):
-        if not math.isclose(value, stated, rel_tol=1e-9, abs_tol=1e-12 * np.ptp(trial.levels)):
-            yield f"an effect is {value}, not {stated}"
+        yield from differs("effect", stated, value, 1e-9, 1e-12 * float(np.ptp(trial.levels)))
         for name, (error, half) in known.items():
-            true, given = [error, value - half, value + half], np.array(spreads[name], dtype=float)
-            if not np.allclose(given, true, rtol=1e-9, atol=1e-6 * half, equal_nan=True):
-                yield f"error and interval of an effect are {true}, not {spreads[name]}"
+            true, what = [error, value - half, value + half], "error and interval of an effect"
+            yield from differs(what, spreads[name], true, 1e-9, 1e-6 * half)
 
 
 def _loss(trial: Release) -> Fraction:
@@ -64,8 +62,7 @@ def _table(trial: Release) -> Iterator[str]:
         yield "the bound is for other weights"
     variance = max(variances) if weights is None else float(np.dot(weights, variances))
     true = [variance, _table_bound(levels, certificate, trial.chosen_epsilon)]
-    if not np.allclose([trial.variance, trial.bound], true, rtol=1e-9, atol=0):
-        yield f"variance and bound are {true}, not {[trial.variance, trial.bound]}"
+    yield from differs("variance and bound of a table", [trial.variance, trial.bound], true, 1e-9)
 
 
 def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: float) -> float:
