@@ -79,8 +79,9 @@ class Losses:
         rest, bits = epsilon - self.once, self.cells.lattice_bits
         if not self.cells.gaussian or rest < 0:
             return rest >= self.largest
-        delta = noise.gaussian_delta(rest, self.largest, self._most_numbers, bits)
-        return delta <= self.cells.delta
+        return (
+            noise.gaussian_delta(rest, self.largest, self._most_numbers, bits) <= self.cells.delta
+        )
 
     @property
     def _most_numbers(self) -> int:
@@ -90,19 +91,21 @@ class Losses:
     @cached_property
     def kinds(self) -> tuple[list[tuple[int, int]], Array]:
         """Cells with contributions to them, and which of these each membership has."""
-        both = np.stack([self.cells.cell, self.moved])
-        pairs, kind = np.unique(both, axis=1, return_inverse=True)
-        return pairs.T.tolist(), kind.ravel()
+        cell, (_, code) = self.cells.cell, np.unique(self.moved, return_inverse=True)
+        both = cell * len(code) + code
+        _, first, kind = np.unique(both, return_index=True, return_inverse=True)
+        return list(zip(cell[first].tolist(), self.moved[first].tolist(), strict=True)), kind
 
     @cached_property
     def largest(self) -> Fraction:
         """What the user who loses most loses beside `once`; rho with Gaussian noise."""
-        cells, (pairs, kind), one = self.cells, self.kinds, 1 << self.cells.lattice_bits
+        cells, one = self.cells, 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
             # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
             most = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
         else:
+            pairs, kind = self.kinds
             cost = [self._cost(at, moved) for at, moved in pairs]
             total = np.zeros(int(cells.user.max()) + 1, dtype=object)
             np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])

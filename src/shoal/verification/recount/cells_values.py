@@ -191,8 +191,7 @@ class Values:
                 capacity = error - slope + slope * np.cumsum(share[order])
                 paid = self._cost(float(share.max()), missing) * np.cumsum((price * share)[order])
                 total += float((paid[capacity > 0] / capacity[capacity > 0]).min())
-        left = float(cells.epsilon - self.losses.once)
-        return bool(total / dual.sum() >= left * (1 - 1e-9))
+        return bool(total / dual.sum() >= float(cells.epsilon - self.losses.once) * (1 - 1e-9))
 
     def _cost(self, heaviest: float, missing: float) -> float:
         """c: the least square of the sum of the roots of the sensitivities over the weight."""

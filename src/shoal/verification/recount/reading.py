@@ -22,8 +22,7 @@ class Release(SimpleNamespace):
     epsilon: Fraction
     delta: Fraction
     confidence: float
-    # Of cells: memberships, and by statistics scales, ranges (low, length) and results, which are
-    # steps, a selected range, the value before and after clamping, and an interval.
+    # Of cells; results are steps, a selected range, values before and after clamping, an interval.
     user: Array
     cell: Array
     count: Array

@@ -12,8 +12,6 @@ from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release, differs
 
 _ONE, _TABLE = 2**32, 2**62
-# A value, and error and half an interval for a population.
-Effect = tuple[float, dict[str, tuple[float, float]]]
 
 
 def differences(trial: Release) -> Iterator[str]:
@@ -84,7 +82,7 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     return bound / max(1.0, float(w.sum())) * width**2
 
 
-def _effects(trial: Release) -> Iterator[Effect]:
+def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, float]]]]:
     """Effects, and for populations that are recounted error and half an interval."""
     n, units, histograms = trial.sizes, trial.sizes.sum(axis=1), trial.name == "noisy_histogram"
     mean, spread = (_histograms if histograms else _responses)(trial)
