@@ -185,6 +185,7 @@ def test_what_is_no_manifest_is_an_error_of_ours() -> None:
     for path, value in [
         (("kind",), "nothing"),
         (("plan", "occupancy", "cell", "length"), 1),
+        (("plan", "occupancy", "cell", "data"), "AAAA"),
         (("plan", "numbers", "cell"), [99]),
         (("guarantee", "epsilon"), "1/0"),
         (("results", 0, "steps"), None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,9 @@ from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import Values
 from shoal.verification.recount.reading import Document, Release, read
 
+# What a manifest of another form leads to.
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error)
+
 
 def recount(document: Document) -> list[str]:
     """One sentence for each difference between what a manifest states and what its integers give.
@@ -26,7 +30,7 @@ def recount(document: Document) -> list[str]:
         with np.errstate(all="ignore"):
             release = read(document)
             return [*_guarantee(release), *_KINDS[release.kind](release)]
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    except _DAMAGED as error:
         raise DocumentError(
             f"a manifest that cannot be recounted ({type(error).__name__})",
             "a manifest as shoal writes it",
@@ -44,14 +48,8 @@ def _guarantee(release: Release) -> Iterator[str]:
             yield f"{name} is shown as {shown}, which is not its exact value rounded upwards"
 
 
-def _of_cells(cells: Release) -> Iterator[str]:
-    losses = Losses.of(cells)
-    yield from losses.differences()
-    yield from Values(cells, losses).differences()
-
-
 _KINDS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "cells": _of_cells,
+    "cells": lambda cells: Values(cells, Losses.of(cells)).differences(),
     "trial": trials.differences,
     "questions": questions.differences,
     "mean": means.differences,

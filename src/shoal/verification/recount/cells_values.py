@@ -29,7 +29,8 @@ class Values:
     losses: Losses
 
     def differences(self) -> Iterator[str]:
-        """Claims, values and intervals that do not follow."""
+        """Loss, claims, values, intervals, bounds and gaps that do not follow."""
+        yield from self.losses.differences()
         cells = self.cells
         places = [(name, at) for name in cells.statistics for at in range(cells.size)]
         stated = zip(cells.bias_bound, cells.worst_case_error, strict=True)

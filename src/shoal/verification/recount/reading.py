@@ -79,7 +79,7 @@ def _cells(plan: Document, results: list[Document]) -> Document:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
     scale = [Fraction(each) for each in numbers["relative_scale"]]
     statistics, parts = numbers["statistics"], ("steps", "range", "unclamped", "value", "interval")
-    drawn = [tuple(each[part] for part in parts) for each in results]
+    drawn = [tuple(each[part] for part in parts) for each, _ in zip(results, scale, strict=True)]
     names = {name: slice(at * size, at * size + size) for at, name in enumerate(statistics)}
     ranges = {name: (Fraction(0), Fraction(1)) for name in statistics}
     ranges |= {"mean": (low, high - low), "variance": (Fraction(0), (high - low) ** 2 / 4)}
