@@ -90,6 +90,8 @@ def _rows(asked: Release, question: Document) -> list[Array]:
     if question["kind"] == "means":
         design = _groups(asked.rows.shape[1], asked.columns["arm"][0])
         return list((design / design.sum(axis=0)).T)
+    if question["kind"] != "effect":
+        raise ValueError
     # Differences of two arms in each cluster, weighted by units or by precision.
     (arm, arms), (home, _) = asked.columns["arm"], asked.columns["cluster"]
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
