@@ -8,7 +8,8 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check
 WORKERS ?= 2
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20
+# Workers share the cores: a linear algebra library with threads of its own would wait for itself.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=20
 
 .PHONY: demo test test-full quick lint types layers size unit golden attacks faults docs bench figures lock clean
 

@@ -10,6 +10,7 @@ import pytest
 import shoal
 from shoal import documents
 from shoal.cli.trial import Mechanism
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +44,15 @@ def _refused(shell: Shell, arguments: list[str], message: str) -> None:
     assert shoal.Ledger.open("flights.ledger").entries() == []
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("role", ["treatment", "cluster", "unit"])
-@pytest.mark.parametrize(
+@loop_over(
+    "spelling",
+    SPELLINGS,
+)
+@loop_over(
+    "role",
+    ["treatment", "cluster", "unit"],
+)
+@loop_over(
     "mechanism",
     [str(each) for each in Mechanism],
 )
@@ -57,9 +64,15 @@ def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
     )
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("verb", ["plan", "compare"])
-@pytest.mark.parametrize(
+@loop_over(
+    "spelling",
+    SPELLINGS,
+)
+@loop_over(
+    "verb",
+    ["plan", "compare"],
+)
+@loop_over(
     ("role", "rule"),
     [
         ("user", "{}"),

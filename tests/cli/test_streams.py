@@ -47,18 +47,14 @@ def manifests(shell: Shell) -> None:
 def test_the_verdict_is_the_status_whoever_reads() -> None:
     """0 is yes, 1 is no, 2 is anything else, whatever became of the outputs."""
     for name, status, redirected in (
-        ("good", 0, "2>&-"),
         ("good", 0, "| true"),
         ("bad", 1, ">&- 2>&-"),
-        ("bad", 1, "2>&1 | true"),
-        ("nosuch", 2, "2>&-"),
         ("nosuch", 2, "2>/dev/full"),
     ):
         assert run(f"verify {name}.json", redirected)[0] == status, (name, redirected)
     status, _, said = run("verify good.json", ">/dev/full")
     assert status == 2
     assert said.count("\n") == 1
-    assert run("--help", "| true")[0] == 0
 
 
 @pytest.mark.usefixtures("shell")

@@ -15,6 +15,7 @@ import shoal
 from shoal.cli.trial import Mechanism
 from shoal.trials import mechanism_forecasts as forecasts
 from tests.cli.conftest import Shell
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +182,7 @@ def _with(option: str, value: str) -> list[str]:
     return [*changed, option, value]
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "message"),
     [
         (["trial", "release", "visits.csv"], "Missing option"),

@@ -18,6 +18,7 @@ from shoal import documents
 from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
 from shoal.verification.verify import verify
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,7 +186,7 @@ def test_bounds(shell: Shell) -> None:
     assert json.loads(shell.good(*wanted, "--json"))["rmse"] is None
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("arguments", "message"),
     [
         (["unbiased", "plan"], "Missing option"),
@@ -204,15 +205,46 @@ def test_bounds(shell: Shell) -> None:
         (["unbiased", "plan", "--users", "9", *WISHES, "--releases", "0"], "--releases"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--delta", "1"], "delta is 1"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--method", "mean"], "--method"),
-        (["unbiased", "plan", "--users", "999", *WISHES, *INTERVAL, "--method", "sampled_mean"],
-         "publishes values"),
-        (["unbiased", "plan", "--users", "9", "--epsilon", "1", "--size", "1",
-          "--output", "p.json"], "no estimator that can be had"),
-        (["unbiased", "plan", "--users", "99", *WISHES, "--output", "no/p.json"],
-         "cannot be written"),
+        (
+            ["unbiased", "plan", "--users", "999", *WISHES, *INTERVAL, "--method", "sampled_mean"],
+            "publishes values",
+        ),
+        (
+            [
+                "unbiased",
+                "plan",
+                "--users",
+                "9",
+                "--epsilon",
+                "1",
+                "--size",
+                "1",
+                "--output",
+                "p.json",
+            ],
+            "no estimator that can be had",
+        ),
+        (
+            ["unbiased", "plan", "--users", "99", *WISHES, "--output", "no/p.json"],
+            "cannot be written",
+        ),
         (["unbiased", "bound", "--users", "9", "--epsilon", "0", "--size", "1"], "no budget"),
-        (["unbiased", "bound", "--users", "9", "--epsilon", "1", "--size", "1",
-          "--interval", "1", "1"], "empty interval"),
+        (
+            [
+                "unbiased",
+                "bound",
+                "--users",
+                "9",
+                "--epsilon",
+                "1",
+                "--size",
+                "1",
+                "--interval",
+                "1",
+                "1",
+            ],
+            "empty interval",
+        ),
         (RELEASE, "neither a plan nor a method"),
         ([*BY_PLAN, "--epsilon", "1"], "a plan and --epsilon"),
         ([*BY_PLAN, "--method", "clipped_mean"], "a plan and --method"),
@@ -233,12 +265,16 @@ def test_bounds(shell: Shell) -> None:
         ([*CLIPPED, "--cap", "2"], "cap"),
         ([*CLIPPED, "--weights", "some"], "--weights"),
         ([*CLIPPED, "--missing", "drop"], "missing 'drop'"),
-        ([*RELEASE, "--method", "symmetric_mean", "--epsilon", "1", "--size", "9"],
-         "exponential family"),
-        ([*RELEASE, "--method", "sampled_mean", "--delta", "1e-6", *INTERVAL, "--size", "9"],
-         "publishes values"),
+        (
+            [*RELEASE, "--method", "symmetric_mean", "--epsilon", "1", "--size", "9"],
+            "exponential family",
+        ),
+        (
+            [*RELEASE, "--method", "sampled_mean", "--delta", "1e-6", *INTERVAL, "--size", "9"],
+            "publishes values",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:
     """Got, allowed, next step; files and ledger as before, no value shown."""
     before = {path.name: path.read_bytes() for path in shell.folder.iterdir()}

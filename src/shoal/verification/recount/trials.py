@@ -107,9 +107,9 @@ def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, flo
 
 def _histograms(trial: Release) -> tuple[Array, Array]:
     """Means of groups by noisy histograms, and no variances."""
-    y, shape = trial.levels - trial.levels.mean(), trial.sizes.shape
+    y, shape = trial.levels - trial.levels[0], trial.sizes.shape
     counts = np.array(trial.released["numbers"]).reshape(*shape, -1) / trial.weight
-    return counts @ y / trial.sizes, np.zeros(shape)
+    return counts @ (y - y.mean()) / trial.sizes, np.zeros(shape)
 
 
 def _responses(trial: Release) -> tuple[Array, Array]:
