@@ -85,7 +85,7 @@ class Losses:
 
     @property
     def _most_numbers(self) -> int:
-        rounds = 2 if "first_ball" in self.cells.parameters else 1
+        rounds = 2 if self.cells.parameters.get("first_ball", [0])[0] else 1
         return int(np.bincount(self.cells.user).max()) * len(self.cells.statistics) * rounds
 
     @cached_property
