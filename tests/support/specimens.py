@@ -100,6 +100,12 @@ def _cells() -> Iterator[tuple[str, bytes]]:
     for name, wanted in _CELLS.items():
         plan = methods.plan(small, wanted)
         yield name, plan.release(methods.records(small), noise=NOISE).document
+    # Few users have one round alone, with a first ball of 0.
+    wanted = {**_VECTORS["vectors, gaussian, 2 rounds"], "delta": "1e-6"}
+    with always_gaussian():
+        plan = methods.plan(small, wanted, epsilon=1)
+    assert plan.gaussian
+    yield "vectors, no first round", plan.release(methods.records(small), noise=NOISE).document
     # A private radius and a first round need users and cells.
     large = methods.tied(3, 600, 12)
     for name, wanted in _VECTORS.items():
