@@ -255,6 +255,7 @@ def _shapes() -> dict[str, shoal.Occupancy]:
     return {name: shoal.Occupancy.from_counts(*each) for name, each in found.items()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("delta", ["1e-9", "1e-4"])
 @pytest.mark.parametrize(("shape", "occupancy"), _shapes().items())

@@ -62,6 +62,7 @@ def test_order_and_names_do_not_matter(name: str) -> None:
     assert one == other
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_certified_intervals_cover_in_every_repetition_but_few(name: str) -> None:
     """90% intervals of 400 simulated estimates cover at least 90%, less 6 sigma."""
@@ -82,6 +83,7 @@ def test_certified_intervals_cover_in_every_repetition_but_few(name: str) -> Non
     assert typical >= least
 
 
+@pytest.mark.full
 def test_typical_intervals_cover_when_users_are_exchangeable() -> None:
     """New normal users in every repetition, independent records or differing users."""
     for between in (0.0, 0.3, 0.8):

@@ -252,6 +252,7 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
     assert np.concatenate(found).mean() > 0.94
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cells", [3, 10])
 def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int) -> None:
     """A prior of few cells makes no interval shorter than the number's own."""

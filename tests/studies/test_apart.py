@@ -58,6 +58,7 @@ def test_a_process_that_is_killed_is_missed() -> None:
         next(found)
 
 
+@pytest.mark.full
 def test_generated_records_are_kept_and_no_others_taken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

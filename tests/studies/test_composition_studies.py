@@ -294,6 +294,7 @@ def test_sparing_the_best_cell_gains_more_the_larger_gamma_is() -> None:
     assert (gains[2] > gains[0]).any()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [1, 3, 6])
 def test_quick_figures_show_the_ends_of_the_papers_axis(number: int) -> None:
     """Losses of a cell from 0.1 to 1, or to 2 of the ITMS-like occupancy."""

@@ -24,7 +24,8 @@ from tests.support.loop import loop_over
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.study
+# All studies at once take a minute and a half.
+pytestmark = [pytest.mark.study, pytest.mark.full]
 
 Table = list[dict[str, str]]
 ITMS = collections.itms()

@@ -217,6 +217,7 @@ def test_names() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("study", FIGURES, ids=lambda study: study.name)
 def test_studies_in_a_hurry(study: object) -> None:
     """Rows, a picture and a reading with figures of its own."""

@@ -145,6 +145,7 @@ def test_errors_within_clusters_are_those_of_their_groups() -> None:
         assert effect.clusters.standard_error[each] ** 2 == pytest.approx(variance, rel=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.statistics
 @pytest.mark.parametrize("name", DESIGNS)
 def test_intervals_cover_where_groups_were_assigned(name: str) -> None:

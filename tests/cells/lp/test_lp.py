@@ -141,6 +141,7 @@ def test_the_papers_setting_costs_a_fraction(gamma: float, most: float) -> None:
     assert found.gap <= 0.01
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("cells", "least", "most"), [(("origin", "hour"), 200, 0.75), (("dest",), 200, 0.75)]
 )
@@ -154,6 +155,7 @@ def test_flights_err_less_than_equalised(cells: tuple[str, ...], least: int, mos
     assert found.factor <= most * equalised
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("cells", "least", "most"), [(("origin", "hour"), 200, 0.88), (("dest",), 0, 0.95)]
 )

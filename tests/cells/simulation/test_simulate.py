@@ -54,6 +54,7 @@ def test_the_expected_error_is_the_integral(
     assert math.isclose(float(found[0]), exact, rel_tol=1e-6, abs_tol=1e-9)
 
 
+@pytest.mark.full
 def test_simulated_errors_are_those_of_real_draws() -> None:
     """Closed-form expectations agree with 3,000 whole draws of every method.
 

@@ -145,6 +145,7 @@ def switches() -> dict[str, list[int]]:
     return dict(found.values())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "area", ["A[^ms]", "Am.*/[A-L]", "Am.*/[M-Z]", "As", "[B-E]", "[F-OQ-Z]", "P"]
 )

@@ -123,6 +123,7 @@ def test_symmetric_means_have_no_bias(distribution: str, *, reuse: bool) -> None
     assert 0 < failed.mean() < 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("distribution", KNOWN_DISTRIBUTIONS)
 def test_symmetric_means_of_more_attempts_have_no_bias(distribution: str) -> None:
     """With sliding windows and a middle step, overall and given success or failure."""

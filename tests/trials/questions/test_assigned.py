@@ -219,6 +219,7 @@ def _covered(epsilon: float, spread: float | None, runs: int) -> tuple[int, int]
     return covered[0], covered[1]
 
 
+@pytest.mark.full
 @pytest.mark.statistics
 @pytest.mark.filterwarnings("ignore:sums of groups are clipped")
 @pytest.mark.parametrize(("epsilon", "spread"), [(8, None), (8, 2.0), (1, None)])

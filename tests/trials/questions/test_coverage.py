@@ -54,6 +54,7 @@ def covered(name: str, space: Space, mean: NDArray[np.float64]) -> NDArray[np.fl
     return hit / RUNS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ASKED)
 def test_intervals_cover_in_releases(name: str) -> None:
     """94% to 98% for outcomes that differ by arm, cluster and covariate."""

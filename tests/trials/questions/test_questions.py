@@ -296,6 +296,7 @@ def test_parts_are_disjoint_or_none() -> None:
     assert disjoint_parts(np.array([[1.0, 2.0], [1.0, 1.0]])) is None
 
 
+@pytest.mark.full
 def test_many_questions_have_a_plan() -> None:
     """The effect in each of 40 clusters costs no more than in one, and its variance."""
     arm, cluster = np.arange(40 * 12) % 2, np.arange(40 * 12) // 12

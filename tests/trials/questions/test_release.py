@@ -41,7 +41,9 @@ def test_answers_are_those_of_the_data_but_for_the_noise() -> None:
     """Effect, means and coefficients, in whatever order rows come."""
     turned = np.random.default_rng(1).permutation(N)
     other = {name: column[turned] for name, column in PUBLIC.items()}
-    found = plan(CLEAR).release(SCORE[turned], ARM[turned], SCHOOL[turned], other).estimate()
+    columns = ARM[turned], SCHOOL[turned], other
+    release = plan(CLEAR).release(SCORE[turned], *columns, noise=shoal.Simulated(1))
+    found = release.estimate()
     cells = [
         SCORE[(home == SCHOOL) & (ARM == 1)].mean() - SCORE[(home == SCHOOL) & (ARM == 0)].mean()
         for home in range(6)
