@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# Made when the site is built, and not committed.
+MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "cells": (("src/shoal/cells",), 15457, 7200),
@@ -43,7 +45,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
 
 def lines(place: Path, kind: str) -> int:
     """Lines of the files of a kind in a folder, or of a file."""
-    files = [place] if place.is_file() else place.rglob(f"*{kind}")
+    files = {place} if place.is_file() else set(place.rglob(f"*{kind}")) - MADE
     return sum(len(each.read_text(encoding="utf-8").splitlines()) for each in files)
 
 
