@@ -2,7 +2,7 @@
 
 An adversary chooses neighbours and a set of outputs, and sees many draws of both. Exact binomial
 bounds on the two probabilities give a lower bound on the loss that is wrong with probability at
-most 1e-9; it must never exceed the epsilon of the plan. `make prove` draws a million.
+most 1e-9; it must never exceed the epsilon of the plan. `make test-full` draws a million.
 """
 
 from __future__ import annotations
