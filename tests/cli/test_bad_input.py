@@ -87,9 +87,12 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["verify", "gone.json"], "gone.json"),
         (["verify", "flights.parquet"], "is not JSON"),
         (["verify", "plan.json"], "not of the schema"),
-        (["ledger", "create", "flights.ledger", "--epsilon", "1"], "flights.ledger"),
-        (["ledger", "create", "new.ledger", "--epsilon", "0"], "epsilon is"),
-        (["ledger", "create", "new.ledger", "--epsilon", "1", "--delta", "2"], "delta is"),
+        (["ledger", "create", "flights.ledger", "--epsilon", "1", "--unit", "a"], "flights.ledger"),
+        (["ledger", "create", "new.ledger", "--epsilon", "0", "--unit", "a"], "epsilon is"),
+        (
+            ["ledger", "create", "new.ledger", "--epsilon", "1", "--unit", "a", "--delta", "2"],
+            "delta is",
+        ),
         (["ledger", "show", "plan.json"], "plan.json"),
         (["ledger", "verify", "gone.ledger"], "gone.ledger"),
         (["ledger", "verify", "flights.ledger", "--head", "f" * 64], "head"),
@@ -295,10 +298,9 @@ def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
     assert "Traceback" not in err
     assert err.count("\n") <= 1
     shoal.Ledger.open("flights.ledger").verify()
-    # It comes before the charge or after: what was recorded then has no name, so --again it is.
     recorded = len(shoal.Ledger.open("flights.ledger").entries())
     assert recorded == 1 or child.returncode == 2
-    shell.good(*RELEASE, *["--again"] * recorded)
+    shell.good(*RELEASE)
     assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
 
 

@@ -91,7 +91,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, plan = str(folder / "visits.csv"), str(folder / "plan.json")
     method = ["--method", "symmetric_mean", "--output", plan]
     assert main(["unbiased", "plan", file, "--user", "person", *WISHES, *method]) == 0
-    budget = ["--epsilon", "3", "--delta", "1e-4"]
+    budget = ["--epsilon", "3", "--delta", "1e-4", "--unit", "person"]
     assert main(["ledger", "create", str(folder / "visits.ledger"), *budget]) == 0
     return folder
 
@@ -113,14 +113,15 @@ def shell(
 def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     """Plan, release, manifest, second opinion, and again at no cost."""
     out = shell.good(*BY_PLAN, "--manifest", "mean.json")
-    assert out.startswith("recorded: entry 1 of visits.ledger, epsilon 1, delta 0.000001, for ")
+    where = "entry 1 of visits.ledger, without a name"
+    assert out.startswith(f"recorded: {where}, epsilon 1, delta 1e-6")
     manifest = json.loads((shell.folder / "mean.json").read_bytes())
     assert abs(manifest["results"]["value"] - 40) < 8
     assert verify(manifest).holds
-    again = shell.good(*BY_PLAN, "--again")
-    assert again.startswith("delivered again: entry 1 of visits.ledger, recorded ")
+    again = shell.good(*BY_PLAN)
+    assert again.startswith(f"delivered again from {where}, recorded ")
     assert again.split("\n")[1:] == out.split("\n")[1:]
-    shown = json.loads(shell.good(*BY_PLAN, "--again", "--json"))
+    shown = json.loads(shell.good(*BY_PLAN, "--json"))
     delivery = shown.pop("delivery")
     assert shown == manifest
     assert (delivery["entry"], delivery["from_ledger"], delivery["charged"]) == (1, True, False)

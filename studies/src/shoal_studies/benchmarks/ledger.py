@@ -12,9 +12,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.privacy.budget import Budget
-from shoal.privacy.ledger.entry import Draft, digest_of
+from shoal.privacy.ledger import Draft, digest_of
 from shoal.privacy.ledger.file import operate
-from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.ledger import Ledger
 from shoal.privacy.privacy_unit import PrivacyUnit
 
 if TYPE_CHECKING:
