@@ -164,7 +164,7 @@ def test_two_numbers_typed_as_one(shell: Shell, typed: list[str], told: str) -> 
 def test_a_ledger_in_the_place_of_a_document(shell: Shell, arguments: list[str]) -> None:
     """The line says what it is, and which command reads it."""
     line = shell.bad(*arguments)
-    assert "'flights.ledger' is a database, such as a ledger; allowed: a " in line
+    assert "'flights.ledger' is a ledger; allowed: a " in line
     assert "`shoal ledger show LEDGER`" in line
     assert "`shoal verify MANIFEST --ledger LEDGER`" in line
 

@@ -49,7 +49,7 @@ def trial(
     )
     pcsv.write_csv(table, "visits.csv")
     shell = Shell(tmp_path, capsys)
-    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9", "--unit", "person")
+    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9", "--unit", "each row")
     return shell
 
 

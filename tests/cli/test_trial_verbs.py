@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 UNITS = 400
-UNIT = ("--unit", "each row")
+UNIT = ("--unit", "unit")
 # Fewer digits may be those of a folder, or of a noisy number.
 CANARIES = ("431.5", "secret431")
 COLUMNS = ["--outcome", "bought", "--treatment", "arm", "--cluster", "city"]
 RELEASE = ["trial", "release", "visits.csv", *COLUMNS, "--ledger", "visits.ledger"]
 SPACE = ["--space", "binary", "--epsilon", "2"]
-WHOLE = [*RELEASE, *SPACE, "--privacy-unit", "each row"]
+WHOLE = [*RELEASE, *SPACE, "--privacy-unit", "unit"]
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
     """They are used as given, within epsilon and delta; JSON shows them."""
     out = trial.good(
         *RELEASE, "--space", "binary", "--epsilon", "3", "--delta", "1e-4", "--levels", "2",
-        "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "person",
+        "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "unit",
     )  # fmt: skip
     found = json.loads(out)["plan"]["mechanism"]["parameters"]
     assert found["weight"] == 2**20 // 5
@@ -153,14 +153,12 @@ def test_plans_need_no_outcomes(trial: Shell) -> None:
     assert Path("plan.png").stat().st_size > 10_000
 
 
-def test_rows_are_units_only_where_somebody_says_so(trial: Shell) -> None:
-    """Neither --unit nor --privacy-unit nor a ledger's unit: refused, nothing is drawn."""
+def test_the_unit_is_the_ledgers(trial: Shell) -> None:
+    """Each row unless --unit or --privacy-unit say otherwise; another one is refused."""
     said = trial.bad(*RELEASE, *SPACE)
-    assert '--privacy-unit "each row"' in said
-    assert "--unit" in said
-    assert shoal.Ledger.open("visits.ledger").unit is None
-    trial.good(*WHOLE, "--name", "first")
-    assert "entry 2" in trial.good(*RELEASE, *SPACE, "--name", "second")
+    assert "a charge that protects the values of one row" in said
+    trial.good(*RELEASE, *SPACE, "--unit", "unit")
+    assert shoal.Ledger("visits.ledger").state().entries == 1
 
 
 def test_a_picture_of_the_effects(trial: Shell) -> None:

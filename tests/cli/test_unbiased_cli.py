@@ -127,11 +127,7 @@ def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     assert (delivery["entry"], delivery["from_ledger"], delivery["charged"]) == (1, True, False)
     spent = shoal.Ledger.open("visits.ledger").spent
     assert spent.epsilon <= 1
-    status, _, err = shell.run(*BY_PLAN, "--name", "second")
-    assert (status, err.count("\n")) == (0, 1)
-    assert "recorded in the ledger 'visits.ledger' without a name before" in err.replace(
-        str(shoal.Ledger.open("visits.ledger").path), "visits.ledger"
-    )
+    assert "entry 2" in shell.good(*BY_PLAN, "--name", "second")
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 2
 
 
@@ -147,17 +143,6 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
     weighed = shell.good(*CLIPPED, "--weights", "counts", "--cap", 2, "--json")
     assert json.loads(weighed)["plan"]["request"]["cap"] == 2
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 3
-
-
-def test_rows_are_units_only_where_somebody_says_so(shell: Shell) -> None:
-    """Without --user, --privacy-unit and a unit of the ledger nothing is drawn."""
-    by_row = [part for part in CLIPPED if part not in {"--user", "person"}]
-    said = shell.bad(*by_row)
-    assert '--privacy-unit "each row"' in said
-    assert "--user" in said
-    assert shoal.Ledger.open("visits.ledger").unit is None
-    shell.good(*by_row, "--privacy-unit", "each row", "--name", "first")
-    assert "entry 2" in shell.good(*by_row, "--name", "second")
 
 
 def test_plans_compare_and_are_saved(shell: Shell) -> None:

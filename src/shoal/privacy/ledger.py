@@ -122,7 +122,8 @@ class State:
                 f"a charge that protects {words(unit)}",
                 f"what this ledger protects: {words(self.unit)}",
                 f"if each {same} is one {self.unit.removeprefix('each ')}, say "
-                f"privacy_unit={self.unit!r} (--privacy-unit); else use the ledger of that unit",
+                f"privacy_unit={self.unit!r} (--privacy-unit {self.unit!r}); else take a ledger of "
+                "that unit",
             )
         if charge.delta and not self.budget.delta:
             raise BudgetError(
