@@ -44,6 +44,5 @@ def test_neighbours_differ_only_inside_the_mechanism(
 
 
 def test_the_noise_of_a_release_is_the_operating_systems() -> None:
-    """The default source is OpenDP's, and is not a simulation."""
+    """The default source is OpenDP's."""
     assert isinstance(noise.source_of(None), noise.OperatingSystem)
-    assert not noise.source_of(None).simulated

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.aggregate_release import AggregateRelease
     from shoal.trials.table_release import TableRelease
     from shoal.trials.unit_release import UnitRelease
 
     Floats = NDArray[np.float64]
-    Draw = Callable[[Units, Randomness], AggregateRelease | UnitRelease | TableRelease]
+    Draw = Callable[[Units, Noise], AggregateRelease | UnitRelease | TableRelease]
 
 CONFIDENCE = 0.95
 MECHANISMS = (
@@ -180,14 +180,14 @@ class Figures:
         return np.asarray((self.standard_error**2).mean(axis=0) / self.deviation**2)
 
 
-def seeded(name: str, mechanism: str) -> Callable[[int], Randomness]:
+def seeded(name: str, mechanism: str) -> Callable[[int], Noise]:
     """A source of noise for each run of a case, another one for each case."""
     case = list(SETTINGS).index(name) * len(MECHANISMS) + MECHANISMS.index(mechanism) + 1
     return lambda run: Simulated(case * 10**8 + run)
 
 
 def measure(
-    name: str, mechanism: str, runs: int, noise: Callable[[int], Randomness] | None = None
+    name: str, mechanism: str, runs: int, noise: Callable[[int], Noise] | None = None
 ) -> Figures:
     """Errors and intervals of many runs.
 

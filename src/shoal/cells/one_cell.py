@@ -293,7 +293,7 @@ def one_estimate(
         range=numbers.clipped_to(0),
         mechanism=plan.mechanism.name,
         parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
-        simulated=source.simulated,
+        simulated=options.get("noise") is not None,
         warnings=(
             *few_cells(plan),
             *few_own_much(plan),

@@ -186,7 +186,7 @@ def _ball(
         epsilon=round_up(made.loss(int(counts.max()))),
         confidence=confidence,
         threshold=made.threshold,
-        simulated=source.simulated,
+        simulated=noise is not None,
     )
 
 
@@ -225,7 +225,7 @@ def _box(
         epsilon=round_up(sum((Fraction(one.epsilon) for one in found), Fraction(0))),
         confidence=confidence,
         threshold=found[0].parameters["threshold"][0],
-        simulated=found[0].simulated,
+        simulated=noise is not None,
     )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shoal.means.one_value_per_user import Users
     from shoal.means.plan_facts import UnbiasedFacts
     from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.noise import Noise, Simulated
 
 _MOST_HALF = 2.0**900
 
@@ -85,7 +85,7 @@ class MeanDraw:
     plan: UnbiasedFacts
     user_values: UserValues
 
-    def draw(self, noise: Randomness) -> Drawn:
+    def draw(self, noise: Noise) -> Drawn:
         """One estimate."""
         return self.plan.estimator.release(self.user_values.value, noise)
 

@@ -49,25 +49,12 @@ class Budget:
 
     @classmethod
     def of(cls, epsilon: Amount, delta: Amount = 0) -> Budget:
-        """A charge: both parts zero or more; a float counts as its shortest decimal.
-
-        Raises:
-            InputError: Not a number, not finite, below zero, or of more than 400 digits.
-        """
+        """A charge, zero or more; a float counts as its shortest decimal. InputError if not."""
         return cls(amount(epsilon, "epsilon"), amount(delta, "delta"))
 
     @classmethod
     def total(cls, epsilon: Amount, delta: Amount = 0) -> Budget:
-        """A budget: epsilon above zero, delta from zero to below one.
-
-        Raises:
-            InputError: As `Budget.of`, or outside these ranges.
-
-        Example:
-            >>> Budget.total(0)
-            Traceback (most recent call last):
-            shoal.errors.InputError: epsilon is 0; allowed: ...
-        """
+        """A budget: epsilon above zero, delta from zero to below one. InputError if not."""
         budget = cls.of(epsilon, delta)
         if budget.epsilon == 0:
             raise _bad("epsilon", "0", "a finite number above 0", "1")
@@ -117,15 +104,7 @@ class Budget:
         )
 
     def show(self, *, up: bool) -> str:
-        """Both parts with six significant digits, rounded to the safe side.
-
-        Args:
-            up: Round upwards (a charge) instead of downwards (what is left).
-
-        Example:
-            >>> Budget.of("1/3", "1e-9").show(up=True)
-            'epsilon 0.333334, delta 1e-9'
-        """
+        """Both parts with six digits: a charge is rounded up, what is left is rounded down."""
         return f"epsilon {show(self.epsilon, up=up)}, delta {show(self.delta, up=up)}"
 
     def to_document(self) -> dict[str, str | float]:
@@ -139,12 +118,7 @@ class Budget:
 
 
 def from_text(stored: str) -> Fraction:
-    """The inverse of `str` of a fraction from 0; ValueError for any other text.
-
-    Example:
-        >>> from_text("1/3")
-        Fraction(1, 3)
-    """
+    """The inverse of `str` of a fraction; ValueError for any other text."""
     match = _STORED.fullmatch(stored)
     if match is None or str(Fraction(stored)) != stored:
         raise ValueError
@@ -172,11 +146,7 @@ def show(value: Fraction | float, digits: int = 6, *, up: bool = True) -> str:
 
 
 def check_epsilon(epsilon: Amount) -> Fraction:
-    """An epsilon within what any release may cost, exactly.
-
-    Raises:
-        InputError: It is not.
-    """
+    """An epsilon within what any release may cost, exactly; InputError if it is not."""
     exact = Budget.total(epsilon).epsilon
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InputError(

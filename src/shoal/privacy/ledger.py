@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.checks.places import whole_path
 from shoal.documents import LEDGER_ENDING as ENDING
-from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
+from shoal.errors import BudgetError, InputError, LedgerError, ShoalError, raise_alone
 from shoal.privacy.budget import Budget, from_text
 from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
 
@@ -54,19 +54,21 @@ _FACTS = (
     "number, question, name, kind, epsilon, delta, spent_epsilon, spent_delta, recorded_at, "
     "document_sha256, hash"
 )
-_RESTORE = "restore the newest backup, remove NAME-journal beside it, and run `shoal ledger verify`"
+_DURABLE = "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"  # macOS needs the second
 _WRITABLE = "a file and a folder that this user may read and write"
+_DAMAGED = (
+    "a whole ledger",
+    "restore the newest backup, remove NAME-journal beside it, and run `shoal ledger verify`",
+)
 _REASONS = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free space", "make room and ask again"),
     sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE, "change permissions, ask again"),
     sqlite3.SQLITE_CANTOPEN: ("it is missing or cannot be opened", _WRITABLE, "check the path"),
-    sqlite3.SQLITE_BUSY: (
-        "it stayed locked",
-        "one writer at a time",
-        "end the process that has it",
-    ),
+    sqlite3.SQLITE_BUSY: ("it stayed locked", "one writer at a time", "end whoever holds it"),
     sqlite3.SQLITE_NOTADB: ("it is no ledger", "a file of `shoal ledger create`", "check the path"),
     sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and ask again"),
+    sqlite3.SQLITE_CORRUPT: ("it has damaged pages", *_DAMAGED),
+    sqlite3.SQLITE_ERROR: ("it has other tables than a ledger", *_DAMAGED),
 }
 
 
@@ -93,10 +95,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class State:
-    """Where a ledger stands at one moment: what was spent on how many entries, and the newest hash.
-
-    The sum is exact, or rounded upwards where it gets too long.
-    """
+    """Where a ledger stands: what was spent, exactly or rounded up, and the newest entry's hash."""
 
     unit: str
     budget: Budget
@@ -110,20 +109,14 @@ class State:
         return self.budget - self.spent
 
     def check(self, charge: Budget, unit: str) -> Budget:
-        """The sum after a charge, or the reason why it is refused.
-
-        Raises:
-            InputError: The charge is about another privacy unit.
-            BudgetError: It does not fit what is left, or has a delta where the budget has none.
-        """
+        """The sum after a charge; InputError of another unit, BudgetError if it does not fit."""
         if unit != self.unit:
             same = "user" if unit == EACH_ROW else unit
             raise InputError(
                 f"a charge that protects {words(unit)}",
                 f"what this ledger protects: {words(self.unit)}",
-                f"if each {same} is one {self.unit.removeprefix('each ')}, say "
-                f"privacy_unit={self.unit!r} (--privacy-unit {self.unit!r}); else take a ledger of "
-                "that unit",
+                f"if each {same} is one {self.unit.removeprefix('each ')}, say privacy_unit="
+                f"{self.unit!r} (--privacy-unit {self.unit!r}); else take a ledger of that unit",
             )
         if charge.delta and not self.budget.delta:
             raise BudgetError(
@@ -212,24 +205,17 @@ class Ledger:
         facts = (str(uuid.uuid4()), str(budget.epsilon), str(budget.delta), whose, _now())
         try:
             place.touch(exist_ok=False)
-        except FileExistsError:
-            raise LedgerError(
-                f"there is already a file {str(place)!r}",
-                "a new path: a budget never changes and is never started afresh",
-                "open the ledger that is there, or choose another path",
-            ) from None
         except OSError as error:
             raise LedgerError(
                 f"the ledger {str(place)!r} cannot be created ({error.strerror})",
-                "a new file in a folder that this user may write",
-                "check the path",
+                "a new file in a folder that this user may write: no budget is started afresh",
+                "open the ledger that is there, or choose another path",
             ) from None
         try:
             # One transaction: a crash leaves a ledger, or an empty file, which is refused.
             with _plain_errors(place), closing(_connection(place)) as connection:
-                _make_durable(connection)
                 connection.executescript(
-                    f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; "
+                    f"{_DURABLE}; BEGIN; PRAGMA application_id = {APPLICATION_ID}; "
                     f"PRAGMA user_version = {SCHEMA_VERSION}; {_SCHEMA}"
                 )
                 row = (*facts, _hash("", facts))
@@ -243,11 +229,11 @@ class Ledger:
     def state(self) -> State:
         """Unit, budget, what is spent, how many entries and the head, read at one moment.
 
-        Raises:
-            LedgerError: The ledger cannot be read.
+        Returns:
+            Where the ledger stands.
         """
         with self._transaction() as (connection, creation):
-            return _newest(connection, creation)
+            return self._newest(connection, creation)
 
     @property
     def spent(self) -> Budget:
@@ -262,9 +248,12 @@ class Ledger:
     def find(self, question: str, name: str = "") -> Entry | None:
         """The release recorded for a question under a name, with its document, or None.
 
-        Raises:
-            InputError: An argument is not usable.
-            LedgerError: The ledger cannot be read, or the document was changed.
+        Args:
+            question: As in `record`.
+            name: The same.
+
+        Returns:
+            The entry, if there is one.
         """
         wanted = _question(question), checked_name(name)
         with self._transaction() as (connection, _):
@@ -320,14 +309,12 @@ class Ledger:
         charge, whose = Budget.of(epsilon, delta), checked_unit(unit)
         asked = _question(question), checked_name(name), checked_name(kind, "a kind of release")
         if not isinstance(document, bytes):
-            raise InputError(
-                f"document is a {type(document).__name__}", "bytes", "encode the document first"
-            )
+            raise InputError(f"document is a {type(document).__name__}", "bytes", "encode it first")
         with self._transaction(write=True) as (connection, creation):
             known = self._found(connection, *asked[:2])
             if known is not None:
                 return known
-            state = _newest(connection, creation)
+            state = self._newest(connection, creation)
             spent = state.check(charge, whose)
             facts = (
                 *(state.entries + 1, *asked, str(charge.epsilon), str(charge.delta)),
@@ -339,10 +326,9 @@ class Ledger:
         return _entry(row)
 
     def verify(self, head: str = "") -> State:
-        """Recompute every hash and every running sum.
+        """Recompute every hash and every running sum: any change, also of a document, is found.
 
-        Any change of the budget, of an entry or of a document, and any entry removed or moved, is
-        found. A file put back to an older state holds: a head noted elsewhere finds that.
+        A file put back to an older state holds: a head noted elsewhere finds that.
 
         Args:
             head: A head noted elsewhere, which must be in the chain.
@@ -355,9 +341,9 @@ class Ledger:
         """
         with self._transaction() as (connection, creation):
             if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-                raise _damaged(self.path, "damaged pages")
-            state, spent, last = _newest(connection, creation), creation.spent, creation.head
-            seen = {last}
+                raise self._damaged("damaged pages")
+            spent, last = creation.spent, creation.head
+            seen, state = {last}, self._newest(connection, creation)
             rows = connection.execute(f"SELECT {_FACTS}, document FROM entry ORDER BY number")
             for number, row in enumerate(rows, 1):
                 entry = _entry(row)
@@ -365,9 +351,9 @@ class Ledger:
                 seen.add(last)
                 found = number, spent, last, _sha256(entry.document)
                 if found != (entry.number, entry.spent, entry.hash, entry.document_sha256):
-                    raise _damaged(self.path, f"an entry {number} that was changed or is missing")
+                    raise self._damaged(f"an entry {number} that was changed or is missing")
         if not spent.within(state.budget):
-            raise _damaged(self.path, "charges beyond its budget")
+            raise self._damaged("charges beyond its budget")
         if head and head not in seen:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} does not contain the head given",
@@ -386,7 +372,7 @@ class Ledger:
             return None
         entry = _entry(row)
         if _sha256(entry.document) != entry.document_sha256:
-            raise _damaged(self.path, f"a document of entry {entry.number} that was changed")
+            raise self._damaged(f"a document of entry {entry.number} that was changed")
         return entry
 
     @contextmanager
@@ -395,7 +381,7 @@ class Ledger:
         with _plain_errors(self.path), closing(_connection(self.path)) as connection:
             self._check_version(connection)
             if write:
-                _make_durable(connection)
+                connection.executescript(_DURABLE)
                 _begin(connection)
             else:
                 connection.execute("BEGIN")
@@ -403,18 +389,14 @@ class Ledger:
             connection.execute("COMMIT")
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
-        kind, version = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version")
+        names = ("application_id", "user_version", "page_count")
+        kind, version, pages = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
         )
         if (kind, version) != (APPLICATION_ID, SCHEMA_VERSION):
-            what = (
-                "was made by another version of shoal" if kind == APPLICATION_ID else "is no ledger"
-            )
-            if self.path.stat().st_size == 0:
-                what = "is empty: its creation was interrupted"
+            what = "is of another version of shoal" if kind == APPLICATION_ID else "is no ledger"
             raise LedgerError(
-                f"{str(self.path)!r} {what}",
+                f"{str(self.path)!r} {what if pages else 'is empty: its creation was interrupted'}",
                 "a file made by `shoal ledger create` of this version",
                 "check the path, or create a new ledger under another name",
             )
@@ -423,7 +405,7 @@ class Ledger:
         """What never changes, as the state of a ledger without entries."""
         rows = connection.execute("SELECT * FROM ledger").fetchall()
         if len(rows) != 1 or _hash("", rows[0][:5]) != rows[0][5]:
-            raise _damaged(self.path, "a creation record that was changed")
+            raise self._damaged("a creation record that was changed")
         _, epsilon, delta, unit, _, first = rows[0]
         if self._first not in ("", first):
             raise LedgerError(
@@ -433,6 +415,20 @@ class Ledger:
             )
         budget = Budget(from_text(epsilon), from_text(delta))
         return State(unit, budget, Budget(Fraction(0)), 0, first)
+
+    def _newest(self, connection: sqlite3.Connection, creation: State) -> State:
+        """The state after the newest entry; however many there are, two are read."""
+        query = f"SELECT {_FACTS} FROM entry ORDER BY number DESC LIMIT 2"
+        rows = connection.execute(query).fetchall()
+        if not rows:
+            return creation
+        last, before = _entry(rows[0]), rows[1][10] if len(rows) > 1 else creation.head
+        if _hash(before, rows[0][:10]) != last.hash:
+            raise self._damaged(f"an entry {last.number} that was changed")
+        return State(creation.unit, creation.budget, last.spent, last.number, last.hash)
+
+    def _damaged(self, what: str) -> LedgerError:
+        return LedgerError(f"the ledger {str(self.path)!r} has {what}", *_DAMAGED)
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
@@ -456,11 +452,6 @@ def _connection(path: Path) -> sqlite3.Connection:
     """A connection without transactions of its own; it never makes a file."""
     uri = f"{path.as_uri()}?mode=rw"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
-
-
-def _make_durable(connection: sqlite3.Connection) -> None:
-    # On macOS a plain fsync does not reach the disk.
-    connection.executescript("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON")
 
 
 def _begin(connection: sqlite3.Connection) -> None:
@@ -488,26 +479,13 @@ def _plain_errors(path: Path) -> Iterator[None]:
         raise
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        reason = _REASONS.get(code)
-        if reason is None:
-            raise _damaged(path, "damaged pages") from None
-        raise LedgerError(f"the ledger {str(path)!r}: {reason[0]}", *reason[1:]) from None
+        failed = f"SQLite fails with code {code}", "a healthy system", "ask again"
     except (TypeError, ValueError, ArithmeticError):
-        raise _damaged(path, "rows that cannot be read") from None
-
-
-def _damaged(path: Path, what: str) -> LedgerError:
-    return LedgerError(f"the ledger {str(path)!r} has {what}", "a whole ledger", _RESTORE)
-
-
-def _newest(connection: sqlite3.Connection, creation: State) -> State:
-    """The state after the newest entry, which alone is read, however many there are."""
-    query = f"SELECT {_FACTS} FROM entry ORDER BY number DESC LIMIT 1"
-    row = connection.execute(query).fetchone()
-    if row is None:
-        return creation
-    last = _entry(row)
-    return State(creation.unit, creation.budget, last.spent, last.number, last.hash)
+        code, failed = sqlite3.SQLITE_CORRUPT, _REASONS[sqlite3.SQLITE_CORRUPT]
+    else:
+        return
+    reason = _REASONS.get(code, failed)
+    raise_alone(LedgerError(f"the ledger {str(path)!r}: {reason[0]}", *reason[1:]))
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

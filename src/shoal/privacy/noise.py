@@ -33,18 +33,10 @@ _NUMBERS, _BITS, _SELECTIONS = 1, 2, 3
 
 
 class Noise(Protocol):
-    """A source of lattice noise."""
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the randomness is repeatable, hence no protection."""
-        ...
+    """A source of noise, selections and fair bits; `draw` tells those of one release apart."""
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number.
-
-        `draw` tells the vectors of one release apart.
-        """
+        """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number."""
         ...
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
@@ -52,15 +44,11 @@ class Noise(Protocol):
         ...
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """Position of a high score, by permute-and-flip; `draw` tells selections apart."""
+        """Position of a high score, by permute-and-flip."""
         ...
 
-
-class Randomness(Noise, Protocol):
-    """A source of noise and of fair bits, several times in one release."""
-
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """Independent words of 64 fair bits; `draw` tells the vectors of one release apart."""
+        """Independent words of 64 fair bits, shape (size,)."""
         ...
 
 
@@ -73,17 +61,17 @@ class OperatingSystem:
     differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
     (`docs/theory/gaussian.md`). Numbers are clamped to 0..2^61 before, which brings no two further
-    apart, and sums to 64 bits after.
+    apart, and sums to 64 bits after. Scores that differ by at most d each give selections whose
+    probabilities differ by a factor of at most exp(2 d / scale) (McKenna and Sheldon 2020, Theorem
+    1). A word of bits below w of 2^64 has probability w / 2^64.
 
     Example:
-        >>> len(OperatingSystem().add_laplace([10, 20], lattice_bits=20))
+        >>> noise = OperatingSystem()
+        >>> len(noise.add_laplace([10, 20], lattice_bits=20))
         2
+        >>> noise.select(np.array([0, 900, 0]), scale=4.0, draw=0)
+        1
     """
-
-    @property
-    def simulated(self) -> bool:
-        """Never."""
-        return False
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """One draw for each number; large vectors use every core."""
@@ -92,26 +80,13 @@ class OperatingSystem:
         return _exact(dp.m.make_laplace, dp.l1_distance(T="i64"), steps, lattice_bits)
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """One draw for each number; large vectors use every core.
-
-        Example:
-            >>> len(OperatingSystem().add_gaussian([10, 20], lattice_bits=20))
-            2
-        """
+        """One draw for each number; large vectors use every core."""
         import opendp.prelude as dp
 
         return _exact(dp.m.make_gaussian, dp.l2_distance(T="i64"), steps, lattice_bits)
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """OpenDP's noisy max with exact exponential noise: permute-and-flip.
-
-        Scores that differ by at most d each give outcomes whose probabilities differ by a factor
-        of at most exp(2 d / scale) (McKenna and Sheldon 2020, Theorem 1).
-
-        Example:
-            >>> OperatingSystem().select(np.array([0, 900, 0]), scale=4.0, draw=0)
-            1
-        """
+        """OpenDP's noisy max with exact exponential noise, which is permute-and-flip."""
         import opendp.prelude as dp
 
         dp.enable_features("contrib")
@@ -120,12 +95,7 @@ class OperatingSystem:
         return int(measurement(scores.tolist()))
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """Straight from the operating system; a word below w of 2^64 has probability w / 2^64.
-
-        Example:
-            >>> OperatingSystem().bits(3, draw=0).dtype
-            dtype('uint64')
-        """
+        """Straight from the operating system."""
         words = np.empty(size, dtype=np.uint64)
         for at in range(0, size, _WORDS):
             part = words[at : at + _WORDS]
@@ -159,13 +129,8 @@ class Simulated:
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", checks.whole(self.seed, "seed", most=_MOST_SEED))
 
-    @property
-    def simulated(self) -> bool:
-        """Whether the randomness is repeatable, hence no protection: always true here."""
-        return True
-
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Add discrete Laplace noise: the difference of two geometric variables.
+        """Add the difference of two geometric variables.
 
         Args:
             steps: Whole numbers, one each.
@@ -175,8 +140,7 @@ class Simulated:
         Returns:
             The numbers with noise.
         """
-        rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
-        return _added(steps, _laplace(rng, 2.0**lattice_bits, len(steps)))
+        return _added(steps, _laplace(self._numbers(draw), 2.0**lattice_bits, len(steps)))
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add the discrete Gaussian itself, at every scale: rejection from discrete Laplace noise.
@@ -188,13 +152,8 @@ class Simulated:
 
         Returns:
             The numbers with noise.
-
-        Example:
-            >>> Simulated(1).add_gaussian([100], 3) == Simulated(1).add_gaussian([100], 3)
-            True
         """
-        rng = np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
-        return _added(steps, _gaussian(rng, 2.0**lattice_bits, len(steps)))
+        return _added(steps, _gaussian(self._numbers(draw), 2.0**lattice_bits, len(steps)))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """The position of the highest score, each with exponential noise.
@@ -211,36 +170,27 @@ class Simulated:
         return int((scores + rng.exponential(scale, len(scores))).argmax())
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """Words of fair bits, from NumPy's generator.
+        """Words of 64 fair bits from NumPy's generator.
 
         Args:
             size: How many words.
             draw: Tells the vectors of one release apart.
 
         Returns:
-            Words of 64 fair bits, shape (size,).
-
-        Example:
-            >>> bool((Simulated(1).bits(4, draw=0) != Simulated(1).bits(4, draw=1)).all())
-            True
+            Shape (size,).
         """
         rng = np.random.default_rng([self.seed, draw, _BITS])
         return rng.integers(2**64, size=size, dtype=np.uint64)
 
+    def _numbers(self, draw: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, draw, _NUMBERS] if draw else self.seed)
 
-def source_of(noise: Simulated | None, *, recorded: bool = False) -> Randomness:
+
+def source_of(noise: Simulated | None, *, recorded: bool = False) -> Noise:
     """Where a release's randomness comes from: the operating system, unless a study asks.
 
-    Args:
-        noise: A marked simulation, or None.
-        recorded: Whether a ledger is to record the release, which a simulation never is.
-
     Raises:
-        InputError: Another kind of noise, or a simulation with a ledger.
-
-    Example:
-        >>> source_of(None).simulated, source_of(Simulated(1)).simulated
-        (False, True)
+        InputError: Another kind of noise, or a simulation that a ledger is to record.
     """
     if noise is None:
         return OperatingSystem()

@@ -36,14 +36,7 @@ class ExactLoss(Protocol):
 
 
 def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
-    """j: the noise has scale 2^j steps, so that rounding costs a millionth of epsilon.
-
-    With Gaussian noise, what a lattice adds to delta is a millionth of it too.
-
-    Example:
-        >>> lattice_bits(most_numbers=47, epsilon=1.0)
-        26
-    """
+    """j: at a scale of 2^j steps rounding costs a millionth of epsilon, and of delta."""
     bits = max(_OVERHEAD_BITS, _OVERHEAD_BITS + math.ceil(math.log2(most_numbers / epsilon)))
     if not delta:
         return bits
@@ -53,29 +46,17 @@ def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
 
 
 def round_scale(noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Noise scales with 24 significant bits, rounded upwards: the same on every machine.
-
-    Example:
-        >>> round_scale(np.array([1.0, 0.1]))[0]
-        np.float64(1.0)
-    """
+    """Noise scales with 24 significant bits, rounded upwards: the same on every machine."""
     mantissa, exponent = np.frexp(noise_scale)
     return np.ldexp(np.ceil(mantissa * 2.0**_SCALE_BITS) / 2.0**_SCALE_BITS, exponent)
 
 
 def fit(
-    noise_scale: NDArray[np.float64],
-    bits: int,
-    limit: Fraction,
-    losses: ExactLoss,
+    noise_scale: NDArray[np.float64], bits: int, limit: Fraction, losses: ExactLoss
 ) -> NDArray[np.float64]:
     """The method's scales, widened by the least that brings the exact loss under its limit.
 
-    Args:
-        noise_scale: b over the range of each number, from the method, at the wanted loss.
-        bits: j, the lattice bits.
-        limit: The largest total loss allowed.
-        losses: Exact accounting at given scales.
+    Scales are b over the range of each number; `limit` is the largest total loss allowed.
 
     Raises:
         InputError: The noise would not fit the lattice.

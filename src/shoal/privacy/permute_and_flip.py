@@ -22,12 +22,7 @@ CELLS = 1 << 12
 
 
 def loss(sensitivity: int, scale: float) -> Fraction:
-    """Exact loss 2 d / scale of one selection.
-
-    Example:
-        >>> loss(sensitivity=1, scale=4.0)
-        Fraction(1, 2)
-    """
+    """Exact loss 2 d / scale of one selection."""
     return Fraction(2 * sensitivity) / Fraction(scale)
 
 
@@ -35,12 +30,7 @@ def middle_scores(values: NDArray[np.int64], bins: int, top: int) -> NDArray[np.
     """- max(#below, #above) of each of `bins` equal bins, each value in its nearest midpoint's bin.
 
     One value that changes moves a score by at most 1 (paper 002, Algorithm 3;
-    docs/theory/selection.md#scores).
-
-    Args:
-        values: Whole numbers in 0..top.
-        bins: How many.
-        top: The upper bound.
+    docs/theory/selection.md#scores). Values are whole numbers in 0..top.
 
     Example:
         >>> middle_scores(np.array([1, 1, 9]), bins=5, top=10).tolist()
@@ -58,12 +48,8 @@ def quantile_scores(
     """- distance of the wanted rank from the ranks at each candidate, in 1/UNIT of a value.
 
     A candidate t has the ranks #{y < t} to #{y <= t}; one value that changes moves a score by at
-    most UNIT (Smith, STOC 2011, on a grid of candidates instead of the whole interval).
-
-    Args:
-        values: Whole numbers.
-        rank: Wanted rank times UNIT.
-        candidates: Ascending.
+    most UNIT (Smith, STOC 2011, on a grid of candidates instead of the whole interval). Candidates
+    ascend; the wanted rank is given times UNIT.
 
     Example:
         >>> quantile_scores(np.array([2, 4, 6]), 2 * UNIT, np.array([1, 4, 7])).tolist()

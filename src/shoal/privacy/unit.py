@@ -1,8 +1,8 @@
-"""The privacy unit: whose values a charge protects, as a text that is compared exactly.
+"""The privacy unit, whose values a charge protects, and other names: texts, compared exactly.
 
-It is the name of the column that tells users apart, or `each row`: every record is a user of its
-own. Neighbouring data sets differ in the values of one unit; how many records it has, and where,
-is public. A person who owns 100 rows loses up to 100 times what each row loses, so losses of
+A unit is the name of the column that tells users apart, or `each row`: every record is a user of
+its own. Neighbouring data sets differ in the values of one unit; how many records it has, and
+where, is public. A person who owns 100 rows loses up to 100 times what each row loses, so losses of
 different units are never added up.
 """
 
@@ -12,14 +12,12 @@ from shoal.errors import InputError
 
 EACH_ROW = "each row"
 _LONGEST = 200
+# Names that a ledger needs of values in memory.
+_EXAMPLES = {"outcome_name": "bought", "values_name": "height", "privacy_unit": "person"}
 
 
 def printed_text(value: object, what: str = "a name") -> str:
-    """A short text that can be printed, such as a column's name; empty is allowed.
-
-    Raises:
-        InputError: Another type, more than 200 characters, or one that cannot be printed.
-    """
+    """A text of up to 200 printable characters, such as a column's name; InputError if not."""
     if isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST:
         return value
     raise InputError(
@@ -30,10 +28,7 @@ def printed_text(value: object, what: str = "a name") -> str:
 
 
 def checked_name(value: object, what: str = "a release name") -> str:
-    """A printed text without blanks around it or two in a row: no other name looks like it.
-
-    Raises:
-        InputError: As `printed_text`, or such blanks.
+    """A printed text without blanks around it or two in a row; InputError if not.
 
     Example:
         >>> checked_name("2013-05"), checked_name("")
@@ -50,15 +45,7 @@ def checked_name(value: object, what: str = "a release name") -> str:
 
 
 def checked_unit(value: object) -> str:
-    """A privacy unit as a ledger keeps it.
-
-    Raises:
-        InputError: No name, or an empty one.
-
-    Example:
-        >>> checked_unit("person")
-        'person'
-    """
+    """A privacy unit as a ledger keeps it: a name, and not an empty one; InputError if not."""
     unit = checked_name(value, "a privacy unit")
     if not unit:
         raise InputError(
@@ -85,38 +72,20 @@ def unit_of_column(privacy_unit: str, column: str) -> str:
     return unit
 
 
-def words(unit: str) -> str:
-    """What a charge protects, for readers.
-
-    Example:
-        >>> words("person"), words("each row")
-        ('all values of one person', 'the values of one row')
-    """
-    return "the values of one row" if unit == EACH_ROW else f"all values of one {unit}"
-
-
-def document_of(unit: str) -> dict[str, str]:
-    """A unit as manifests hold it."""
-    records = "one" if unit == EACH_ROW else "all"
-    return {"name": unit, "relation": "values", "records": records}
-
-
 def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> str:
-    """The unit of values in memory, where arrays have no names.
+    """The unit of values in memory, where arrays have no names: each row unless users are given.
 
     Args:
         privacy_unit: What a user is, in a word; empty if the caller does not say.
-        several: Whether an array tells users apart; else every row is one.
-        recorded: Whether a ledger adds the losses up.
+        several: Whether an array tells users apart.
+        recorded: Whether a ledger adds the losses up, which needs to know what they are of.
         unnamed: The argument that names the values, if it was left empty.
 
     Raises:
-        InputError: A name that a ledger needs is missing, or one is not usable.
+        InputError: A name is missing or not usable.
     """
-    missing = [
-        *([unnamed] if unnamed else []),
-        *(["privacy_unit"] if several and not privacy_unit else []),
-    ]
+    needed = [unnamed, "privacy_unit" if several and not privacy_unit else ""]
+    missing = [each for each in needed if each]
     if recorded and missing:
         raise InputError(
             f"a ledger without {' and '.join(missing)}",
@@ -128,4 +97,12 @@ def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed:
     return checked_unit(privacy_unit or EACH_ROW)
 
 
-_EXAMPLES = {"outcome_name": "bought", "values_name": "height", "privacy_unit": "person"}
+def words(unit: str) -> str:
+    """What a charge protects, for readers."""
+    return "the values of one row" if unit == EACH_ROW else f"all values of one {unit}"
+
+
+def document_of(unit: str) -> dict[str, str]:
+    """A unit as manifests hold it."""
+    records = "one" if unit == EACH_ROW else "all"
+    return {"name": unit, "relation": "values", "records": records}

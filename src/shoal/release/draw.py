@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
 
     from shoal.privacy.ledger import Entry
-    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.noise import Noise, Simulated
     from shoal.release.question import Question
 
 Drawn = TypeVar("Drawn")
@@ -28,7 +28,7 @@ class Draw(Protocol[Drawn]):
     def check(self) -> None:
         """Refuse private data whose public shape is not the question's; reads no value."""
 
-    def draw(self, noise: Randomness) -> Drawn:
+    def draw(self, noise: Noise) -> Drawn:
         """Check, read the private data and draw once; nothing else does."""
 
     def results(self, drawn: Drawn) -> Any:

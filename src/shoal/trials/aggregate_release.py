@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.aggregates import Contrast
     from shoal.trials.request import Units
 
@@ -143,7 +143,7 @@ class AggregateRelease:
 
 
 def draw_aggregate(
-    units: Units, space: Space, aggregate: Aggregate, noise: Randomness
+    units: Units, space: Space, aggregate: Aggregate, noise: Noise
 ) -> AggregateRelease:
     """Round outcomes to levels, count them and draw (docs/theory/trials.md#aggregates).
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.aggregates import Contrast
 
 _SIDES = 2
@@ -117,7 +117,7 @@ class NoisyHistogram(Frozen):
         parts = self.mean_variance
         return np.asarray(parts[:, 1:] + parts[:, :1])
 
-    def draw(self, counts: NDArray[np.int64], noise: Randomness, draw: int = 0) -> list[int]:
+    def draw(self, counts: NDArray[np.int64], noise: Noise, draw: int = 0) -> list[int]:
         """The released whole numbers: every level of every arm of every cluster, in order.
 
         Formal guarantee: one changed outcome changes the probability of every result by a factor of

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.aggregates import Contrast
 
 # Shares of epsilon for the sampling variance that are compared, and the outcomes' standard
@@ -184,7 +184,7 @@ class NoisyHorvitzThompson(Frozen):
         parts = self._parts()
         return np.asarray(np.where(self.direct[:, None], parts[:, 1:], parts[:, 1:] + parts[:, :1]))
 
-    def draw(self, counts: NDArray[np.int64], noise: Randomness, draw: int = 0) -> list[int]:
+    def draw(self, counts: NDArray[np.int64], noise: Noise, draw: int = 0) -> list[int]:
         """The released whole numbers: clusters' numbers in order, then those of the spread.
 
         Formal guarantee: one changed outcome changes the probability of every result by a factor of

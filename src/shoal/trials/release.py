@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shoal import documents
     from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.noise import Noise, Simulated
     from shoal.trials.request import Units
     from shoal.trials.stated_effects import Released
     from shoal.trials.trial_plan import TrialPlan
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Drawing(Protocol):
     """A mechanism that is ready to draw."""
 
-    def draw(self, units: Units, noise: Randomness) -> Released:
+    def draw(self, units: Units, noise: Noise) -> Released:
         """What leaves the mechanism."""
 
 
@@ -58,7 +58,7 @@ class TrialDraw:
     units: Units
     mechanism: Drawing
 
-    def draw(self, noise: Randomness) -> Released:
+    def draw(self, noise: Noise) -> Released:
         """Read the outcomes and draw."""
         return self.mechanism.draw(self.units, noise)
 

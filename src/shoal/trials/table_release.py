@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.data.assigned_groups import AssignedGroups
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.best_table.integer_table import IntegerTable
     from shoal.trials.effects import Effect
     from shoal.trials.request import Units
@@ -138,7 +138,7 @@ class TableRelease(Frozen):
 
 
 def draw_table(
-    units: Units, space: Space, kept: Sequence[int], table: IntegerTable, noise: Randomness
+    units: Units, space: Space, kept: Sequence[int], table: IntegerTable, noise: Noise
 ) -> TableRelease:
     """Round outcomes to levels and draw a response for each.
 

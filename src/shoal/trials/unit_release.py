@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.data.assigned_groups import AssignedGroups
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.effects import Effect
     from shoal.trials.request import Units
 
@@ -203,7 +203,7 @@ class UnitRelease(Frozen):
 
 
 def draw_units(
-    units: Units, space: Space, parameters: Parameters, noise: Randomness, *, pooled: bool
+    units: Units, space: Space, parameters: Parameters, noise: Noise, *, pooled: bool
 ) -> UnitRelease:
     """Round outcomes to levels, draw priors and responses (paper 003, Algorithm 2).
 
@@ -245,7 +245,7 @@ def _prior(
     group: NDArray[np.int64],
     sizes: NDArray[np.int64],
     parameters: Parameters,
-    noise: Randomness,
+    noise: Noise,
 ) -> NDArray[np.int64]:
     shape = (len(sizes), parameters.levels)
     if parameters.weight == 0:

@@ -27,7 +27,7 @@ from shoal.theory.clipping import Moment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 pytestmark = pytest.mark.oracle
 
@@ -135,7 +135,7 @@ def test_sums_of_squares_are_exact() -> None:
 
 @dataclass
 class Mirror:
-    """Randomness that is given, and mirrored where data are; it notes what is drawn."""
+    """Noise that is given, and mirrored where data are; it notes what is drawn."""
 
     seed: int
     sign: int = 1
@@ -180,7 +180,7 @@ def symmetric(weights: Weights, *, more: bool) -> Symmetric:
 def drawn(part: Symmetric, values: NDArray[np.float64], source: Mirror) -> Drawn:
     """One release."""
     given: Any = source
-    randomness: Randomness = given
+    randomness: Noise = given
     return part.release(values, randomness)
 
 

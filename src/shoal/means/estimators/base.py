@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.means.estimators.squares import Centred
     from shoal.means.estimators.weights import Weights
     from shoal.privacy.budget import Budget
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.theory.clipping import Moments
 
 # Certificates are computed in floating point: this covers their roundings.
@@ -227,7 +227,7 @@ class Estimator(Frozen, ABC):
         spread = Spread.of(self.centred, self.squares, variance)
         return (self.bias_bound + spread.half(confidence)) * OUTWARD
 
-    def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
+    def release(self, values: NDArray[np.float64], source: Noise) -> Drawn:
         """Draw the estimate.
 
         Args:
@@ -236,7 +236,7 @@ class Estimator(Frozen, ABC):
         """
         return self.runs(values[None, :], source)[0]
 
-    def runs(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+    def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         """Independent runs on several data sets at once; a release is one run.
 
         Args:
@@ -246,7 +246,7 @@ class Estimator(Frozen, ABC):
         return self._draw(saturated(values), source)
 
     @abstractmethod
-    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+    def _draw(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         """One result a row."""
 
 

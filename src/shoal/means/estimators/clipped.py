@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.squares import NoisySquares
     from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 _ROUNDING, _NOISE = 1, 2
 _ENDS = 2
@@ -139,7 +139,7 @@ class Clipped(Estimator):
         """Of clipped and rounded values, and noise."""
         return clipped_variance(self) * OUTWARD
 
-    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+    def _draw(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         found = clipped_ticks(self, values, source)
         means = ticks_means(self, found, source)
         if self.squares is None or self.centred is None:
@@ -163,15 +163,13 @@ def fitting(noise: NoisySum, weights: Weights, ticks: int) -> NoisySum:
     return replace(noise, sensitivity=weights.largest * ticks, most=most)
 
 
-def clipped_ticks(
-    part: Clipped, values: NDArray[np.float64], source: Randomness
-) -> NDArray[np.int64]:
+def clipped_ticks(part: Clipped, values: NDArray[np.float64], source: Noise) -> NDArray[np.int64]:
     """Clipped values as ticks from the middle of the grid, rounded at random."""
     words = source.bits(values.size, _ROUNDING).reshape(values.shape)
     return part.grid.whole(values, words)
 
 
-def ticks_means(part: Clipped, found: NDArray[np.int64], source: Randomness) -> list[Fraction]:
+def ticks_means(part: Clipped, found: NDArray[np.int64], source: Noise) -> list[Fraction]:
     """Means of ticks with noise, one a row, exactly."""
     grid, weights = part.grid, part.weights
     sums: list[int] = (found @ weights.number).tolist()
@@ -180,7 +178,7 @@ def ticks_means(part: Clipped, found: NDArray[np.int64], source: Randomness) -> 
     return [(noisy / weights.total + grid.middle) * tick for noisy in drawn]
 
 
-def clipped_means(part: Clipped, values: NDArray[np.float64], source: Randomness) -> list[Fraction]:
+def clipped_means(part: Clipped, values: NDArray[np.float64], source: Noise) -> list[Fraction]:
     """Means of clipped values with noise, one a row, exactly."""
     return ticks_means(part, clipped_ticks(part, values, source), source)
 

@@ -19,7 +19,7 @@ from shoal.means.estimators.noisy_sum import MOST_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 # Values are kept as multiples of 2^-60 bins; offsets are odd multiples of half of that.
 FINE = 60
@@ -249,7 +249,7 @@ class Coarse:
         rounded = _OUT * (1 + steps / scale)
         return math.exp(-steps / scale + rounded) * terms / (1 + q) ** 2
 
-    def guess(self, places: Places, source: Randomness) -> Guess:
+    def guess(self, places: Places, source: Noise) -> Guess:
         """Draw the best bin, for several data sets at once.
 
         Work, shapes and draws are the same for all data of one size: every user's slot gets noise,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.means.estimators.coarse import Places
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 MOST_TICKS = 2**22
 TICK_BITS = 22
@@ -104,7 +104,7 @@ class Middle:
         """Of the noise on the mean, in the value's unit."""
         return self.noise.scale * self.tick(exponent) / self.users
 
-    def better(self, places: Places, guess: Guess, source: Randomness) -> Guess:
+    def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
         """The next guesses, one a run; where there was none there is none.
 
         Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 _CAPACITY = 60
 _FINE = 20
@@ -100,7 +100,7 @@ class NoisySum:
         """Of the noise, in units^2."""
         return laplace_variance(2.0**self.bits) / float(self.per_unit) ** 2
 
-    def add(self, sums: list[int], source: Randomness, draw: int) -> list[Fraction]:
+    def add(self, sums: list[int], source: Noise, draw: int) -> list[Fraction]:
         """Sums with noise, in units.
 
         Args:

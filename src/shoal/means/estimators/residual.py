@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.clipped import Interval
     from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
 
@@ -127,7 +127,7 @@ class Residual(Clipped):
         square = clipping.excess_square(self.moments, self.margin)
         return (clipped_variance(self) + float(self.weights.squares) * often * square) * OUTWARD
 
-    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+    def _draw(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         inside = clipped_means(self, values, source)
         # Both terms are exact, so that so is their difference.
         terms = values, -self.grid.clip(values)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.clipped import Interval
     from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 _WORD = 2**64
 _SAMPLING = 3
@@ -137,7 +137,7 @@ class Sampled(Estimator):
         one = clipping.deviation(self.moments) ** 2 + (1 - chance) * off**2
         return float(self.weights.squares) * one / chance * OUTWARD
 
-    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+    def _draw(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         centre = Fraction(self.centre)
         terms = values, np.full(values.shape, -self.centre)
         found = sampled_means(self.weights, self.chance, terms, source)
@@ -148,7 +148,7 @@ def sampled_means(
     weights: Weights,
     chance: Chance,
     terms: tuple[NDArray[np.float64], NDArray[np.float64]],
-    source: Randomness,
+    source: Noise,
 ) -> list[Fraction]:
     """Sampled and weighted means of the sums of two terms, one a row, rounded once.
 

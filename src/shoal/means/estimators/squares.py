@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shoal.means.estimators.noisy_sum import NoisySum
     from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 _CAPACITY = 60
 _SQUARES = 10
@@ -135,7 +135,7 @@ class Centred:
         return [-(-each // squares.step) for each in total]
 
     def release(
-        self, whole: NDArray[np.int64], squares: NoisySquares, source: Randomness
+        self, whole: NDArray[np.int64], squares: NoisySquares, source: Noise
     ) -> list[Fraction]:
         """Sums of squares with noise, in the value's squared unit.
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.means.estimators.noisy_sum import NoisySum
     from shoal.means.estimators.sampled import Chance
     from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 _FINAL, _ORDER = 7, 9
 # Farther means would be too near to where values are cut off, in bins.
@@ -205,13 +205,13 @@ class Symmetric(Estimator):
         """One tick of the weighed sum, as a change of the mean in the value's unit."""
         return math.ldexp(1.0, self.coarse.exponent - self.shift) / self.final.total
 
-    def release(self, values: NDArray[np.float64], source: Randomness) -> Drawn:
+    def release(self, values: NDArray[np.float64], source: Noise) -> Drawn:
         """As `Estimator.release`, whatever the order of users of equal weight."""
         if not self.reuse:
             values = values[self.weights.shuffled(source, _ORDER)]
         return super().release(values, source)
 
-    def _draw(self, values: NDArray[np.float64], source: Randomness) -> list[Drawn]:
+    def _draw(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         exponent, users = self.coarse.exponent, self.coarse.users
         first = values[:, :users]
         places = Places.of(first, exponent)
@@ -237,7 +237,7 @@ class Symmetric(Estimator):
             for run, fails in enumerate(failed)
         ]
 
-    def _squares(self, found: NDArray[np.int64], source: Randomness) -> list[Fraction | None]:
+    def _squares(self, found: NDArray[np.int64], source: Noise) -> list[Fraction | None]:
         """Sums of squares about the guess with noise, one a run, if they are released."""
         if self.squares is None or self.centred is None:
             return [None] * len(found)

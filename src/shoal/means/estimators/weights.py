@@ -15,7 +15,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
 # Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
 MOST_WEIGHT = 2**30
@@ -99,7 +99,7 @@ class Weights(Frozen):
         # Weights below 2^30 that sum to 2^30 have squares that sum to 2^60 at most.
         return Fraction(int((self.number**2).sum()), self.total**2)
 
-    def shuffled(self, source: Randomness, draw: int) -> NDArray[np.int64]:
+    def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
         """Places of all users in ascending weights, those of one weight in random order.
 
         Users are sorted by 128 fair bits each: two are alike with a chance of users^2 / 2^129, at

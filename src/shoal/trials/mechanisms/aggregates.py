@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.aggregate_release import Aggregate
     from shoal.trials.request import Units
 
@@ -59,7 +59,7 @@ class _Prepared:
             "aggregate": self.aggregate.to_document(),
         }
 
-    def draw(self, units: Units, noise: Randomness) -> AggregateRelease:
+    def draw(self, units: Units, noise: Noise) -> AggregateRelease:
         """Noisy numbers."""
         return draw_aggregate(units, self.space, self.aggregate, noise)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.noise import Noise, Simulated
     from shoal.trials.request import Units
     from shoal.trials.result import PrivateTrial
     from shoal.trials.stated_effects import Released
@@ -79,7 +79,7 @@ class Prepared(Protocol):
             What the manifest says of the mechanism.
         """
 
-    def draw(self, units: Units, noise: Randomness) -> Released:
+    def draw(self, units: Units, noise: Noise) -> Released:
         """Draw what leaves the mechanism.
 
         Args:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.choose import Choice
     from shoal.trials.expected import Expected
     from shoal.trials.mechanisms.base import Prepared
@@ -59,7 +59,7 @@ class _Prepared(Frozen):
             "reason": self.choice.reason,
         }
 
-    def draw(self, units: Units, noise: Randomness) -> UnitRelease:
+    def draw(self, units: Units, noise: Noise) -> UnitRelease:
         """Responses and priors."""
         parameters = self.choice.parameters
         return draw_units(units, self.space, parameters, noise, pooled=self.pooled)

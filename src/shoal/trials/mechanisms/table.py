@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
     from shoal.trials.best_table.choice import TableChoice
     from shoal.trials.expected import Expected
     from shoal.trials.mechanisms.base import Prepared
@@ -58,7 +58,7 @@ class _Prepared(Frozen):
             "reason": self.choice.reason(self.space.size),
         }
 
-    def draw(self, units: Units, noise: Randomness) -> TableRelease:
+    def draw(self, units: Units, noise: Noise) -> TableRelease:
         """A response for each unit."""
         return draw_table(units, self.space, self.choice.kept, self.choice.table, noise)
 

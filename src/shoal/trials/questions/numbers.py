@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Randomness
+    from shoal.privacy.noise import Noise
 
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]
@@ -158,7 +158,7 @@ class Numbers(Frozen):
         """What one step of a second moment is worth, in the outcome's squared unit."""
         return self.moment_step * (width / TICKS) ** 2
 
-    def draw(self, outcomes: Floats, group: Whole, space: Space, noise: Randomness) -> Released:
+    def draw(self, outcomes: Floats, group: Whole, space: Space, noise: Noise) -> Released:
         """All numbers with their noise.
 
         Guarantees: `loss`, whatever the outcomes (docs/theory/questions.md).

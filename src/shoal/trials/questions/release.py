@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal import documents
     from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.privacy.noise import Noise, Simulated
     from shoal.trials.questions.columns import Columns
 
 PRIVACY = "pure label differential privacy"
@@ -146,7 +146,7 @@ class QuestionsDraw:
         """Nothing private."""
         return f"<draw of answers of {self.plan.columns.n} units>"
 
-    def draw(self, noise: Randomness) -> Released:
+    def draw(self, noise: Noise) -> Released:
         """Read the outcomes and draw."""
         plan = self.plan
         return plan.numbers.draw(self.outcomes, plan.reading.groups, plan.space, noise)
