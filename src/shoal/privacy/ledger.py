@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 6
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _PATIENCE = 60.0  # seconds to wait for other processes
-_PAUSE = 0.01  # seconds between two attempts, at most
+_PAUSE = 0.02  # seconds between two attempts, at most
 _SCHEMA = """
 CREATE TABLE ledger (
     id TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
