@@ -151,13 +151,15 @@ def _plan(data: Path, plan: Path) -> None:
 def _release(data: Path, plan: Path, ledger: Path) -> None:
     import shoal
 
-    book = shoal.Ledger.create(ledger, epsilon=1)
-    shoal.Plan.load(plan).release(_records(data), ledger=book)
+    records = _records(data)
+    book = shoal.Ledger.create(ledger, epsilon=1, unit=records.user)
+    shoal.Plan.load(plan).release(records, ledger=book)
 
 
 def _everything(data: Path, _plan: Path, ledger: Path) -> None:
     import shoal
 
-    records, book = _records(data), shoal.Ledger.create(ledger, epsilon=1)
+    records = _records(data)
+    book = shoal.Ledger.create(ledger, epsilon=1, unit=records.user)
     plan = shoal.plan(records.occupancy(), bounds=_BOUNDS, epsilon=1)
     plan.release(records, ledger=book)

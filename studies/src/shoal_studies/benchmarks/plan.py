@@ -150,8 +150,9 @@ class _Default:
         import shoal
 
         with tempfile.TemporaryDirectory() as folder:
-            ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1)
-            found = self.plans[0].release(made.records(), ledger=ledger)
+            records, path = made.records(), Path(folder) / "bench.ledger"
+            ledger = shoal.Ledger.create(path, epsilon=1, unit=records.user)
+            found = self.plans[0].release(records, ledger=ledger)
         return f"{found.table().num_rows} cells"
 
 
