@@ -432,6 +432,7 @@ def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
         code = np.where(inside, number, np.where(other, other_way, nowhere))
         return pa.array(code, mask=np.isnan(y) | np.isnan(x))
 
+    index.__annotations__ = dict.fromkeys(("lat", "lon", "return"), pa.Array)  # Spark reads them
     return index
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def header(path: str) -> list[str]:
     whole = len(start) < _MOST_HEADER - len(_MARK) or lines.tell() < len(lines.getvalue())
     if not names or not whole or "\ufffd" in "".join(names):
         raise DataError(
-            f"no columns in the first line of {path!r}" + ", which is empty" * (not start),
+            f"no columns in the first line of {called(path)}" + ", which is empty" * (not start),
             "a CSV file in UTF-8 whose first line names the columns, with commas between",
             "check the file; of one in Latin-1, as Windows or Excel may write it, make one in "
             "UTF-8 (iconv -f latin1 -t utf-8)",
@@ -131,7 +132,7 @@ def count_records(path: str, *, columns: int) -> int:
     """
     lines, inside, last = 0, 0, b"\n"
     with _stream(path) as stream:
-        block = stream.read(_BLOCK).removeprefix(_MARK)
+        block = stream.read(len(_MARK)).removeprefix(_MARK) + stream.read(_BLOCK)
         while block:
             text = np.frombuffer(last + block.replace(b"\r", b""), np.uint8)
             quotes, ends = (np.flatnonzero(text[1:] == each) + 1 for each in (_QUOTE, _LINE))
@@ -146,6 +147,12 @@ def count_records(path: str, *, columns: int) -> int:
     if inside:
         raise _malformed([path])
     return lines + (last != b"\n") - 1
+
+
+def called(path: str) -> str:
+    """A path as messages show it: from the working folder, if it is in there."""
+    here = os.path.join(os.getcwd(), "")
+    return repr(path.removeprefix(here))
 
 
 def literal(text: str) -> str:
@@ -169,13 +176,14 @@ def _value(text: str, use: str) -> str:
 
 
 def _stream(path: str) -> Any:
-    codec: Any = codec_of(path)
-    return pa.input_stream(path, compression=None if codec == "none" else codec)
+    stream: Any = pa.input_stream  # without compression: None
+    codec = codec_of(path)
+    return stream(path, compression=None if codec == "none" else codec)
 
 
 def _malformed(files: Sequence[str]) -> DataError:
     return DataError(
-        f"a malformed CSV file: {', '.join(map(repr, files[:3]))}",
+        f"a malformed CSV file: {', '.join(map(called, files[:3]))}",
         "double quotes around whole cells alone, each closed, and doubled inside of a cell; lines "
         "that all end alike",
         "write the file again with a CSV writer",

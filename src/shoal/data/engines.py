@@ -26,11 +26,11 @@ Function = "Callable[[pa.Array[Any], pa.Array[Any]], pa.Array[Any]]"
 _KINDS: dict[Kind, str] = {
     "whole": "u?(tiny|small|big)int|u?int(eger)?",
     "float": "float|double",
-    "decimal": r"decimal\(.*|u?hugeint",
+    "decimal": r"decimal\([0-9, ]+\)|u?hugeint",
     "truth": "boolean",
-    "text": r"varchar.*|string|char\(.*",
+    "text": r"(var)?char(\([0-9]+\))?|string( collate .*)?",
     "date": "date",
-    "time": "timestamp(_s|_ms|_ns|_ntz)?( with time zone)?",
+    "time": "timestamp(tz)?(_s|_ms|_ns|_ntz)?( with time zone)?",
 }
 # PySpark's logs of failed queries quote the values that a query failed on.
 _LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")

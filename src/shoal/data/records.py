@@ -204,7 +204,7 @@ class Records:
         return self._counted(found.combine_chunks())
 
     def _counted(self, found: pa.Table) -> tuple[Occupancy, list[np.ndarray]]:
-        counts = found.column("count").to_numpy()
+        counts = keys.numbers(found.column("count"))
         if len(counts) == 0:
             raise DataError(
                 f"no records in {described(self.source)}",
@@ -215,19 +215,21 @@ class Records:
         for name, column in zip([self.user, *self._names], columns, strict=True):
             if column.null_count:
                 raise _missing(name, "null")
-        if (found.column("present").to_numpy() != counts).any():
+        if (keys.numbers(found.column("present")) != counts).any():
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
         for rule, code in zip(self.rules, codes, strict=True):
             rule.check(code, counts)
         cells = pa.table(codes, names=self._names)
         if not self.rules:
-            cells = pa.table({"cell": pa.repeat("all", len(counts))})
+            alike = keys.in_arrow(0 * counts)
+            all_alike = pa.DictionaryArray.from_arrays(alike, pa.array(["all"], pa.string()))
+            cells = pa.table([all_alike], names=["cell"])
         occupancy, order = occupancies.build(
             users, cells, counts, finish=self._keys, origin=self.place
         )
         sums = [name for name in found.column_names if name in {"centred", "squares", *_MEASURES}]
-        return occupancy, [found.column(name).to_numpy()[order] for name in sums]
+        return occupancy, [keys.numbers(found.column(name))[order] for name in sums]
 
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Key columns of the cells as people read them."""

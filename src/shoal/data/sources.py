@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from shoal import checks
-from shoal.data.csv import CODECS, codec_of, header, literal, read_texts
+from shoal.data.csv import CODECS, called, codec_of, header, literal, read_texts
 from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors, kind_of
 from shoal.errors import DataError, InputError
 
@@ -77,7 +77,7 @@ def located(source: object) -> object:
 
 def described(source: object) -> str:
     """A source in public words: its path, or what kind of table it is."""
-    return repr(source) if isinstance(source, str) else f"the {_library(source)} table"
+    return called(source) if isinstance(source, str) else f"the {_library(source)} table"
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def opened(
             yield _typed(engine, uses, texts)
         if _states(source) != before:
             raise DataError(
-                f"the file {source!r} changed while it was read",
+                f"the file {called(source)} changed while it was read",
                 "a file that stays as it is until the command is done",
                 "ask again once the file is complete",
             )
@@ -122,22 +122,20 @@ def files_of(path: str) -> list[str]:
         DataError: There are none, or of several kinds.
     """
     if os.path.isdir(path):
-        found = [str(each) for each in Path(path).rglob("*") if _ending(each.name) in PARQUET]
+        found = [str(each) for each in Path(path).rglob("*") if _is_like(each, PARQUET)]
     else:
         found = [path] if os.path.exists(path) else glob.glob(path, recursive=True)
-    kinds = {_ending(each) for each in found}
-    if len(kinds) != 1 or "" in kinds:
-        got = "files of several kinds" if found else "no file of records"
+    if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
         raise DataError(
-            f"{got} at {path!r}",
+            f"{'files of several kinds' if found else 'no file of records'} at {called(path)}",
             f"a file that ends in {', '.join(ENDINGS)}, a pattern of such, or a folder of Parquet",
             "check the path, put a pattern in quotes, or convert the file",
         )
     return sorted(set(found), key=os.fsencode)
 
 
-def _ending(name: str) -> str:
-    return next((each for each in ENDINGS[::-1] if name.casefold().endswith(each)), "")
+def _is_like(path: object, endings: tuple[str, ...]) -> bool:
+    return str(path).casefold().endswith(endings) and os.path.isfile(str(path))
 
 
 def _states(path: str) -> dict[str, tuple[int, int]]:
@@ -153,11 +151,11 @@ def _read_files(
     if not codec_of(files[0]):
         return _read_parquet(files, uses, private, connection)
     names = header(files[0])
-    _check_names(names, uses, repr(files[0]), is_csv=True)
+    _check_names(names, uses, called(files[0]), is_csv=True)
     for each in files[1:]:
         if header(each) != names:
             raise DataError(
-                f"another first line in {each!r} than in {files[0]!r}",
+                f"another first line in {called(each)} than in {called(files[0])}",
                 "files with the same columns in the same order",
                 "write one of the files anew, or name fewer files",
             )
@@ -196,7 +194,7 @@ def _read_parquet(
     }
     if len(shapes) > 1 or len(set(folded)) < len(folded):
         raise DataError(
-            f"columns of {files[0]!r} and the files beside it that are not alike, or not unique",
+            f"columns of {called(files[0])} and the files beside it that are not alike, or not unique",
             "files whose columns have the same types, and names that differ in more than case",
             "write one of the files anew, rename a column, or name fewer files",
         )
@@ -213,7 +211,7 @@ def _read_table(
         _check_names(source.columns, uses, described(source))
         with _READING:
             table = source.select(*uses).to_pyarrow()
-    elif kind in {"pandas", "polars", "pyarrow"} and hasattr(source, "columns"):
+    elif kind in {"pandas", "polars", "pyarrow"} and hasattr(type(source), "columns"):
         table = _frame_in_arrow(source, uses, private)
     else:
         raise InputError(
