@@ -70,5 +70,5 @@ def test_an_unforeseen_error_does_not_say_that_nothing_was_charged(
 
     monkeypatch.setattr(shoal.Plan, "load", failing)
     told = shell.bad(*_RELEASE)
-    assert told.startswith("shoal: unexpected TypeError; please report it; what a ledger recorded,")
+    assert told.startswith("shoal: unexpected TypeError; please report it; ask again: what a ")
     assert "431.5" not in told

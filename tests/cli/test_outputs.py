@@ -42,7 +42,7 @@ VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
     ),
     "release": (
         ["release", "DATA", "PLAN", "--ledger", "--ledger"],
-        {"DATA": "flights.parquet", "PLAN": "plan.json", "--ledger": "books.json"},
+        {"DATA": "flights.parquet", "PLAN": "plan.json", "--ledger": "books.ledger"},
         {"--output": "json", "--manifest": "json", "--picture": "png"},
     ),
     "trial plan": (
@@ -52,7 +52,7 @@ VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
     ),
     "trial release": (
         ["trial", "release", "DATA", *TRIAL, "--ledger", "--ledger"],
-        {"DATA": "flights.parquet", "--ledger": "books.json"},
+        {"DATA": "flights.parquet", "--ledger": "books.ledger"},
         {"--output": "json", "--manifest": "json"},
     ),
     "trial ask": (
@@ -65,7 +65,7 @@ VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
             *("trial", "answer", "DATA", "--treatment", "place", "--outcome", "speed"),
             *("--plan", "--plan", "--ledger", "--ledger", "--privacy-unit", "aircraft"),
         ],
-        {"DATA": "flights.parquet", "--plan": "asked.json", "--ledger": "books.json"},
+        {"DATA": "flights.parquet", "--plan": "asked.json", "--ledger": "books.ledger"},
         {"--output": "csv", "--manifest": "json"},
     ),
     "trial regress": (
@@ -88,7 +88,7 @@ VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
             *("unbiased", "release", "DATA", "--value", "speed", "--user", "aircraft"),
             *("--plan", "--plan", "--ledger", "--ledger"),
         ],
-        {"DATA": "flights.parquet", "--plan": "mean.json", "--ledger": "books.json"},
+        {"DATA": "flights.parquet", "--plan": "mean.json", "--ledger": "books.ledger"},
         {"--manifest": "json"},
     ),
 }
@@ -102,7 +102,7 @@ def files_of_all_verbs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = flights.records()
     records.occupancy().save(folder / "counts.json")
     flights.plan().save(folder / "plan.json")
-    shoal.Ledger.create(folder / "books.json", epsilon=9)
+    shoal.Ledger.create(folder / "books.ledger", epsilon=9, unit="aircraft")
     table = flights.table()
     shoal.trials.UniformPrior(1).privatize(
         table.column("speed"), table.column("place"), space=shoal.trials.Space.bins(0, 700)
@@ -199,7 +199,7 @@ def _refused(place: Shell, arguments: list[str], message: str) -> str:
     assert _state(place.folder) == before
     for second in place.folder.glob("hard.*"):  # a ledger with two names is not opened
         second.unlink()
-    assert shoal.Ledger.open("books.json").entries() == []
+    assert shoal.Ledger.open("books.ledger").entries() == []
     return line
 
 
@@ -220,7 +220,6 @@ def test_no_output_is_an_input(place: Shell) -> None:
     ("verb", "target"),
     [
         ("release", "same/../work/./same/plan.json"),
-        ("release", "books.json"),
         ("trial estimate", "second.json"),
     ],
 )
@@ -266,7 +265,8 @@ def test_what_is_there_is_replaced_by_force_alone(
     line = [*_arguments(verb), option, str(target)]
     assert "--force" in _refused(place, line, "there is a file")
     target.unlink()
-    shoal.Ledger.create(target, epsilon=1)
+    made = shoal.Ledger.create("made.ledger", epsilon=1, unit="a")
+    target.write_bytes(made.path.read_bytes())
     _refused(place, [*line, "--force"], "is a ledger")
     target.unlink()
     target.mkdir()
@@ -286,7 +286,7 @@ def test_what_is_there_is_replaced_by_force_alone(
     assert is_own(target)
 
 
-@pytest.mark.parametrize("name", ["books.json-journal", "books.json-wal", "other.ledger-shm"])
+@pytest.mark.parametrize("name", ["books.ledger-journal", "books.ledger-wal", "other.ledger-shm"])
 def test_no_output_is_a_part_of_a_ledger(place: Shell, name: str) -> None:
     """SQLite would take such a file for a part of its own."""
     for verb in ("release", "trial release", "unbiased release"):
@@ -351,13 +351,16 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
         patch.setattr(files, "_fill", full)
         said = place.bad(*line)
     assert "No space left on device" in said
-    assert "recorded as entry 1 of books.json" in said
-    assert "with --again, which costs nothing" in said
+    assert "recorded as entry 1 of books.ledger" in said
+    assert "under the same name, which costs nothing" in said
     assert not Path("new.json").exists()
-    (entry,) = shoal.Ledger.open("books.json").entries()
-    place.good(*line, "--again")
-    assert Path("new.json").read_bytes() == entry.document
-    assert len(shoal.Ledger.open("books.json").entries()) == 1
+    (entry,) = shoal.Ledger.open("books.ledger").entries()
+    place.good(*line)
+    book = shoal.Ledger("books.ledger")
+    kept = book.find(entry.question, entry.name)
+    assert kept is not None
+    assert Path("new.json").read_bytes() == kept.document
+    assert len(shoal.Ledger.open("books.ledger").entries()) == 1
 
 
 @pytest.mark.parametrize("verb", ["release", "trial release", "unbiased release"])
@@ -375,6 +378,6 @@ def test_what_cannot_be_shown_after_the_charge_is_not_lost(
         with monkeypatch.context() as patch:
             patch.setattr("typer.echo", full)
             said = place.bad(*line, "--name", "one", *more)
-        assert "recorded as entry 1 of books.json" in said
+        assert "recorded as entry 1 of books.ledger" in said
         assert "costs nothing" in said
-    assert len(shoal.Ledger.open("books.json").entries()) == 1
+    assert len(shoal.Ledger.open("books.ledger").entries()) == 1

@@ -43,7 +43,7 @@ def _writers(folder: Path) -> dict[str, Callable[..., None]]:
     )
     wanted: dict[str, Any] = {"epsilon": 1, "interval": (0, 700), "bias": 9}
     mean = shoal.unbiased.plan("clipped_mean", 9, moment=shoal.unbiased.Moment(2, 90), **wanted)
-    shoal.Ledger.create(folder / "own.ledger", epsilon=9)
+    shoal.Ledger.create(folder / "own.ledger", epsilon=9, unit="aircraft")
     release = flights.plan().release(flights.records(), ledger=folder / "own.ledger", name="a")
     return {
         "o.json": flights.records().occupancy().save,
@@ -78,7 +78,9 @@ def test_every_call_that_writes_keeps_what_is_there(tmp_path: Path) -> None:
                 write(place, overwrite=overwrite)
         assert place.read_bytes() == b"old"
         place.unlink()
-        shoal.Ledger.create(place, epsilon=1)
+        place.write_bytes(
+            shoal.Ledger.create(tmp_path / f"{name}.ledger", epsilon=1, unit="a").path.read_bytes()
+        )
         book = place.read_bytes()
         for overwrite in (False, True):
             with pytest.raises(DocumentError, match=r"there is a file|is a ledger"):
@@ -140,9 +142,9 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 
 def test_databases_are_told_from_other_files(tmp_path: Path) -> None:
     """Ledgers, damaged ones too, are databases; texts, pictures and empty files are not."""
-    shoal.Ledger.create(tmp_path / "a", epsilon=1)
-    assert files.is_database(tmp_path / "a")
-    whole = (tmp_path / "a").read_bytes()
+    shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="a")
+    assert files.is_database(tmp_path / "a.ledger")
+    whole = (tmp_path / "a.ledger").read_bytes()
     (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
     assert files.is_database(tmp_path / "cut")
     for name, data in (
@@ -160,7 +162,7 @@ def test_databases_are_told_from_other_files(tmp_path: Path) -> None:
 def test_a_ledger_with_a_damaged_start_is_kept(tmp_path: Path, damage: tuple[int, bytes]) -> None:
     """SQLite knows it no longer, but its charges can still be restored."""
     path, (at, bad) = tmp_path / "a.ledger", damage
-    shoal.Ledger.create(path, epsilon=1)
+    shoal.Ledger.create(path, epsilon=1, unit="a")
     data = bytearray(path.read_bytes())
     data[at : at + len(bad)] = bad
     path.write_bytes(data)
@@ -256,7 +258,7 @@ def test_a_ledger_that_appears_meanwhile_is_kept(
 
     def late(handle: int, data: bytes) -> None:
         fill(handle, data)
-        shoal.Ledger.create(path, epsilon=1)
+        shoal.Ledger.create(path, epsilon=1, unit="a")
 
     monkeypatch.setattr(files, "_fill", late)
     with pytest.raises(DocumentError, match="is a ledger"):
@@ -270,7 +272,7 @@ def test_looking_at_a_ledger_does_not_unlock_it(tmp_path: Path) -> None:
     import sqlite3
 
     path = tmp_path / "a.ledger"
-    shoal.Ledger.create(path, epsilon=1)
+    shoal.Ledger.create(path, epsilon=1, unit="a")
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     assert files.is_database(path)

@@ -82,7 +82,7 @@ def test_no_output_replaces_the_ledger(tmp_path: Path) -> None:
     """Not even one that was moved away from its place since."""
     records, _ = _source(tmp_path / OWN)
     plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
-    book = tmp_path / "a.ledger.csv"
+    book = tmp_path / "a.csv.ledger"
     shoal.Ledger.create(book, epsilon=1, unit="aircraft")
     release = plan.release(records, ledger=book, name="May")
     before = book.read_bytes()

@@ -63,7 +63,7 @@ def test_rows_of_another_shape_among_ours_are_kept(tmp_path: Path) -> None:
 
 def _released(folder: Path) -> dict[str, pa.Table]:
     """A table of every shape that a release writes."""
-    book = shoal.Ledger.create(folder / "a.ledger", epsilon=9)
+    book = shoal.Ledger.create(folder / "a.ledger", epsilon=9, unit="aircraft")
     made: dict[str, pa.Table] = {}
     for name, cell in (("one key", "place"), ("two keys", ["place", "speed, by day"])):
         table = flights.table()

@@ -11,7 +11,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from shoal import checks
-from shoal.documents.fork_gate import GATE
 from shoal.errors import DocumentError, InputError
 from shoal.files.own import is_own
 
@@ -173,8 +172,7 @@ def is_database(path: Path) -> bool:
         if path.stat().st_size < _LEAST_DATABASE:
             return False
         uri = f"{path.absolute().as_uri()}?mode=ro"
-        # A child that was forked meanwhile would inherit a lock of SQLite's that nobody drops.
-        with GATE, closing(sqlite3.connect(uri, uri=True, timeout=0)) as found:
+        with closing(sqlite3.connect(uri, uri=True, timeout=0)) as found:
             found.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)

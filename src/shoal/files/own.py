@@ -15,7 +15,6 @@ import os
 from typing import TYPE_CHECKING
 
 from shoal.documents import KINDS
-from shoal.documents.opened import opened
 from shoal.documents.strict_json import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -48,9 +47,6 @@ _START, _PART, _TAIL = 2**16, 2**20, 8
 def is_own(path: Path) -> bool:
     r"""Whether a regular file is empty or was written by shoal, as far as its contents tell.
 
-    No operation on a ledger goes on in this process meanwhile: to close another handle of its file
-    would drop its locks.
-
     Args:
         path: Of a regular file that is no database of SQLite.
 
@@ -63,7 +59,7 @@ def is_own(path: Path) -> bool:
         False
     """
     try:
-        with opened(path) as stream:
+        with path.open("rb") as stream:
             return _is_own(stream)
     except OSError:
         return False

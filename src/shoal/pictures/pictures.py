@@ -27,7 +27,7 @@ from shoal.files import outputs
 from shoal.files.own import MARK
 from shoal.pictures import cells, frontier, questions, trials
 from shoal.pictures.names import drawn
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 from shoal.release.manifest import CONFIDENCE
 from shoal.trials.forecast import TrialPlan
 from shoal.trials.questions.plan_facts import QuestionsFacts

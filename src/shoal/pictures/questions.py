@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.pictures.names import drawn
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.pictures.names import drawn
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 from shoal.trials.mechanism_forecasts import NAMES
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks.frozen import Frozen
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import round_up
 from shoal.trials import student
 from shoal.trials.mechanism_forecasts import AGGREGATES, ANSWERS, UNITS, Forecast
 from shoal.trials.parameter_search import TOLERANCE
