@@ -313,7 +313,7 @@ def _in_arrow(outcomes: Any) -> Any:
     import pyarrow as pa
 
     array = outcomes
-    if isinstance(outcomes, Mapping | set | frozenset):
+    if isinstance(outcomes, Mapping | set | frozenset | str | bytes):
         raise TypeError
     if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
         array = pa.array(outcomes, from_pandas=True)

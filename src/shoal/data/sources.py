@@ -194,7 +194,7 @@ def _read_parquet(
     }
     if len(shapes) > 1 or len(set(folded)) < len(folded):
         raise DataError(
-            f"columns of {called(files[0])} and the files beside it that are not alike, or not unique",
+            f"columns of {called(files[0])} and files beside it that are not alike, or not unique",
             "files whose columns have the same types, and names that differ in more than case",
             "write one of the files anew, rename a column, or name fewer files",
         )
@@ -329,9 +329,9 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 def _first_line(names: Sequence[str]) -> str:
     told = f"one of the {len(names)} columns that the first line names, with commas between"
-    for mark, called in _SEPARATORS.items():
+    for mark, plural in _SEPARATORS.items():
         if len(names) == 1 and mark in names[0]:
-            told += f": the file seems to be separated by {called}, write it with commas"
+            told += f": the file seems to be separated by {plural}, write it with commas"
     return told
 
 
