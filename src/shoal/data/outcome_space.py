@@ -14,7 +14,6 @@ import numpy as np
 from shoal import checks
 from shoal.checks.frozen import Frozen, cached_property
 from shoal.checks.python_objects import untyped
-from shoal.data.label_texts import is_text, texts
 from shoal.errors import DataError, InputError, is_failure
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
 # As Python and every engine write a whole number: nothing else is ever matched.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-# Of pandas, which has its own words for what is missing.
 
 
 @dataclass(frozen=True)
@@ -202,8 +200,7 @@ class Space(Frozen):
             )
         try:
             if self.labels is not None:
-                found = texts(outcomes, whole=self._whole_labels)
-                return self._labelled(_in_arrow(outcomes if found is None else found))
+                return self._labelled(_in_arrow(outcomes))
             if listed(outcomes):
                 return floats_of(outcomes)
             numbers = floats(_in_arrow(outcomes))
@@ -281,9 +278,12 @@ class Space(Frozen):
         import pyarrow.compute as pc
 
         labels = pa.array(list(self.labels or ()), pa.string())
-        plain = is_text(array.type)
+        kind: Any = array.type
+        texts = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
         # Whole numbers are labels where all labels are: the types decide, no outcome does.
-        if not plain and not (self._whole_labels and pa.types.is_integer(array.type)):
+        if not any(test(kind) for test in texts) and not (
+            self._whole_labels and pa.types.is_integer(kind)
+        ):
             raise TypeError
         array = array.cast(pa.string())
         place: Any = pc.index_in(array, value_set=labels)
@@ -313,11 +313,10 @@ def _in_arrow(outcomes: Any) -> Any:
     import pyarrow as pa
 
     array = outcomes
-    if isinstance(outcomes, Mapping):
+    if isinstance(outcomes, Mapping | set | frozenset | str | bytes):
         raise TypeError
     if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
-        kind = pa.string() if isinstance(outcomes, list) else None
-        array = pa.array(outcomes, type=kind, from_pandas=True)
+        array = pa.array(outcomes, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array

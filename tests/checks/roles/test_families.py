@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -136,48 +135,6 @@ def test_records_refuse_the_value_by_its_name(options: dict[str, Any]) -> None:
             object(),
             **{"user": "who", "value": "speed", "bounds": (0, 9), "cell": "place"} | options,
         )
-
-
-def _arrow(values: Any) -> pa.Table:
-    column = pa.array(values)
-    return pa.table({"speed": column, "twin": column, "other": pa.array(values.copy())})
-
-
-def _pandas(values: Any) -> pd.DataFrame:
-    columns = {name: pd.Series(values, copy=False) for name in ("speed", "twin")}
-    return pd.DataFrame(columns | {"other": pd.Series(values.copy())}, copy=False)
-
-
-def _polars(values: Any) -> pl.DataFrame:
-    column = pl.Series(values)
-    return pl.DataFrame({"speed": column, "twin": column, "other": values.copy()})
-
-
-def _lazy(values: Any) -> pl.LazyFrame:
-    frame = pl.DataFrame({"speed": values, "other": values.copy()})
-    return frame.lazy().with_columns(twin=pl.col("speed"))
-
-
-def _ibis(values: Any) -> Any:
-    return ibis.memtable(_arrow(values))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("role", ["user", "cell"])
-@pytest.mark.parametrize("make", [_arrow, _pandas, _polars, _lazy, _ibis])
-def test_records_refuse_one_column_under_two_names(make: Callable[[Any], Any], role: str) -> None:
-    """A table in memory may hold the values a second time; a column of its own passes."""
-    table = make(np.arange(N) % 7)
-    options: dict[str, Any] = {
-        "user": "other",
-        "value": "speed",
-        "bounds": (0, 9),
-        "cell": "other",
-    }
-    assert shoal.Records(table, **options).occupancy().totals.sum() == N
-    records = shoal.Records(table, **options | {role: "twin"})
-    with pytest.raises(InputError, match=f"value column, or memory that it shares, as {role}"):
-        records.occupancy()
 
 
 def test_names_that_differ_in_case_alone_are_refused() -> None:
