@@ -293,7 +293,7 @@ def test_the_version_is_told(shell: Shell) -> None:
 
 
 def test_the_ledger_bench_prints_ratios(shell: Shell) -> None:
-    """Histories and crowds, each beside the first."""
+    """Histories and crowds."""
     said = shell.good(
         "bench", "ledger", "--entries", 2, "--entries", 20, "--processes", 1, "--processes", 3,
         "--charges", 6, "--seconds", 0.1, "--rounds", 1,
@@ -301,4 +301,4 @@ def test_the_ledger_bench_prints_ratios(shell: Shell) -> None:
     assert [line.split(": ")[0].strip() for line in said] == [
         "2 entries", "20 entries", "1 processes", "3 processes",
     ]  # fmt: skip
-    assert all(" times " in line for line in said)
+    assert all(" a second" in line for line in said)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import shoal
 from shoal import trials, unbiased
+from shoal.documents import canonical_bytes
 from shoal.errors import DocumentError
+from shoal.privacy.budget import round_up
+from shoal.verification.recount import recount
 from tests.support.releases import releases
 
 if TYPE_CHECKING:
@@ -57,3 +62,22 @@ def test_a_manifest_is_loaded_by_the_class_of_its_kind(family: str, tmp_path: Pa
         if other != family:
             with pytest.raises(DocumentError, match="a manifest of the kind"):
                 kind.load(path)
+
+
+@pytest.mark.parametrize("family", KINDS)
+def test_a_loss_that_is_stated_too_small_is_refused(family: str, tmp_path: Path) -> None:
+    """By a millionth, wherever the manifest says it: when it is loaded, verified and recounted."""
+    made: Any = releases()[family]()
+    true = json.loads(made.document)
+    assert recount(true) == []
+    for part in ("epsilon", "delta") if true["guarantee"]["delta"] != "0" else ("epsilon",):
+        document = json.loads(made.document)
+        less = Fraction(document["guarantee"][part]) * (1 - Fraction(1, 10**6))
+        document["guarantee"] |= {part: str(less), f"{part}_at_most": round_up(less)}
+        document["plan"]["claims"][part] = str(less)
+        path = tmp_path / f"{part}.json"
+        path.write_bytes(canonical_bytes(document))
+        with pytest.raises(DocumentError, match="changed"):
+            KINDS[family].load(path)
+        assert not shoal.verify(path).holds
+        assert recount(document) != []

@@ -8,24 +8,23 @@ turned into (epsilon, delta) with every rounding against us (`docs/theory/accoun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
 from shoal.privacy.budget import round_up
 from shoal.theory.gaussian import epsilon_of_lattice
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 NoiseKind = Literal["laplace", "gaussian", "sum_zero", "hull"]
+# Numerators of each user's loss, shape (users,) or (1,), and their denominator.
+Sums = tuple[NDArray[np.object_], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +63,6 @@ class Stated:
     delta: Fraction = Fraction(0)
 
 
-Step = NoisyVector | Selection | Stated
-
-
 @dataclass(frozen=True, eq=False)
 class Losses:
     """What steps cost together, as `account` adds it up.
@@ -74,27 +70,24 @@ class Losses:
     Attributes:
         delta: The delta of (epsilon, delta)-DP: all that is allowed if some noise is Gaussian,
             otherwise the sum of what steps state.
-        pure: Numerators of each user's pure loss over `whole`, shape (users,) or (1,).
-        squares: Numerators of each user's rho over `whole_squares`; all 0 without Gaussian noise.
+        pure: Pure loss of each user.
+        squares: rho of Gaussian noise of each user.
         gaussian: Its delta, the most numbers that one user moves, and the fewest bits; else None.
     """
 
     delta: Fraction
-    pure: NDArray[np.object_]
-    whole: int
-    squares: NDArray[np.object_]
-    whole_squares: int
+    pure: Sums
+    squares: Sums
     gaussian: tuple[Fraction, int, int] | None
 
     @cached_property
     def epsilon(self) -> Fraction:
         """The privacy loss: exact, or an upper bound if some noise is Gaussian."""
-        pure = Fraction(int(self.pure.max()), self.whole)
         if self.gaussian is None:
-            return pure
+            return _largest(self.pure)
         delta, touched, bits = self.gaussian
-        rho = Fraction(int(self.squares.max()), self.whole_squares)
-        return pure + Fraction(epsilon_of_lattice(round_up(rho), float(delta), touched, bits))
+        rho = round_up(_largest(self.squares))
+        return _largest(self.pure) + Fraction(epsilon_of_lattice(rho, float(delta), touched, bits))
 
     @cached_property
     def rho(self) -> float | None:
@@ -104,25 +97,20 @@ class Losses:
         """
         if self.gaussian is None or self.gaussian[0] != self.delta:
             return None
-        pure = Fraction(int(self.pure.max()), self.whole)
-        return round_up(Fraction(int(self.squares.max()), self.whole_squares) + pure**2 / 2)
+        return round_up(_largest(self.squares) + _largest(self.pure) ** 2 / 2)
 
     @cached_property
     def of_users(self) -> NDArray[np.float64]:
         """Each user's pure loss, or rho of Gaussian noise if there is some, rounded upwards."""
-        top, whole = (
-            (self.pure, self.whole) if self.gaussian is None else (self.squares, self.whole_squares)
-        )
-        kinds, kind = np.unique(top, return_inverse=True)
+        lost, whole = self.pure if self.gaussian is None else self.squares
+        kinds, kind = np.unique(lost, return_inverse=True)
         return np.array([round_up(Fraction(int(each), whole)) for each in kinds])[kind]
 
 
-def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
-    """Add up what steps cost every user.
-
-    Args:
-        steps: All of one plan, with the same users in the same order.
-        delta: What delta may be in all; Gaussian noise takes what other steps leave of it.
+def account(
+    steps: Sequence[NoisyVector | Selection | Stated], delta: Fraction = Fraction(0)
+) -> Losses:
+    """Add up what steps of the same users cost every user, at most `delta` in all.
 
     Raises:
         InputError: An unknown step or noise, a loss below 0, arrays of different users, Gaussian
@@ -134,8 +122,8 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
         >>> found.epsilon, found.of_users.tolist()
         (Fraction(1, 1), [1.0, 0.25])
     """
-    pure, squares = [(np.zeros(1, dtype=object), 1)], [(np.zeros(1, dtype=object), 1)]
-    left, wide = Fraction(delta), []
+    nothing: Sums = (np.zeros(1, dtype=object), 1)
+    pure, squares, wide, left = [nothing], [nothing], list[NoisyVector](), Fraction(delta)
     for step in steps:
         if isinstance(step, NoisyVector) and step.noise == "gaussian":
             squares.append((_whole(step.moves), 2 * 4**step.bits))
@@ -149,43 +137,39 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
             pure.append((np.array([step.epsilon.numerator], object), step.epsilon.denominator))
             left -= step.delta
         else:
-            raise _bad("a step or a noise that nobody has proved the loss of", "a known one")
+            raise _bad("a step or a noise that nobody has proved the loss of")
     if left < 0 or (wide and left == 0):
-        raise _bad(
-            "steps that take more delta than there is", f"a delta of {float(delta):g} in all"
-        )
+        raise _bad("steps that take more delta than there is")
     if wide and min(step.touched for step in wide) < 1:
-        raise _bad("Gaussian noise without the numbers that a user moves", "touched from 1")
+        raise _bad("Gaussian noise without the numbers that a user moves")
     # On the coarsest lattice of all: what whole numbers add to delta is largest there.
     numbers, bits = sum(step.touched for step in wide), min((step.bits for step in wide), default=0)
-    return Losses(
-        delta if wide else delta - left,
-        *_sum(pure),
-        *_sum(squares),
-        (left, numbers, bits) if wide else None,
-    )
+    gaussian = (left, numbers, bits) if wide else None
+    return Losses(delta if wide else delta - left, _sum(pure), _sum(squares), gaussian)
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.object_]:
     """Whole numbers of any size, shape (users,)."""
     found = np.asarray(values)
     if found.ndim != 1 or found.dtype.kind not in "biuO" or not len(found):
-        raise _bad("moves or voters that are no whole numbers", "one of each user")
+        raise _bad("moves or voters that are not one whole number of each user")
     return np.array([int(each) for each in found.tolist()], dtype=object)
 
 
-def _sum(parts: list[tuple[NDArray[np.object_], int]]) -> tuple[NDArray[np.object_], int]:
-    """The sum of fractions, as numerators over one denominator."""
+def _sum(parts: list[Sums]) -> Sums:
     if len({len(each) for each, _ in parts} - {1}) > 1:
-        raise _bad("steps of different users", "one number of each user in every step")
+        raise _bad("steps of different users")
     if min(min(each.tolist()) for each, _ in parts) < 0:
-        raise _bad("a step that costs less than nothing", "losses from 0")
-    whole = math.lcm(*(denominator for _, denominator in parts))
-    total = np.zeros(1, dtype=object)
+        raise _bad("a step that costs less than nothing")
+    whole, total = math.lcm(*(each for _, each in parts)), np.zeros(1, dtype=object)
     for each, denominator in parts:
         total = total + each * (whole // denominator)
     return total, whole
 
 
-def _bad(got: str, allowed: str) -> InputError:
-    return InputError(got, allowed, "this is an error of the plan: please report it")
+def _largest(sums: Sums) -> Fraction:
+    return Fraction(int(sums[0].max()), sums[1])
+
+
+def _bad(got: str) -> InputError:
+    return InputError(got, "steps with a proof", "this is an error of the plan: please report it")

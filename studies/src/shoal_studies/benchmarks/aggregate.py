@@ -150,15 +150,13 @@ def _plan(data: Path, plan: Path) -> None:
 def _release(data: Path, plan: Path, ledger: Path) -> None:
     import shoal
 
-    records = _records(data)
-    book = shoal.Ledger.create(ledger, epsilon=1, unit=records.user)
-    shoal.Plan.load(plan).release(records, ledger=book)
+    book = shoal.Ledger.create(ledger, epsilon=1, unit="user")
+    shoal.Plan.load(plan).release(_records(data), ledger=book)
 
 
 def _everything(data: Path, _plan: Path, ledger: Path) -> None:
     import shoal
 
-    records = _records(data)
-    book = shoal.Ledger.create(ledger, epsilon=1, unit=records.user)
+    records, book = _records(data), shoal.Ledger.create(ledger, epsilon=1, unit="user")
     plan = shoal.plan(records.occupancy(), bounds=_BOUNDS, epsilon=1)
     plan.release(records, ledger=book)

@@ -14,7 +14,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import BudgetError
 from shoal.privacy import ledger as module
@@ -26,54 +26,52 @@ if TYPE_CHECKING:
 
 ENTRIES = (10, 10_000, 1_000_000)
 PROCESSES = (1, 8, 64)
-UNIT = "person"
-CHARGE = Budget.of("1/1000")
-DOCUMENT = b"412.7 " * 50
-# A budget that a crowd uses up, in charges.
-_FEW = 1000
+UNIT, CHARGE, DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
+# Entries of the longest history that another version is asked for, and a budget in charges.
+_MOST, _FEW = 10_000, 1000
 _FIGURE = re.compile(r"\s*([\d,]+ (?:entries|processes)):.*?([\d.]+)(?: charges)? a second")
 
 
 def run(
     entries: Sequence[int], processes: Sequence[int], charges: int, seconds: float, rounds: int
 ) -> Iterator[str]:
-    """Time charges, the sizes and the crowds in turn, and yield lines to print.
-
-    Args:
-        entries: Histories to charge after.
-        processes: Crowds to charge together.
-        charges: Of every history.
-        seconds: Of every crowd in each round.
-        rounds: A crowd's figure is a median over so many.
-    """
+    """Time `charges` after each history, and crowds for some seconds in rounds; yield lines."""
     with tempfile.TemporaryDirectory() as folder:
         yield from _histories(Path(folder), entries, charges)
         yield from _crowds(Path(folder), processes, seconds, rounds)
 
 
-def beside(
-    checkout: Path, lines: Sequence[str], most: int, options: Sequence[Any]
-) -> Iterator[str]:
-    """Run this benchmark of another checkout, and yield a table of both.
-
-    Args:
-        checkout: A folder with another version of shoal and its studies.
-        lines: What `run` has printed for this version.
-        most: Histories of the other version have at most so many entries.
-        options: Arguments of `run`.
-    """
-    entries, *rest = options
-    given = [each for each in entries if each <= most], *rest
+def beside(checkout: Path | None, options: Sequence[Any]) -> Iterator[str]:
+    """Yield what `run` does and, with another checkout, a table of both."""
+    lines = list[str]()
+    for line in run(*options):
+        lines.append(line)
+        yield line
+    if checkout is None:
+        return
+    yield _exact()
+    given = [each for each in options[0] if each <= _MOST], *options[1:]
     code = f"from shoal_studies.benchmarks.ledger import run; print(*run(*{given!r}), sep='\\n')"
     paths = f"{checkout / 'src'}{os.pathsep}{checkout / 'studies' / 'src'}"
     command, own = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(command, env=own, capture_output=True, text=True, check=True)
-    before, now = _figures(done.stdout.splitlines()), _figures(lines)
+    before, now = (
+        {each[1]: float(each[2]) for each in map(_FIGURE.match, found) if each}
+        for found in (done.stdout.splitlines(), lines)
+    )
     yield f"{'charges a second':>20}{'before':>10}{'now':>10}{'ratio':>8}"
     for name, rate in now.items():
         old = before.get(name)
-        told = "" if old is None else f"{old:10.0f}{rate:10.0f}{rate / old:8.2f}"
-        yield f"{name:>20}" + (told or f"{'-':>10}{rate:10.0f}{'-':>8}")
+        ends = (f"{old:10.0f}", f"{rate / old:8.2f}") if old else (f"{'-':>10}", f"{'-':>8}")
+        yield f"{name:>20}{ends[0]}{rate:10.0f}{ends[1]}"
+
+
+def _exact() -> str:
+    """What a crowd records that asks for more than a budget of 1,000 charges holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        book = _new(Path(folder) / "few.ledger", _FEW)
+        _together(book, PROCESSES[-1], 3600.0)
+        return f"{PROCESSES[-1]} processes, budget for {_FEW}: {book.verify().entries} recorded"
 
 
 def fill(book: Ledger, entries: int) -> None:
@@ -125,68 +123,30 @@ def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[s
         )
 
 
-def exact(processes: int = 64) -> str:
-    """What a crowd records that asks for more than a budget of 1,000 charges holds."""
-    with tempfile.TemporaryDirectory() as folder:
-        book = _new(Path(folder) / "few.ledger", _FEW)
-        _together(book, processes, 3600.0)
-        state = book.verify()
-    return f"{processes} processes, a budget of {_FEW:,} charges: {state.entries:,} recorded"
-
-
-def _figures(lines: Sequence[str]) -> dict[str, float]:
-    found = (_FIGURE.match(line) for line in lines)
-    return {each[1]: float(each[2]) for each in found if each}
-
-
-class _Crowd(NamedTuple):
-    rate: float
-    longest: float
-
-
 def _crowds(folder: Path, processes: Sequence[int], seconds: float, rounds: int) -> Iterator[str]:
-    found: dict[int, list[_Crowd]] = {crowd: [] for crowd in processes}
-    for turn in range(rounds):
-        for crowd in processes:
-            found[crowd].append(_together(_new(folder / f"{turn} {crowd}.ledger"), crowd, seconds))
-    first = found[processes[0]]
     for crowd in processes:
-        rate = median(each.rate for each in found[crowd])
-        # Of the same round: what else the machine does changes from round to round.
-        ratio = median(x.rate / y.rate for x, y in zip(found[crowd], first, strict=True))
-        longest = max(each.longest for each in found[crowd])
-        yield (
-            f"{crowd:>9} processes: {rate:6.0f} charges a second together, "
-            f"{ratio:.2f} times {processes[0]}; longest wait {longest:.2f} s"
-        )
+        books = (_new(folder / f"{turn} {crowd}.ledger") for turn in range(rounds))
+        rate = median(_together(book, crowd, seconds) for book in books)
+        yield f"{crowd:>9} processes: {rate:6.0f} charges a second together"
 
 
-def _together(book: Ledger, crowd: int, seconds: float) -> _Crowd:
-    methods = multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+def _together(book: Ledger, crowd: int, seconds: float) -> float:
+    context: Any = multiprocessing.get_context("fork")
     gate, answers = context.Barrier(crowd), context.SimpleQueue()
-    workers = [
-        context.Process(target=_work, args=(str(book.path), gate, answers, seconds, number))
-        for number in range(crowd)
-    ]
-    for worker in workers:
-        worker.start()
-    times = [answers.get() for _ in workers]
-    for worker in workers:
-        worker.join()
-    began, ended = min(time[0] for time in times), max(time[1] for time in times)
-    charged = sum(time[3] for time in times)
-    return _Crowd(charged / (ended - began), max(time[2] for time in times))
+    for number in range(crowd):
+        shared = str(book.path), gate, answers, seconds, number
+        context.Process(target=_work, args=shared).start()
+    began, ended, charged = zip(*(answers.get() for _ in range(crowd)), strict=True)
+    return float(sum(charged) / (max(ended) - min(began)))
 
 
 def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:
-    book = Ledger(path)
-    # A process is slow the first time, as code is loaded.
+    book, charged = Ledger(path), 0
     charge(book, f"{number} first")
     gate.wait()
-    began, longest, charged = time.time(), 0.0, 0
+    began = time.time()
     with suppress(BudgetError):
         while time.time() < began + seconds:
-            longest = max(longest, charge(book, f"{number} {charged}"))
+            charge(book, f"{number} {charged}")
             charged += 1
-    answers.put((began, time.time(), longest, charged))
+    answers.put((began, time.time(), charged))

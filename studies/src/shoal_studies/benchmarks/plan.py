@@ -150,9 +150,8 @@ class _Default:
         import shoal
 
         with tempfile.TemporaryDirectory() as folder:
-            records, path = made.records(), Path(folder) / "bench.ledger"
-            ledger = shoal.Ledger.create(path, epsilon=1, unit=records.user)
-            found = self.plans[0].release(records, ledger=ledger)
+            ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1, unit="user")
+            found = self.plans[0].release(made.records(), ledger=ledger)
         return f"{found.table().num_rows} cells"
 
 
