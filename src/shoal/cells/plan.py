@@ -20,6 +20,7 @@ from shoal.cells.statistics.catalogue import statistics as statistics_of
 from shoal.checks.numpy_errors import quietly
 from shoal.checks.places import whole_path
 from shoal.data.occupancy import Occupancy
+from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
 from shoal.errors import InputError, raise_alone
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
-    from shoal.data.records import Records
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
@@ -215,9 +215,9 @@ class Plan(PlanViews):
 
 
 def plan(
-    occupancy: Occupancy,
+    counts: Occupancy | Records,
     *,
-    bounds: Bounds | tuple[float, float],
+    bounds: Bounds | tuple[float, float] | None = None,
     statistics: Sequence[str] = ("mean",),
     epsilon: Amount | None = None,
     error: float | None = None,
@@ -231,7 +231,7 @@ def plan(
     weights: Mapping[str, float] | None = None,
     settings: Mapping[str, str | int | float] | None = None,
     delta: Amount = 0,
-    tick_bits: int = 20,
+    tick_bits: int | None = None,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Choose how users are bounded and how noise is shared, before any value is read.
@@ -243,8 +243,9 @@ def plan(
     docs/theory/optimal.md.
 
     Args:
-        occupancy: The public counts.
-        bounds: Public range of the values, in their unit.
+        counts: The public counts, or records, of which only the counts are read: the plan holds
+            counts, bounds and description of the records, and nothing of their values.
+        bounds: Public range of the values, in their unit; records have theirs.
         statistics: What to release of each cell: `mean`, `variance`, `share_above(60)` with any
             public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
@@ -272,9 +273,10 @@ def plan(
         settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a number
             here has no unit.
         delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where its error is less.
-        tick_bits: Values are rounded to the width over 2^tick_bits.
+        tick_bits: Values are rounded to the width over 2^tick_bits, by default 2^20; records say it
+            themselves.
         source: Public description of the records as `records.describe()` gives it, kept in plan and
-            manifest.
+            manifest; not beside records.
 
     Returns:
         A plan whose `epsilon` never exceeds the one asked for.
@@ -291,9 +293,7 @@ def plan(
         >>> found.method, found.epsilon <= 8, found.worst_case_error.round(2).tolist()
         ('optimal', True, [0.63])
     """
-    todo = "call records.occupancy() or Occupancy.from_counts(...)"
-    checks.instance(occupancy, Occupancy, "an occupancy", todo)
-    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    occupancy, lattice, source = _planned_for(counts, bounds, tick_bits, source)
     wanted = statistics_of(statistics)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
@@ -325,6 +325,30 @@ def plan(
         )
     kept = [each.name for each in fields(facts) if each.name != "built"]
     return planned(Plan(**{name: getattr(facts, name) for name in kept}))
+
+
+def _planned_for(
+    counts: Occupancy | Records,
+    bounds: Bounds | tuple[float, float] | None,
+    tick_bits: int | None,
+    source: Mapping[str, Any] | None,
+) -> tuple[Occupancy, Lattice, Mapping[str, Any] | None]:
+    """Counts, bounds and description, of records or as they are given."""
+    if isinstance(counts, Records):
+        if any(each is not None for each in (bounds, tick_bits, source)):
+            raise InputError(
+                "bounds, tick_bits or source beside records",
+                "records alone, which say these themselves",
+                "leave them out, or give records.occupancy()",
+            )
+        return counts.occupancy(), counts.lattice, counts.describe()
+    todo = "give records, records.occupancy() or Occupancy.from_counts(...)"
+    checks.instance(counts, Occupancy, "counts", todo)
+    if bounds is None:
+        raise InputError(
+            "counts without bounds", "bounds of the values", "give for example bounds=(0, 700)"
+        )
+    return counts, Lattice(Bounds.of(bounds), 20 if tick_bits is None else tick_bits), source
 
 
 def _description(value: object, name: str) -> dict[str, Any]:

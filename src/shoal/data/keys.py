@@ -160,7 +160,8 @@ def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:
     code, size = _dense(code, size)
     row = np.empty(size, dtype=np.int64)
     row[code] = np.arange(len(code))
-    return cells.take(in_arrow(row)).combine_chunks(), code
+    found = cells.take(in_arrow(row))
+    return pa.table({name: as_array(found.column(name), name) for name in found.column_names}), code
 
 
 def _dense(code: Whole, size: int) -> tuple[Whole, int]:
