@@ -136,11 +136,7 @@ class Records:
         return [rule.name for rule in self.rules]
 
     def describe(self) -> dict[str, Any]:
-        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule.
-
-        Returns:
-            Names and rules by what they are.
-        """
+        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
         return {
             "user": self.user,
             "value": self.value,
@@ -240,11 +236,7 @@ class Records:
 
 
 def check_size(largest: int, lattice: Lattice) -> None:
-    """Refuse memberships whose sum of squares could pass 64 bits.
-
-    Raises:
-        DataError: More records of a user in a cell than fit.
-    """
+    """Refuse memberships whose sum of squares could pass 64 bits."""
     most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1
     if largest > most:
         raise DataError(
