@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from shoal.data.source_file import describe
-from shoal.errors import DataError, raise_alone
+from shoal.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -63,13 +63,11 @@ def blocks(path: str | os.PathLike[str]) -> Generator[bytes, None, None]:
         with pa.input_stream(os.fspath(path), compression=codec) as packed:
             yield from _apart(packed)
     except (OSError, pa.ArrowException):
-        raise_alone(
-            DataError(
-                f"{describe(path)}, which is damaged or not compressed as its name says",
-                f"a whole {codec} file",
-                "compress it again, or give it without compression",
-            )
-        )
+        raise DataError(
+            f"{describe(path)}, which is damaged or not compressed as its name says",
+            f"a whole {codec} file",
+            "compress it again, or give it without compression",
+        ) from None
 
 
 def _apart(file: Any) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from shoal.data.csv_records import count_records, malformed
 from shoal.data.own_names import check_present
 from shoal.data.source import duckdb, engine_errors, literal_name
 from shoal.data.source_file import describe, files_of
-from shoal.errors import DataError, raise_alone
+from shoal.errors import DataError
 
 if TYPE_CHECKING:
     import os
@@ -167,15 +167,13 @@ def header(path: str | os.PathLike[str]) -> list[str]:
     except (OSError, ValueError, csv.Error):
         names, whole = [], False
     if not names or not whole:
-        raise_alone(
-            DataError(
-                f"no columns in the first line of {describe(path)}"
-                + (", which is empty" if whole and not start else ""),
-                "a CSV file in UTF-8 whose first line names the columns, with commas between",
-                "check the file; of one in Latin-1, as Windows or Excel may write it, make one in "
-                "UTF-8 (iconv -f latin1 -t utf-8)",
-            )
-        )
+        raise DataError(
+            f"no columns in the first line of {describe(path)}"
+            + (", which is empty" if whole and not start else ""),
+            "a CSV file in UTF-8 whose first line names the columns, with commas between",
+            "check the file; of one in Latin-1, as Windows or Excel may write it, make one in "
+            "UTF-8 (iconv -f latin1 -t utf-8)",
+        ) from None
     return names
 
 

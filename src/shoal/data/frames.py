@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.checks.python_objects import untyped
-from shoal.checks.roles import check_arrays
+from shoal.checks import different, is_object_column
 from shoal.data.keys import of_one_kind
 from shoal.data.own_names import check_present
 from shoal.data.source import engine_errors, in_memory, library, no_records
@@ -55,12 +54,12 @@ def chosen(
         check_present(frame, names, needed)
         columns = {name: column(names.index(name)) for name in needed}
         for role, name in private.items():
-            if name is not None and kind != "pyarrow" and untyped(columns[name]):
+            if name is not None and kind != "pyarrow" and is_object_column(columns[name]):
                 raise _untyped(role, name)
             for other, given in public.items():
                 for each in [given] if isinstance(given, str) else given or ():
                     shown = None if name is None else columns[name]
-                    check_arrays({role: shown}, {other: columns[each]})
+                    different({role: shown}, {other: columns[each]})
         arrays = [_arrow(columns[name], name, kind) for name in needed]
         return pa.Table.from_arrays(arrays, names=list(needed))
 
@@ -133,7 +132,7 @@ def _parts(frame: Any, kind: str) -> tuple[list[str | None], Any]:
 
 def _arrow(column: Any, name: str, kind: str) -> pa.ChunkedArray[Any]:
     """A column in Arrow, cell by cell what it is: no whole number becomes a floating one."""
-    if kind != "pyarrow" and untyped(column) and not _of_one_kind(column, kind):
+    if kind != "pyarrow" and is_object_column(column) and not _of_one_kind(column, kind):
         raise _mixed(name)
     if kind == "pandas":
         found = pa.array(column, from_pandas=True)
@@ -156,7 +155,7 @@ def _of_one_kind(column: Any, kind: str) -> bool:
 
 
 def _is_guessed(column: Any, kind: Any) -> bool:
-    if untyped(column):
+    if is_object_column(column):
         return bool(kind.is_numeric())
     return hasattr(column, "cat") and not kind.is_string()
 

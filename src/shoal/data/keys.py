@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.checks.floats import UNORDERED, listed
-from shoal.checks.python_objects import untyped
+from shoal.checks import is_object_column
 from shoal.documents.strict_json import canonical_bytes
-from shoal.errors import DataError, DocumentError, is_failure, raise_alone
+from shoal.errors import DataError, DocumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -213,18 +212,16 @@ def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:
     """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
     try:
         # Arrow would read what is behind a mask.
-        if isinstance(values, (Mapping, str, bytes, *UNORDERED)) or np.ma.is_masked(values):
+        if isinstance(values, (Mapping, str, bytes, set, frozenset)) or np.ma.is_masked(values):
             return None
-        if listed(values):
+        if isinstance(values, tuple | range):
             values = list(values)
-        if (isinstance(values, list) or untyped(values)) and not of_one_kind(values):
+        if (isinstance(values, list) or is_object_column(values)) and not of_one_kind(values):
             return None
         found: pa.Array[Any] = pa.array(values)
         # Not every text that Arrow takes can be written down.
         found.validate(full=True)
-    except BaseException as error:
-        if not is_failure(error):
-            raise
+    except Exception:
         return None
     return found
 
@@ -283,11 +280,9 @@ def from_document(document: Document) -> pa.Table:
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
         same = False
     if not same:
-        raise_alone(
-            DocumentError(
-                "the cells are damaged", "a document written by shoal", "write the file again"
-            )
-        )
+        raise DocumentError(
+            "the cells are damaged", "a document written by shoal", "write the file again"
+        ) from None
     return found
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.checks.floats import listed
-from shoal.checks.python_objects import untyped
+from shoal.checks import is_object_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +45,9 @@ def texts(outcomes: Any, *, whole: bool) -> list[str | None] | None:
     """
     if isinstance(outcomes, str | bytes):
         raise TypeError
-    if not (_has_own_texts(outcomes) or listed(outcomes) or untyped(outcomes)):
+    if not (
+        _has_own_texts(outcomes) or isinstance(outcomes, list | tuple) or is_object_column(outcomes)
+    ):
         return None
     # Without a length it may never end; without places, as in a set, nobody knows whose is whose.
     placed = hasattr(outcomes, "__len__") and hasattr(outcomes, "__getitem__")

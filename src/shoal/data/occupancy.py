@@ -5,20 +5,20 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from shoal import checks, documents
-from shoal.checks.frozen import Frozen, cached_property, set_exactly
-from shoal.checks.places import whole_path
+from shoal import checks, documents, files
 from shoal.data import keys
 from shoal.data.occupancy_summary import Summary, summarise
-from shoal.errors import DataError, DocumentError, InputError, raise_alone
-from shoal.files import html, outputs, tables
+from shoal.errors import DataError, DocumentError, InputError
+from shoal.files import html, tables
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +35,7 @@ _PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
 
 
 @dataclass(frozen=True, eq=False)
-class Occupancy(Frozen):
+class Occupancy:
     """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
 
     Users are anonymous: their rows are ordered by what they contribute (most cells first, then
@@ -67,8 +67,8 @@ class Occupancy(Frozen):
     origin: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        set_exactly(self, np.int64, "user", "cell", "count")
-        super().__post_init__()
+        for name in ("user", "cell", "count"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.int64))
         object.__setattr__(self, "origin", checks.optional(self.origin, checks.path, "origin"))
         if isinstance(self.cells, pa.Table):
             object.__setattr__(self, "cells", keys.own_table(self.cells))
@@ -232,7 +232,7 @@ class Occupancy(Frozen):
         Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
-        outputs.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Occupancy:
@@ -249,7 +249,7 @@ class Occupancy(Frozen):
         """
         found = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
         # An absolute path, whatever the working folder is later.
-        return replace(found, origin=whole_path(path))
+        return replace(found, origin=os.path.abspath(path))
 
     def to_document(self) -> documents.Document:
         """The occupancy as a JSON object; counts are packed integer arrays.
@@ -292,7 +292,7 @@ class Occupancy(Frozen):
             count = documents.unpack_integers(document["count"], "count")
             stated = document["fingerprint"]
         except (KeyError, TypeError):
-            raise_alone(_damaged())
+            raise _damaged() from None
         sound = (
             0 < len(lengths) <= len(cell) == len(count)
             and 0 < lengths.min() <= lengths.max() <= len(cell) == lengths.sum()

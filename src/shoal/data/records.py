@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.checks.roles import check_columns
+from shoal.checks import roles
 from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data import one_pass as passing
@@ -213,7 +213,7 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]
-    check_columns({"value": value}, {"user": user, "cell": read})
+    roles({"value": value}, {"user": user, "cell": read})
     names = [rule.name for rule in rules]
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(

@@ -17,8 +17,7 @@ from shoal.data.file_set import PARQUET
 from shoal.data.query_logs import silent_query_logs
 from shoal.data.source_file import describe, files_of
 from shoal.data.spill import spill_folder
-from shoal.errors import DataError, InputError, ShoalError, is_failure, raise_alone
-from shoal.files import is_database
+from shoal.errors import DataError, InputError, ShoalError
 from shoal.files.patterns import plain
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def _heard() -> Iterator[None]:
     except Exception:
         if heard:
             # Some engines make an error of their own of it, without a cause.
-            raise_alone(KeyboardInterrupt())
+            raise KeyboardInterrupt() from None
         raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -82,16 +81,14 @@ def engine_errors(source: object) -> Iterator[None]:
         raise
     except BaseException as error:
         if _interrupted(error):
-            raise_alone(KeyboardInterrupt())
-        if not is_failure(error):
+            raise KeyboardInterrupt() from None
+        if not isinstance(error, Exception):
             raise
-        raise_alone(
-            DataError(
-                f"the engine could not read {describe(source)} ({type(error).__name__})",
-                "readable records whose columns have one type each",
-                "check the source with the engine's own tools",
-            )
-        )
+        raise DataError(
+            f"the engine could not read {describe(source)} ({type(error).__name__})",
+            "readable records whose columns have one type each",
+            "check the source with the engine's own tools",
+        ) from None
 
 
 def _interrupted(error: BaseException) -> bool:
@@ -271,10 +268,9 @@ def _check_file(source: SourceFile) -> None:
     if not there:
         what = "a folder" if os.path.isdir(path) else "no file"
         raise DataError(f"{what} at {describe(source)}", "a Parquet or CSV file", "check the path")
-    if is_database(path):
-        # An engine that opened a ledger would drop the locks of whoever charges it, too.
+    if path.suffix.lower() == ".ledger":
         raise DataError(
-            f"a database, such as a ledger, at {describe(source)}",
+            f"a ledger at {describe(source)}",
             "a Parquet or CSV file",
             "check the path; give tables of a database through Ibis",
         )

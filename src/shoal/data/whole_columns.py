@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.checks.roles import check_columns
+from shoal.checks import roles
 from shoal.data.columns import open_columns
 from shoal.data.connection_turns import turn
 from shoal.data.source import engine_errors
@@ -46,7 +46,7 @@ def read_columns(
         >>> read_columns(table, private={"outcome": "bought"}, public={"treatment": "arm"}).shape
         (2, 2)
     """
-    check_columns(private, public)
+    roles(private, public)
     kinds: dict[str, Kind] = dict.fromkeys(_named(private), "text" if texts else "answer")
     kinds.update(dict.fromkeys(_named(public), "key"))
     source = located(source)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import glob
 import os
 import re
-import unicodedata
-from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from shoal.checks.places import whole_path
-
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 _MAGIC = re.compile(r"[*?\[]")
 # Not one sign in brackets, which stands for itself.
@@ -39,7 +35,7 @@ def plain(path: str) -> str:
         >>> plain("/trips/2013.csv"), plain("/no such folder/./x//2013.csv")
         ('/trips/2013.csv', '/no such folder/x/2013.csv')
     """
-    here = whole_path(os.curdir) if not os.path.isabs(path) else ""
+    here = os.path.abspath(os.curdir) if not os.path.isabs(path) else ""
     whole = os.path.join(here, path) if path else here
     if os.path.normpath(whole) == whole:
         return whole
@@ -87,48 +83,3 @@ def matches(pattern: str) -> list[str]:
     except (ValueError, RecursionError):  # a broken name, or thousands of folders
         return []
     return sorted(found, key=os.fsencode)
-
-
-def would_match(pattern: Path, target: Path) -> bool:
-    """Whether a file, once written, is or becomes one of a pattern's; links are followed.
-
-    Letters are also compared as file systems do that fold case or accents.
-
-    Example:
-        >>> from pathlib import Path
-        >>> would_match(Path("*.csv"), Path("new.csv")), would_match(Path("*.csv"), Path("a.json"))
-        (True, False)
-    """
-    if not is_pattern(pattern):
-        return False
-    whole = absolute(os.fspath(pattern))
-    folder, name = os.path.split(whole)
-    places = {target, _real(target)}
-    read = {_identity(each) for each in matches(whole)} - {None}
-    if any(_identity(each) in read for each in places):
-        return True
-    within = {_identity(each) for each in matches(folder)} - {None}
-    return any(_identity(each.parent) in within and _like(each.name, name) for each in places)
-
-
-def _like(name: str, pattern: str) -> bool:
-    return fnmatchcase(name, pattern) or fnmatchcase(_folded(name), _folded(pattern))
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
-def _identity(path: str | Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _real(path: Path) -> Path:
-    try:
-        return type(path)(os.path.realpath(path))
-    except (OSError, ValueError):
-        return path

@@ -8,7 +8,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 
 from shoal import checks
-from shoal.checks.amounts import amount
+from shoal.checks import amount
 from shoal.errors import InputError
 from shoal.privacy.displayed_loss import plain, round_up
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from shoal.checks.texts import own_text
 from shoal.errors import InputError
 
 EACH_ROW = "each row"
@@ -47,7 +46,7 @@ class PrivacyUnit:
         # As Python's own: a text with equality of its own would be every unit, or none.
         for part in ("name", "relation"):
             if isinstance(getattr(self, part), str):
-                object.__setattr__(self, part, own_text(getattr(self, part)))
+                object.__setattr__(self, part, str(getattr(self, part)))
         name = self.name
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
             raise InputError(

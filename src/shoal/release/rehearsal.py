@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal import documents
-from shoal.errors import InputError, raise_alone
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +41,8 @@ def rehearse(make: Callable[[], Document], schema: str, read: Callable[[Document
         why = getattr(error, "got", "its parts do not fit each other when it is read back")
     else:
         return
-    raise_alone(
-        InputError(
-            f"public facts that a manifest cannot hold ({why})",
-            "names, keys and amounts that can be written and read back; nothing was drawn",
-            "shorten names and keys, round times and give amounts with fewer digits",
-        )
-    )
+    raise InputError(
+        f"public facts that a manifest cannot hold ({why})",
+        "names, keys and amounts that can be written and read back; nothing was drawn",
+        "shorten names and keys, round times and give amounts with fewer digits",
+    ) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shoal.checks.texts import own_text
 from shoal.errors import InputError
 
 _MOST_BYTES = 900_000_000  # SQLite keeps rows below a billion bytes
@@ -39,7 +38,7 @@ def checked_text(value: object, name: str, *, empty: bool = False) -> str:
     """
     try:
         # A text with equality of its own would be found or missed as it likes.
-        found = own_text(value)
+        found = str(value)
         if (empty or found) and len(found) <= _LONGEST_TEXT:
             found.encode()
             return found
@@ -61,7 +60,7 @@ def printed_text(value: object) -> str:
         >>> printed_text("2013-05")
         '2013-05'
     """
-    found = own_text(value) if isinstance(value, str) else None
+    found = str(value) if isinstance(value, str) else None
     if found is None or not found.isprintable() or len(found) > _LONGEST_NAME:
         raise InputError(
             "a release name that is not printable text",

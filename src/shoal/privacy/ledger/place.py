@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shoal.errors import LedgerError, raise_alone
-from shoal.files import LEDGER_PARTS, PARTS, is_part
 
 RESTORE = (
     "restore the newest copy from a backup, once the damaged file and its NAME-journal are out of "
@@ -24,6 +23,14 @@ RESTORE = (
 _LONGEST = 255  # bytes of a name on usual file systems
 _LONGEST_PATH = 512  # bytes of a path that SQLite opens on Unix: MAX_PATHNAME in its os_unix.c
 _DRAFTS = (".shoal-", ".new")  # how the names of ledgers in the making start and end
+
+LEDGER_PARTS = ("-journal", "-wal", "-shm")
+PARTS = (*LEDGER_PARTS, ".wal")
+
+
+def is_part(name: str) -> bool:
+    """Whether it is named like a part of a database."""
+    return name.casefold().endswith(PARTS)
 
 
 def check_name(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from shoal import checks
-from shoal.checks.amounts import amount
+from shoal.checks import amount
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import histogram, horvitz_thompson
