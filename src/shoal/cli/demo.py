@@ -56,6 +56,8 @@ def demo(
     Example: shoal demo --folder shoal-demo
     """
     drawing = find_spec("matplotlib") is not None
+    if drawing:  # one that cannot be imported is refused before any work
+        check_picture("demo.png")
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / _LEDGER
     book = _own_ledger(place)
