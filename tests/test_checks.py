@@ -1,4 +1,4 @@
-"""Arguments in one form or refused in one line; private columns by their type, and in no public role."""
+"""Arguments in one form or refused in one line; private columns by their type."""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.manifest_check import verify
     from shoal.pictures.pictures import picture
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
 
 # Names are loaded when first used, so that `import shoal` and the command line start at once.
 _HOME = {
     "Bounds": "shoal.data.value_lattice",
-    "Ledger": "shoal.privacy.ledger.ledger",
+    "Ledger": "shoal.privacy.ledger",
     "Normal": "shoal.cells.simulation.distributions",
     "Occupancy": "shoal.data.occupancy",
     "Plan": "shoal.cells.plan",

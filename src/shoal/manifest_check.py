@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.privacy.ledger.ledger import Ledger
+from shoal.privacy.ledger import Ledger
 from shoal.verification import verify as second_opinion
 
 if TYPE_CHECKING:
@@ -40,5 +40,5 @@ def verify(
         shoal.errors.DocumentError: manifest is not of the schema ...
     """
     if ledger is not None and not isinstance(ledger, Ledger):
-        ledger = Ledger.open(ledger)
+        ledger = Ledger(ledger)
     return second_opinion.verify(manifest, ledger=ledger)

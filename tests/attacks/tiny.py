@@ -107,7 +107,7 @@ def _carried_out(
         return "an error that is no number"
     place = folder / "tiny.ledger"
     if not place.exists():
-        shoal.Ledger.create(place, epsilon=10**9, delta="1/2")
+        shoal.Ledger.create(place, epsilon=10**9, delta="1/2", unit="u")
     plan.release(records, noise=shoal.Simulated(1)).table()
     done = plan.release(records, ledger=place, name=f"{len(list(folder.iterdir()))}{wanted}"[:150])
     str(plan)

@@ -38,7 +38,7 @@ def test_noise_of_another_shape_is_not_drawn(
     other = replace(plan, relative_scale=plan.relative_scale * shape)
     assert other.exact_epsilon == plan.exact_epsilon
     assert follows_counts(other)
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5, unit="who")
     with pytest.raises(DocumentError, match="changed by hand"):
         other.release(records, ledger=ledger)
     assert ledger.spent.epsilon == 0
@@ -74,7 +74,7 @@ def test_a_plan_whose_numbers_are_seen_otherwise_is_not_drawn(tmp_path: Path) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plan.relative_scale.strides = (0,)
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5, unit="who")
     with pytest.raises(ShoalError):
         plan.release(records, ledger=ledger)
     assert ledger.spent.epsilon == 0

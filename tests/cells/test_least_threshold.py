@@ -90,7 +90,8 @@ def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -
     records = shoal.Records(
         pa.table(table), user="user", cell="cell", value="value", bounds=(0, 10)
     )
-    release = both.release(records, ledger=shoal.Ledger.create(tmp_path / "ledger", epsilon=1))
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="user")
+    release = both.release(records, ledger=ledger)
     release.write_manifest(tmp_path / "manifest.json")
     verdict = shoal.verify(tmp_path / "manifest.json")
     assert verdict.holds, str(verdict)

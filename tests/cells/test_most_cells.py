@@ -17,14 +17,12 @@ from shoal.cells import planner
 from shoal.cells.cell_order import keeping_order
 from shoal.cells.typical_error import SPREAD
 from shoal.errors import DocumentError, InputError
-from shoal.privacy.privacy_unit import unit_of_column
 from tests.support import flights, occupancies
 from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shoal.privacy.privacy_unit import Whose
 
 pytestmark = pytest.mark.property
 
@@ -186,13 +184,8 @@ def test_a_plan_is_saved_and_loaded(wanted: dict[str, Any], tmp_path: Path) -> N
     again = shoal.Plan.load(tmp_path / "plan.json")
     assert again.to_document() == plan.to_document()
     assert again.request.max_error == plan.request.max_error
-    asked = plan_document.question_of(plan, {}, whose()).asked
+    asked = plan_document.question_of(plan, {}, "who").asked
     assert asked["request"]["max_error"] == plan.request.max_error
-
-
-def whose() -> Whose:
-    """Whose loss a charge is."""
-    return unit_of_column("", "who")
 
 
 @pytest.mark.parametrize("method", ["balanced", "optimal"])

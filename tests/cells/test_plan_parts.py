@@ -35,7 +35,7 @@ from shoal.cells.release import release_cells
 from shoal.cells.shrinkage_rule import ShrinkageRule
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
-from shoal.errors import InputError
+from shoal.errors import DocumentError, InputError
 from tests.support import flights, occupancies, plan_parts
 from tests.support.loop import loop_over
 from tests.support.tape import Tape, lost
@@ -177,9 +177,7 @@ def test_parts_without_a_name_are_not_released(name: str, tmp_path: Path) -> Non
     records = flights.records()
     parts = replace(plan_parts.NEW["every record within one interval for all cells"], name=name)
     plan = decide(records.occupancy(), records.lattice, plan_parts.request(parts, Fraction(1)))
-    ledger = shoal.Ledger.create(tmp_path / "one.ledger", epsilon=1)
-    with pytest.raises(InputError, match="nothing was drawn"):
-        release_cells(
-            plan, records, ledger=ledger, name="", again=False, noise=None, privacy_unit="user"
-        )
+    ledger = shoal.Ledger.create(tmp_path / "one.ledger", epsilon=1, unit="user")
+    with pytest.raises(DocumentError, match="changed"):
+        release_cells(plan, records, ledger=ledger, name="", noise=None, privacy_unit="user")
     assert ledger.spent.epsilon == 0

@@ -16,8 +16,6 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.text import describe
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
-from shoal.privacy.budget import Budget
-from shoal.privacy.charge_rounding import booked
 from shoal.theory.laplace import mean_absolute
 from tests.support import draws, flights, methods
 
@@ -78,10 +76,10 @@ def test_the_same_release_is_delivered_again_at_no_cost(tmp_path: Path) -> None:
     assert not first.from_ledger
     assert second.from_ledger
     assert first.document == second.document
-    assert book.spent == booked(Budget(plan.exact_epsilon))
+    assert book.spent == plan.loss
     third = plan.release(records, ledger=book, name="again")
     assert third.document != first.document
-    assert book.spent == booked(Budget(plan.exact_epsilon)).times(2)
+    assert book.spent == plan.loss + plan.loss
     with pytest.raises(BudgetError):
         plan.release(records, ledger=book, name="once more")
     assert len(book.entries()) == 2
@@ -188,12 +186,13 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
         uninformative="keep",
     )
     assert plan.gaussian
-    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7")
+    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7", unit="who")
     with pytest.raises(BudgetError):
         plan.release(records, ledger=poor)
-    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5")
+    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5", unit="who")
     plan.release(records, ledger=rich)
-    assert (rich.spent.epsilon, rich.spent.delta) == (plan.exact_epsilon, Fraction(1, 10**6))
+    assert rich.spent == plan.loss
+    assert rich.spent.delta == Fraction(1, 10**6)
     assert poor.spent.epsilon == poor.spent.delta == 0
 
 
@@ -220,7 +219,7 @@ def test_arrays_that_are_seen_otherwise_change_no_draw(
         warnings.simplefilter("ignore")
         for each in (plan.design.total, plan.design.weight, plan.design.contribution):
             setattr(each, what, (0,) if what == "strides" else np.dtype(">i8"))
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, unit="who")
     release = plan.release(records, ledger=ledger)
     assert shoal.verify(release.manifest, ledger=ledger).holds
     own = made().release(records, noise=shoal.Simulated(3)).manifest["results"]

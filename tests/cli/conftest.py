@@ -19,6 +19,7 @@ PLAN = [
     *("--user", "aircraft", "--value", "speed"),
     *("--bounds", "0", "700", "--cell", "place", "--epsilon", "1"),
 ]
+UNIT = ("--unit", "aircraft")
 
 
 @dataclass
@@ -61,7 +62,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         plan = ["plan", "flights.parquet", *PLAN, "--method", "balanced", "--output", "plan.json"]
         assert main(plan) == 0
-        assert main(["ledger", "create", "flights.ledger", "--epsilon", "1.5"]) == 0
+        assert main(["ledger", "create", "flights.ledger", "--epsilon", "1.5", *UNIT]) == 0
     return folder
 
 

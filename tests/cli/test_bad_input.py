@@ -87,9 +87,12 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         (["verify", "gone.json"], "gone.json"),
         (["verify", "flights.parquet"], "is not JSON"),
         (["verify", "plan.json"], "not of the schema"),
-        (["ledger", "create", "flights.ledger", "--epsilon", "1"], "flights.ledger"),
-        (["ledger", "create", "new.ledger", "--epsilon", "0"], "epsilon is"),
-        (["ledger", "create", "new.ledger", "--epsilon", "1", "--delta", "2"], "delta is"),
+        (["ledger", "create", "flights.ledger", "--epsilon", "1", "--unit", "a"], "flights.ledger"),
+        (["ledger", "create", "new.ledger", "--epsilon", "0", "--unit", "a"], "epsilon is"),
+        (
+            ["ledger", "create", "new.ledger", "--epsilon", "1", "--unit", "a", "--delta", "2"],
+            "delta is",
+        ),
         (["ledger", "show", "plan.json"], "plan.json"),
         (["ledger", "verify", "gone.ledger"], "gone.ledger"),
         (["ledger", "verify", "flights.ledger", "--head", "f" * 64], "head"),
@@ -161,7 +164,7 @@ def test_two_numbers_typed_as_one(shell: Shell, typed: list[str], told: str) -> 
 def test_a_ledger_in_the_place_of_a_document(shell: Shell, arguments: list[str]) -> None:
     """The line says what it is, and which command reads it."""
     line = shell.bad(*arguments)
-    assert "'flights.ledger' is a database, such as a ledger; allowed: a " in line
+    assert "'flights.ledger' is a ledger; allowed: a " in line
     assert "`shoal ledger show LEDGER`" in line
     assert "`shoal verify MANIFEST --ledger LEDGER`" in line
 
@@ -295,10 +298,9 @@ def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
     assert "Traceback" not in err
     assert err.count("\n") <= 1
     shoal.Ledger.open("flights.ledger").verify()
-    # It comes before the charge or after: what was recorded then has no name, so --again it is.
     recorded = len(shoal.Ledger.open("flights.ledger").entries())
     assert recorded == 1 or child.returncode == 2
-    shell.good(*RELEASE, *["--again"] * recorded)
+    shell.good(*RELEASE)
     assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
 
 

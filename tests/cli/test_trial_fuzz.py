@@ -76,7 +76,9 @@ def trial(
     )
     pq.write_table(table, "v.parquet")
     shell = Shell(tmp_path, capsys)
-    shell.good("ledger", "create", "v.ledger", "--epsilon", "100000", "--delta", "0.99")
+    shell.good(
+        "ledger", "create", "v.ledger", "--epsilon", "100000", "--delta", "0.99", "--unit", "person"
+    )
     return shell
 
 

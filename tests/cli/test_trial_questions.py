@@ -49,7 +49,7 @@ def trial(
     )
     pcsv.write_csv(table, "visits.csv")
     shell = Shell(tmp_path, capsys)
-    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9")
+    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9", "--unit", "each row")
     return shell
 
 
@@ -95,7 +95,7 @@ def test_from_csv_to_regressions_in_three_commands(trial: Shell) -> None:
     document = json.loads(trial.good("trial", "regress", "answers.json", "--json"))
     assert len(document["answers"]) == 11
     assert "90% interval" in trial.good("trial", "regress", "answers.json", "--confidence", "0.9")
-    again = trial.good(*ANSWER, "--again", "--manifest", "again.json")
+    again = trial.good(*ANSWER, "--manifest", "again.json")
     assert "nothing was charged" in again
     assert Path("again.json").read_bytes() == Path("answers.json").read_bytes()
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 1

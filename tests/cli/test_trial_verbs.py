@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 UNITS = 400
+UNIT = ("--unit", "unit")
 # Fewer digits may be those of a folder, or of a noisy number.
 CANARIES = ("431.5", "secret431")
 COLUMNS = ["--outcome", "bought", "--treatment", "arm", "--cluster", "city"]
 RELEASE = ["trial", "release", "visits.csv", *COLUMNS, "--ledger", "visits.ledger"]
 SPACE = ["--space", "binary", "--epsilon", "2"]
-WHOLE = [*RELEASE, *SPACE, "--privacy-unit", "each row"]
+WHOLE = [*RELEASE, *SPACE, "--privacy-unit", "unit"]
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def trial(
     )
     pcsv.write_csv(table, "visits.csv")
     shell = Shell(tmp_path, capsys)
-    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9", "--delta", "0.001")
+    shell.good("ledger", "create", "visits.ledger", "--epsilon", "9", "--delta", "0.001", *UNIT)
     return shell
 
 
@@ -61,8 +62,8 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     out = trial.good(*WHOLE, "--manifest", "trial.json", "--output", "units.csv")
     assert "recorded: entry 1 of visits.ledger" in out
     assert "new against control" in out
-    again = trial.good(*WHOLE, "--manifest", "again.json", "--again")
-    assert "no value was read and nothing was charged" in again
+    again = trial.good(*WHOLE, "--manifest", "again.json")
+    assert "nothing was charged" in again
     assert Path("trial.json").read_bytes() == Path("again.json").read_bytes()
     assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
     estimate = trial.good("trial", "estimate", "trial.json", "--clusters", "--confidence", "0.9")
@@ -128,7 +129,7 @@ def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
     """They are used as given, within epsilon and delta; JSON shows them."""
     out = trial.good(
         *RELEASE, "--space", "binary", "--epsilon", "3", "--delta", "1e-4", "--levels", "2",
-        "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "person",
+        "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "unit",
     )  # fmt: skip
     found = json.loads(out)["plan"]["mechanism"]["parameters"]
     assert found["weight"] == 2**20 // 5
@@ -152,14 +153,12 @@ def test_plans_need_no_outcomes(trial: Shell) -> None:
     assert Path("plan.png").stat().st_size > 10_000
 
 
-def test_rows_are_units_only_where_somebody_says_so(trial: Shell) -> None:
-    """Neither --unit nor --privacy-unit nor a ledger's unit: refused, nothing is drawn."""
+def test_the_unit_is_the_ledgers(trial: Shell) -> None:
+    """Each row unless --unit or --privacy-unit say otherwise; another one is refused."""
     said = trial.bad(*RELEASE, *SPACE)
-    assert '--privacy-unit "each row"' in said
-    assert "--unit" in said
-    assert shoal.Ledger.open("visits.ledger").unit is None
-    trial.good(*WHOLE, "--name", "first")
-    assert "entry 2" in trial.good(*RELEASE, *SPACE, "--name", "second")
+    assert "a charge that protects the values of one row" in said
+    trial.good(*RELEASE, *SPACE, "--unit", "unit")
+    assert shoal.Ledger("visits.ledger").state().entries == 1
 
 
 def test_a_picture_of_the_effects(trial: Shell) -> None:

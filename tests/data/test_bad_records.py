@@ -184,7 +184,7 @@ def test_cells_may_have_any_name_but_those_of_results(
         "share_above(4)"),
         uninformative="keep",
     )  # fmt: skip
-    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1)
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=records.user)
     found = plan.release(records, ledger=book).table()
     assert set(found.column(name).to_pylist()) == set(cells)
 

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal import files
 from shoal.data import csv_file, one_pass
 from shoal.data.csv_records import count_records
 from shoal.data.whole_columns import read_columns
 from shoal.errors import DataError, DocumentError, InputError, ShoalError
-from shoal import files
 
 pytestmark = pytest.mark.audit
 

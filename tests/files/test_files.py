@@ -97,7 +97,7 @@ def test_no_output_is_an_input(tmp_path: Path, spelling: str) -> None:
     for overwrite in (False, True):
         with pytest.raises(DocumentError, match="what is read as DATA"):
             files.write_bytes(target, b"x", {"DATA": read}, overwrite=overwrite)
-        with pytest.raises(DocumentError, match="--output .* what is read as DATA"):
+        with pytest.raises(DocumentError, match=r"--output .* what is read as DATA"):
             files.check_outputs({"--output": target}, {"DATA": read}, overwrite=overwrite)
     assert source.read_bytes() == b"records"
 

@@ -15,7 +15,6 @@ import shoal
 from shoal import documents, unbiased
 from shoal.errors import BudgetError, DataError, DocumentError, InputError
 from shoal.means.one_value_per_user import UserValues
-from shoal.privacy.charge_rounding import booked
 from shoal.unbiased import Moment, UnbiasedPlan
 from tests.support.loop import loop_over
 
@@ -80,8 +79,9 @@ def test_losses_are_exact_and_within_the_wish(method: str) -> None:
     assert plan.exact_epsilon >= epsilon * Fraction(999, 1000)
     assert plan.exact_delta >= delta * Fraction(999, 1000)
     stated = plan.release(VALUES).manifest["guarantee"]
-    assert Fraction(stated["epsilon"]) == plan.exact_epsilon
-    assert Fraction(stated["delta"]) == plan.exact_delta
+    exact = {"epsilon": plan.exact_epsilon, "delta": plan.exact_delta}
+    for name, loss in exact.items():
+        assert loss <= Fraction(stated[name]) <= loss * (1 + Fraction(1, 10**11))
 
 
 @pytest.mark.parametrize("method", WISHES)
@@ -137,7 +137,7 @@ def test_a_ledger_records_once_and_replays(method: str, tmp_path: Path) -> None:
     again = called(method, VALUES + 1, ledger=ledger, values_name="height", name="first")
     assert again.from_ledger
     assert again.document == one.document
-    assert ledger.spent == spent == booked(one.estimator.loss)
+    assert ledger.spent == spent == one.plan.loss
     other = called(method, VALUES, ledger=ledger, values_name="height", name="second")
     assert not other.from_ledger
     assert ledger.spent == spent + spent

@@ -35,7 +35,7 @@ def _trial(book: shoal.Ledger) -> trials.PrivateTrial:
 def _cells(book: shoal.Ledger) -> shoal.Release:
     table = methods.tied(3, 14, 3)
     made = methods.plan(table, {"method": "balanced"})
-    return made.release(methods.records(table), ledger=book, name="May", privacy_unit="who")
+    return made.release(methods.records(table), ledger=book, name="May", privacy_unit="person")
 
 
 def _mean(book: shoal.Ledger) -> unbiased.UnbiasedEstimate:
@@ -54,7 +54,7 @@ FAMILIES: dict[str, Callable[[shoal.Ledger], Any]] = {
 
 
 def _book(folder: Path) -> shoal.Ledger:
-    return shoal.Ledger.create(folder / "a.ledger", epsilon=100, delta="1/2")
+    return shoal.Ledger.create(folder / "a.ledger", epsilon=100, delta="1/2", unit="person")
 
 
 def test_a_trial_of_another_version_is_read_with_its_own_parameters(

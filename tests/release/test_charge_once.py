@@ -1,24 +1,19 @@
-"""The order of every release: find, check, draw, record, deliver; and what a ledger adds up."""
+"""The order of every release: find, check, draw, record, deliver."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from shoal.errors import BudgetError, InputError, LedgerError
+from shoal.errors import BudgetError, InputError
 from shoal.privacy.budget import Budget
-from shoal.privacy.charge_rounding import LONGEST_CHARGE, added, booked
-from shoal.privacy.ledger.ledger import Ledger
-from shoal.privacy.privacy_unit import PrivacyUnit, Whose
-from shoal.release.booking import deliver
+from shoal.privacy.ledger import Ledger
+from shoal.release.draw import Delivered, release
 from shoal.release.question import Question
+from shoal.release.release import origin_of
+from tests.support import flights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,175 +21,125 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
-PERSON = Whose(PrivacyUnit("person"), said=True)
 CHARGE = Budget.of("1/2", "1e-9")
 
 
-def asked(
-    name: str = "", of: str = "q", charge: Budget = CHARGE, whose: Whose = PERSON
-) -> Question:
-    """One question of a person's values."""
-    return Question("cells", {}, {"of": of}, {}, whose, charge, "pure", "values", name)
+@pytest.fixture(scope="module")
+def manifest() -> dict[str, Any]:
+    """Of a release that any reader takes."""
+    import shoal
+
+    found: dict[str, Any] = (
+        flights.plan().release(flights.records(), noise=shoal.Simulated(1)).manifest
+    )
+    return found
 
 
-def book_of(folder: Path, epsilon: object = 1, delta: object = "1e-8") -> Ledger:
+class Way:
+    """A draw that gives a number, notes what is called, and may do something else meanwhile."""
+
+    def __init__(self, manifest: dict[str, Any], meanwhile: Callable[[], object] = tuple) -> None:
+        """Results are those of a manifest."""
+        self.manifest, self.meanwhile, self.called = manifest, meanwhile, list[str]()
+
+    def check(self) -> None:
+        """Nothing is wrong."""
+        self.called.append("check")
+
+    def draw(self, _: object) -> float:
+        """Once."""
+        self.called.append("draw")
+        self.meanwhile()
+        return 3.0 + len(self.called)
+
+    def results(self, _: float) -> Any:
+        """Of the manifest's form."""
+        return self.manifest["results"]
+
+    def publishes_values(self, _: float) -> bool:
+        """Never."""
+        return False
+
+
+def deliver(book: Ledger, way: Way, name: str = "", **more: Any) -> Delivered:
+    """Release one question of a person's values."""
+    about, told = way.manifest, {"of": "q", "loss": CHARGE, "unit": "person", **more}
+    question = Question(
+        "cells", about["plan"], {"of": told["of"]}, about["records"], told["unit"], told["loss"],
+        about["guarantee"]["privacy"], about["guarantee"]["neighbours"], name,
+    )  # fmt: skip
+    return release(question, way, ledger=book, noise=None)
+
+
+def book_of(folder: Path, delta: object = "1e-8") -> Ledger:
     """A ledger of persons."""
-    return Ledger.create(folder / "a.ledger", epsilon=epsilon, delta=delta, unit="person")  # type: ignore[arg-type]
+    return Ledger.create(folder / "a.ledger", epsilon=1, delta=delta, unit="person")  # type: ignore[arg-type]
 
 
-def never() -> bytes:
-    """A draw that must not take place."""
-    raise AssertionError
+def test_a_release_is_drawn_recorded_and_delivered_once(
+    tmp_path: Path, manifest: dict[str, Any]
+) -> None:
+    """Asked again, under its name or none, it is checked, delivered and costs nothing."""
+    book, way = book_of(tmp_path), Way(manifest)
+    for name in ("", "May"):
+        first, again = deliver(book, way, name), deliver(book, way, name)
+        assert (first.from_ledger, again.from_ledger) == (False, True)
+        assert (again.document, again.entry) == (first.document, first.entry)
+        assert (first.drawn is None, again.drawn) == (False, None)
+        assert json.loads(first.document)["name"] == name
+    assert way.called == ["draw", "check", "draw", "check"]
+    assert book.spent == CHARGE + CHARGE
+    assert again.entry is not None
+    when = f"recorded {again.entry.recorded_at}, nothing was charged"
+    assert origin_of(again.entry, again=True) == (
+        f"delivered again from entry 2 of the ledger, named 'May', {when}"
+    )
 
 
-def drawing(text: bytes) -> Callable[[], bytes]:
-    """A draw that gives these bytes."""
-    return lambda: text
-
-
-def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
-    """Both parts of the charge are booked; asked again nothing is drawn or charged."""
-    book = book_of(tmp_path)
-    first = deliver(book, asked("may"), drawing(b"3.1"))
-    assert (first.document, first.from_ledger) == (b"3.1", False)
-    assert book.spent == CHARGE == first.entry.charge
-    looked: list[int] = []
-    again = deliver(book, asked("may"), never, check_shape=lambda: looked.append(1))
-    assert (again.document, again.from_ledger, looked) == (b"3.1", True, [1])
-    assert book.spent == CHARGE
-    assert len(book.entries()) == 1
-
-
-def test_a_question_without_a_name_is_not_answered_silently(tmp_path: Path) -> None:
-    """Next month's question is not this month's: a name, or a request to repeat it."""
-    book = book_of(tmp_path)
-    deliver(book, asked(), drawing(b"3.1"))
-    with pytest.raises(InputError, match="name"):
-        deliver(book, asked(), never)
-    assert deliver(book, asked(), never, again=True).document == b"3.1"
-    assert book.spent == CHARGE
-
-
-def test_a_ledger_without_delta_says_so(tmp_path: Path) -> None:
-    """A release with delta is refused in words that name delta; nothing is drawn."""
-    book = book_of(tmp_path, delta=0)
-    with pytest.raises(BudgetError, match="made without delta; allowed: releases with delta 0"):
-        deliver(book, asked("may"), never)
-    assert book.entries() == []
-
-
-def test_a_unit_that_nobody_said_is_never_a_ledgers(tmp_path: Path) -> None:
-    """No guess fixes the unit of a ledger; where it is the ledger's it is none."""
-    book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
-    guess = asked("may", whose=Whose(PrivacyUnit("each row"), said=False))
-    before = book.path.read_bytes()
-    with pytest.raises(InputError, match='privacy_unit="each row"'):
-        deliver(book, guess, never)
-    assert book.path.read_bytes() == before
-    deliver(book, replace(guess, whose=guess.whose._replace(said=True)), drawing(b"3.1"))
-    assert not deliver(book, replace(guess, name="june"), drawing(b"2.7")).from_ledger
-
-
-def test_what_does_not_fit_is_never_drawn(tmp_path: Path) -> None:
-    """Neither in epsilon nor in delta; nothing is read, written or charged."""
-    book = book_of(tmp_path)
-    deliver(book, asked("may"), drawing(b"3.1"))
-    for charge in (Budget.of("501/1000"), Budget.of(0, "91e-10"), Budget.of(2)):
+def test_what_does_not_fit_is_never_drawn(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    """Neither in epsilon nor in delta, nor of another unit, nor under a name that nobody sees."""
+    book, way = book_of(tmp_path), Way(manifest)
+    for charge in (Budget.of("1001/1000"), Budget.of(0, "101e-10")):
         with pytest.raises(BudgetError):
-            deliver(book, asked("june", charge=charge), never)
+            deliver(book, way, loss=charge)
     with pytest.raises(InputError, match="protects"):
-        deliver(book, asked("june", whose=Whose(PrivacyUnit("device"), said=True)), never)
-    assert book.spent == CHARGE
-    assert deliver(book, asked("june"), drawing(b"2.7")).document == b"2.7"
-    assert book.spent == Budget.of(1, "2e-9")
+        deliver(book, way, unit="device")
+    with pytest.raises(InputError, match="blanks"):
+        deliver(book, way, " May")
+    assert (way.called, book.state().entries) == ([], 0)
 
 
-def test_of_two_draws_at_once_the_recorded_one_is_delivered(tmp_path: Path) -> None:
+def test_of_two_draws_at_once_the_recorded_one_is_delivered(
+    tmp_path: Path, manifest: dict[str, Any]
+) -> None:
     """Another process records the same question while this one draws."""
     book = book_of(tmp_path)
-
-    def slow() -> bytes:
-        deliver(Ledger.open(book.path), asked("may"), drawing(b"theirs"))
-        return b"ours"
-
-    found = deliver(book, asked("may"), slow)
-    assert (found.document, found.from_ledger) == (b"theirs", True)
+    theirs = {**manifest, "results": manifest["results"][:1]}
+    found = deliver(book, Way(manifest, lambda: deliver(Ledger(book.path), Way(theirs))))
+    assert (len(json.loads(found.document)["results"]), found.from_ledger) == (1, True)
     assert book.spent == CHARGE
 
 
-def test_a_budget_that_is_used_up_while_drawing_refuses(tmp_path: Path) -> None:
+def test_a_budget_that_is_used_up_while_drawing_refuses(
+    tmp_path: Path, manifest: dict[str, Any]
+) -> None:
     """Only the write lock decides: the draw is thrown away, nothing is overspent."""
     book = book_of(tmp_path)
 
-    def slow() -> bytes:
-        other = Ledger.open(book.path)
+    def others() -> None:
         for name in ("one", "two"):
-            deliver(other, asked(name, "another"), drawing(b"theirs"))
-        return b"ours"
+            deliver(Ledger(book.path), Way(manifest), name, of="another")
 
     with pytest.raises(BudgetError):
-        deliver(book, asked("may"), slow)
-    assert book.spent == Budget.of(1, "2e-9")
-    assert len(book.entries()) == 2
-    book.verify()
+        deliver(book, Way(manifest, others))
+    assert book.spent == CHARGE + CHARGE
+    assert book.verify().entries == 2
 
 
-def test_a_unit_fixed_while_drawing_refuses(tmp_path: Path) -> None:
-    """The first entry says whose losses are added up; another unit is refused."""
-    book = Ledger.create(tmp_path / "a.ledger", epsilon=1, delta="1e-8")
-
-    def slow() -> bytes:
-        row = asked("one", whose=Whose(PrivacyUnit("row"), said=True))
-        deliver(Ledger.open(book.path), row, drawing(b"theirs"))
-        return b"ours"
-
-    with pytest.raises(InputError, match="protects"):
-        deliver(book, asked("may"), slow)
-    assert book.spent == CHARGE
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_an_entry_rewritten_with_a_hash_of_its_own_breaks_the_chain(
-    number: int, tmp_path: Path
-) -> None:
-    """What comes after an entry holds its hash: nobody rewrites the past unseen."""
-    book = book_of(tmp_path, epsilon=9, delta="1e-7")
-    for name in ("one", "two", "three"):
-        deliver(book, asked(name), drawing(name.encode()))
-    book.verify()
-    old = book.entries()[number - 1]
-    other = replace(old, recorded_at="2000-01-01T00:00:00+00:00")
-    with closing(sqlite3.connect(book.path)) as connection:
-        connection.execute(
-            "UPDATE entry SET recorded_at = ?, hash = ? WHERE number = ?",
-            (other.recorded_at, other.expected_hash(), number),
-        )
-        connection.commit()
-    with pytest.raises(LedgerError):
-        book.verify()
-
-
-@given(
-    parts=st.lists(
-        st.tuples(
-            st.fractions(min_value=0, max_value=10, max_denominator=10**60),
-            st.fractions(min_value=0, max_value=1, max_denominator=10**60),
-        ),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_sums_of_charges_are_never_understated(
-    parts: list[tuple[Fraction, Fraction]],
-) -> None:
-    """Long fractions are rounded upwards, by hardly anything."""
-    spent, exact = Budget.of(0), Budget.of(0)
-    for epsilon, delta in parts:
-        charge = Budget(epsilon, delta)
-        rounded = booked(charge)
-        assert charge.within(rounded)
-        assert max(rounded.epsilon.denominator, rounded.delta.denominator) <= LONGEST_CHARGE
-        spent, exact = added(spent, rounded), exact + charge
-    assert exact.within(spent)
-    capacity = Fraction(len(parts) + 1, 10**38)
-    assert spent.within(exact + Budget(capacity, capacity))
+def test_what_nobody_could_read_is_not_recorded(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    """Contents that JSON or the schema of manifests cannot hold."""
+    book = book_of(tmp_path)
+    for results in ([{"cell": float("nan")}], [{"cell": 1}], {"unknown": 1}):
+        with pytest.raises(InputError, match="nothing was charged"):
+            deliver(book, Way({**manifest, "results": results}))
+    assert book.state().entries == 0

@@ -20,7 +20,6 @@ from shoal.data.value_lattice import Bounds
 from shoal.documents import canonical_bytes
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal.privacy.privacy_unit import PrivacyUnit, Whose
 from shoal.release.manifest import make_manifest
 from tests.support import methods
 from tests.support.loop import loop_over
@@ -115,7 +114,7 @@ def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
     for place in ENDS:
         numbers = Numbers(wide, [place] * wide.queries.n_numbers, None)
         with np.errstate(all="raise", under="ignore"):
-            question = question_of(wide, about, Whose(PrivacyUnit("who"), said=True), "x")
+            question = question_of(wide, about, "who", "x")
             made = make_manifest(question, to_results(numbers), simulated=True)
         assert _finite(json.loads(canonical_bytes(made)))
     with pytest.raises(InputError):

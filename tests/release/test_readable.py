@@ -251,43 +251,6 @@ def test_means_are_refused_or_read(tmp_path: Path, odd: str) -> None:
     assert _judge(book, _mean(book, **options), tmp_path) == wanted
 
 
-@pytest.mark.parametrize("family", [_cells, _trial, _mean])
-def test_every_family_rehearses_before_it_draws(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: Callable[..., Callable[[], Any]]
-) -> None:
-    """Whatever a schema does not allow is found before the draw, not after it."""
-    book, calls = _ledger(tmp_path), []
-
-    def damaged(*given: object) -> documents.Document:
-        calls.append(given)
-        raise DocumentError("a part that no schema has", "none", "leave it out")
-
-    monkeypatch.setattr("shoal.release.rehearsal.documents.parse", damaged)
-    assert _judge(book, family(book), tmp_path) == "refused"
-    assert len(calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("reader", "family"),
-    [("shoal.cells.document.parts", _cells), ("shoal.means.document.parts", _mean)],
-)
-def test_plans_are_read_before_a_draw(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    reader: str,
-    family: Callable[..., Callable[[], Any]],
-) -> None:
-    """What the reader of plans refuses, beyond their schema, is found before a draw."""
-    book = _ledger(tmp_path)
-    release = family(book)
-
-    def refuse(*_: object) -> dict[str, Any]:
-        raise DocumentError("a plan that does not hold together", "one that does", "make another")
-
-    monkeypatch.setattr(reader, refuse)
-    assert _judge(book, release, tmp_path) == "refused"
-
-
 def test_amounts_schemas_and_verifier_have_one_limit() -> None:
     """A fraction that is taken is one that the schemas and the second opinion read."""
     folder = Path(documents.__file__).parent / "schemas"

@@ -53,4 +53,4 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:
 
 def ledger(folder: Path, epsilon: object = "2") -> shoal.Ledger:
     """A new ledger."""
-    return shoal.Ledger.create(folder / "flights.ledger", epsilon=epsilon)  # type: ignore[arg-type]
+    return shoal.Ledger.create(folder / "flights.ledger", epsilon=epsilon, unit="aircraft")  # type: ignore[arg-type]

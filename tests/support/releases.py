@@ -25,9 +25,8 @@ def releases() -> dict[str, Callable[[], object]]:
     numbers = itertools.count()
 
     def book() -> shoal.Ledger:
-        return shoal.Ledger.create(
-            Path(folder) / f"{next(numbers)}.ledger", epsilon=10, delta="0.1"
-        )
+        path = Path(folder) / f"{next(numbers)}.ledger"
+        return shoal.Ledger.create(path, epsilon=10, delta="0.1", unit="person")
 
     rows = np.arange(_USERS * _CELLS)
     values = (rows % 7).astype(float)
@@ -50,11 +49,11 @@ def releases() -> dict[str, Callable[[], object]]:
     def trial() -> object:
         return trials.UniformPrior(epsilon=1).privatize(
             values, treatment, space=space, ledger=book(), outcome_name="visits",
-            privacy_unit="each row",
+            privacy_unit="person",
         )  # fmt: skip
 
     return {
-        "cell mean": lambda: plan.release(records, ledger=book()),
+        "cell mean": lambda: plan.release(records, ledger=book(), privacy_unit="person"),
         "trial": trial,
         "unbiased mean": lambda: mean.release(
             people % 9 + 40.0, people, ledger=book(), values_name="height", privacy_unit="person"

@@ -176,7 +176,7 @@ class Watcher:
 
     def __init__(self, folder: Path) -> None:
         self._blank, self._used = folder / "blank.ledger", folder / "used.ledger"
-        shoal.Ledger.create(self._blank, epsilon=1000, delta="0.9")
+        shoal.Ledger.create(self._blank, epsilon=1000, delta="0.9", unit="person")
 
     def watch(
         self, case: Case, release: Release, like: Seen | None = None, *, trace: bool = True

@@ -59,7 +59,8 @@ class Cells:
 
     def _release(self, table: object) -> Release:
         def release(book: shoal.Ledger) -> bytes:
-            return self.plan.release(methods.records(table), ledger=book).document
+            records = methods.records(table)
+            return self.plan.release(records, ledger=book, privacy_unit="person").document
 
         return release
 

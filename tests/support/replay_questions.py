@@ -116,7 +116,7 @@ class Asked:
                 data.covariates,
                 ledger=book,
                 outcome_name="outcome",
-                privacy_unit="each row",
+                privacy_unit="person",
             )
             return found.document
 

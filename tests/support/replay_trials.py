@@ -112,16 +112,12 @@ class Trial:
         return self._release(changed)
 
     def _release(self, data: _Data) -> Release:
-        options: dict[str, Any] = (
-            {"unit": data.unit, "privacy_unit": "person"}
-            if self.named
-            else {"privacy_unit": "each row"}
-        )
+        options: dict[str, Any] = {"unit": data.unit} if self.named else {}
 
         def release(book: shoal.Ledger) -> bytes:
             found: shoal.trials.PrivateTrial = self.mechanism.privatize(
                 data.outcome, data.arm, data.cluster, space=self.space, ledger=book,
-                outcome_name="outcome", **options,
+                outcome_name="outcome", privacy_unit="person", **options,
             )  # fmt: skip
             return found.document
 

@@ -27,7 +27,7 @@ def _clusters(folder: Path, mechanism: Any, outcomes: Any, space: trials.Space) 
     at, book = np.arange(len(outcomes)), folder / f"{len(list(folder.iterdir()))}.ledger"
     return mechanism.privatize(
         outcomes, at % 2, at // 2 % 3, space=space, outcome_name="o", privacy_unit="each row",
-        ledger=shoal.Ledger.create(book, epsilon=1000),
+        ledger=shoal.Ledger.create(book, epsilon=1000, unit="each row"),
     ).manifest  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def test_another_entry_with_these_bytes_does_not_do(
     manifest: dict[str, Any], tmp_path: Path
 ) -> None:
     """A manifest recorded at charge 0, for another request and unit."""
-    ledger = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=1)
+    ledger = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=1, unit="row")
     assert failed(manifest, ledger) == ["recorded in the ledger"]
     ledger.record(
         "another question",
@@ -66,12 +66,13 @@ def test_an_entry_of_another_kind_does_not_do(
 ) -> None:
     """What the ledger was told was released is what the manifest is of."""
     (path,) = tmp_path.glob("*.ledger")
-    (entry,) = shoal.Ledger.open(path).links()
-    told: dict[str, Any] = {"unit": entry.unit, "epsilon": entry.epsilon, "delta": entry.delta}
+    book = shoal.Ledger(path)
+    (entry,), charge = book.entries(), book.spent
+    told: dict[str, Any] = {"unit": book.unit, "epsilon": charge.epsilon, "delta": charge.delta}
     document = documents.canonical_bytes(manifest)
     for name, expected in ((kind, ["kind in the ledger"]), (manifest["kind"], [])):
         other = shoal.Ledger.create(
-            tmp_path / f"of {name}.ledger", epsilon=9, delta="1/2", unit=entry.unit
+            tmp_path / f"of {name}.ledger", epsilon=9, delta="1/2", unit=book.unit
         )
         other.record(entry.question, name=entry.name, kind=name, document=document, **told)
         assert failed(manifest, other) == expected

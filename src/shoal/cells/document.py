@@ -16,10 +16,8 @@ from shoal.cells.request import make_request
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DocumentError, InputError
-from shoal.privacy.budget import Budget
 from shoal.privacy.noise import MOST_BITS
 from shoal.release.question import Question
-from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
-    from shoal.privacy.privacy_unit import Whose
 
 SCHEMA = "shoal.plan/3"
 KIND = "cells"
@@ -71,8 +68,8 @@ def to_document(plan: PlanFacts) -> documents.Document:
         "duals": None if plan.duals is None else _sparse(plan),
         "targets": None if plan.targets is None else plan.targets.tolist(),
         "claims": {
-            "epsilon": str(plan.exact_epsilon),
-            "delta": str(plan.exact_delta),
+            "epsilon": str(plan.loss.epsilon),
+            "delta": str(plan.loss.delta),
             "gap": plan.gap,
             "bias_bound": plan.bias_bound.tolist(),
             "worst_case_error": plan.worst_case_error.tolist(),
@@ -95,11 +92,10 @@ def written_anew(plan: PlanFacts, origin: str | None) -> dict[str, Any]:
         Arguments for `PlanViews` or `Plan`.
 
     Raises:
-        InputError: Its document cannot be written or read.
+        DocumentError: Its document cannot be written or read.
     """
-    found: list[dict[str, Any]] = []
-    rehearse(lambda: to_document(plan), SCHEMA, lambda read: found.append(parts(read, origin)))
-    return found[0]
+    written = documents.canonical_bytes(to_document(plan))
+    return parts(documents.parse(written, SCHEMA, "plan"), origin)
 
 
 def parts(document: documents.Document, origin: str | None) -> dict[str, Any]:
@@ -188,9 +184,7 @@ def _close(mine: object, theirs: object, unit: NDArray[np.float64]) -> bool:
     )
 
 
-def question_of(
-    plan: PlanFacts, records: Mapping[str, Any], whose: Whose, name: str = ""
-) -> Question:
+def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = "") -> Question:
     """What a release of a plan is asked for; its claims and proofs follow from the rest."""
     document = to_document(plan)
     asked = {part: each for part, each in document.items() if part not in ("claims", "duals")}
@@ -199,8 +193,8 @@ def question_of(
         plan=document,
         asked=asked,
         records=records,
-        whose=whose,
-        loss=Budget(plan.exact_epsilon, plan.exact_delta),
+        unit=unit,
+        loss=plan.loss,
         privacy=_PRIVACY[plan.gaussian],
         neighbours="values: all values of one user change, the counts are public",
         name=name,

@@ -66,20 +66,6 @@ class Numbers:
         kept: NDArray[np.float64] = found
         return kept
 
-    @property
-    def magnitude(self) -> NDArray[np.float64]:
-        """Size of the parts that each is made of, shape (numbers,), in their units.
-
-        Where mean and variance come from one release they cancel: 4 (s1 - 1/2)^2 is at most the
-        sum of all other parts.
-        """
-        found = self.plan.statistic_range + np.abs(self._drawn) + np.abs(self.unclamped)
-        if self.plan.joint:
-            rows, (first, _) = slice(*jointly.rows(self.plan)), self.plan.queries.pair
-            scale = self.plan.queries.per_statistic(self.plan.relative_scale)[first]
-            found[rows] += 8 * scale**2 * self.plan.statistic_range[rows]
-        return np.asarray(found)
-
     @functools.cached_property
     def value(self) -> NDArray[np.float64]:
         """The estimates, moved into `range`, shape (numbers,), in their units."""

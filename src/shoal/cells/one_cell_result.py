@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,7 @@ from shoal.checks import check_confidence, different
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
-from shoal.privacy.budget import check_epsilon
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import check_epsilon, round_up
 from shoal.privacy.noise import source_of
 from shoal.theory import laplace
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shoal.cells.frontier.frontier import Frontier
     from shoal.data.records import Records
     from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
 
 
@@ -74,24 +74,20 @@ class Plan(PlanViews):
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
-        again: bool = False,
         noise: Simulated | None = None,
         privacy_unit: str = "",
     ) -> Release:
         """Read the values once, add exact noise, record result and charge, deliver.
 
         The ledger commits the noisy numbers and their charge in one transaction before anything
-        is returned. The same plan and name again delivers the recorded bytes at no cost, without a
-        look at the values; counts, bounds and columns must still be the plan's.
+        is returned. The same plan and name again delivers the recorded bytes, says when they were
+        recorded, and costs nothing; counts, bounds and columns must still be the plan's.
 
         Args:
             records: What the plan's occupancy was counted from.
             ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
                 is a simulation.
             name: What the release is of, such as a period: another name draws, and costs, again.
-                Needed when the ledger holds a release of this plan.
-            again: Deliver what is recorded: by its name, without one the unnamed or only one;
-                never draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
             privacy_unit: What a user is, in a word; by default the user column's name. Say the
                 ledger's word if this file calls the same users otherwise (G-LEDGER).
@@ -100,8 +96,7 @@ class Plan(PlanViews):
             The noisy numbers with their errors, and the manifest.
 
         Raises:
-            InputError: No ledger, a ledger with simulated noise or of another privacy unit, or
-                no name for a question that the ledger holds.
+            InputError: No ledger, or one with simulated noise or of another privacy unit.
             DataError: The records do not match the plan's bounds or occupancy.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
@@ -113,7 +108,6 @@ class Plan(PlanViews):
             records,
             ledger=ledger,
             name=name,
-            again=again,
             noise=noise,
             privacy_unit=privacy_unit,
         )

@@ -17,7 +17,7 @@ from shoal.cells.plan_form import check_capacity, in_form
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.variance import Variance
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import Budget, round_up
 from shoal.theory import gaussian, joint, laplace
 from shoal.theory import minimax as limits
 
@@ -169,14 +169,20 @@ class PlanFacts:
         return self.request.delta if self.gaussian else Fraction(0)
 
     @cached_property
+    def loss(self) -> Budget:
+        """What is stated and charged: the exact loss, rounded up to twelve digits."""
+        exact = Budget(self.exact_epsilon, self.exact_delta)
+        return Budget.stated(exact, self.request.epsilon, self.request.delta)
+
+    @property
     def epsilon(self) -> float:
         """The total privacy loss, rounded upwards."""
-        return round_up(self.exact_epsilon)
+        return round_up(self.loss.epsilon)
 
     @property
     def delta(self) -> float:
         """The delta of (epsilon, delta)-DP: 0 with Laplace noise, that asked for if Gaussian."""
-        return round_up(self.exact_delta)
+        return round_up(self.loss.delta)
 
     @cached_property
     def rho(self) -> float | None:

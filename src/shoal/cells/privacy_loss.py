@@ -12,7 +12,7 @@ import numpy as np
 from shoal.cells.contributions.design import add_by
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip as selection
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import round_up
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.theory import gaussian
 

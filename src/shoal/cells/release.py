@@ -10,26 +10,23 @@ import numpy as np
 
 from shoal import checks, documents
 from shoal.cells import table
-from shoal.cells.contributions.design import FINE
 from shoal.cells.derived import follows, is_planned
 from shoal.cells.document import KIND, damaged, question_of, written_anew
 from shoal.cells.document import parts as read_plan
 from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.plan_views import PlanViews
-from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
 from shoal.cells.warnings import doubts, few_own_much
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import html, tables
-from shoal.privacy.budget import Budget
-from shoal.privacy.displayed_loss import show
-from shoal.privacy.ledger.ledger import Ledger
-from shoal.privacy.privacy_unit import unit_of_column
+from shoal.privacy.budget import Budget, show
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.unit import unit_of_column
 from shoal.release import release
-from shoal.release.carry_out import carry_out
+from shoal.release.draw import release as deliver
 from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -67,11 +64,8 @@ class Release(release.Release[PlanViews, Numbers]):
     def __repr__(self) -> str:
         """One line."""
         what = "simulated release" if self.simulated else "release"
-        booked = f", {self.booked}" if self.booked else ""
-        return (
-            f"<{what} of {len(self.plan.released)} cells, "
-            f"epsilon {show(self.plan.exact_epsilon)}{booked}>"
-        )
+        origin = f", {self.origin}" if self.origin else ""
+        return f"<{what} of {len(self.plan.released)} cells, epsilon {show(self.epsilon)}{origin}>"
 
     def __str__(self) -> str:
         """One line, the first rows of the table, and what speaks against them."""
@@ -204,7 +198,6 @@ def release_cells(
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
-    again: bool,
     noise: Simulated | None,
     privacy_unit: str,
 ) -> Release:
@@ -213,7 +206,7 @@ def release_cells(
         raise InputError(
             "a release without a ledger",
             "a ledger, which keeps the books of one data set",
-            "make one with Ledger.create(path, epsilon=...) and give ledger=path",
+            "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     place, told = records.place, plan.occupancy.origin
@@ -221,9 +214,9 @@ def release_cells(
     # What decides the loss is accounted anew; intervals rest on the noise that the planner chose.
     if not keeps(anew) or not (is_planned(plan, anew) or follows(anew)):
         raise damaged()
-    whose = unit_of_column(privacy_unit, records.user)
-    question = question_of(anew, _described(anew, records), whose, name)
-    done = carry_out(question, CellDraw(anew, records), ledger=ledger, again=again, noise=noise)
+    unit = unit_of_column(privacy_unit, records.user)
+    question = question_of(anew, _described(anew, records), unit, name)
+    done = deliver(question, CellDraw(anew, records), ledger=ledger, noise=noise)
     inputs: dict[str, str | os.PathLike[str] | None] = {"records": place, "plan": told}
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
@@ -253,27 +246,13 @@ class CellDraw:
         drawn = drawing_of(plan).draw(aggregate, noise)
         return Numbers(plan, drawn.steps, drawn.chosen)
 
-    def blank(self) -> Numbers:
-        """Every number 0, and a range that could be selected."""
-        plan, chosen = self.plan, None
-        cells = len(plan.released)
-        if plan.mechanism.range.selects != "nothing":
-            top = 1 << (plan.lattice.bits + FINE)
-            low, high = plan.mechanism.range.some_range(plan.parameters, top)
-            chosen = Range(np.full(cells, low), np.full(cells, high))
-        return Numbers(plan, [0] * (cells * len(plan.request.statistics)), chosen)
-
     results = staticmethod(to_results)
 
     def publishes_values(self, drawn: Numbers) -> bool:
         """Never: every number is noisy."""
         return False
 
-    def read(self, manifest: documents.Document) -> None:
-        """The numbers with their intervals: tables follow from these. The plan was read anew."""
-        from_results(self.plan, manifest["results"])
-
-    def check_shape(self) -> None:
+    def check(self) -> None:
         """Counts as planned: a recorded release is about such records."""
         _check_lattice(self.plan, self.records)
         _check_counts(self.plan, self.records.occupancy())

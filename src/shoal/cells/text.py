@@ -16,7 +16,7 @@ from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_width
 from shoal.cells.warnings import warnings
 from shoal.errors import printable
 from shoal.files import html
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

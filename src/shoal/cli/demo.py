@@ -57,6 +57,8 @@ def demo(
     """
     drawing = find_spec("matplotlib") is not None
     if drawing:  # one that cannot be imported is refused before any work
+        from shoal.pictures.pictures import check_picture
+
         check_picture("demo.png")
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / _LEDGER
@@ -98,10 +100,9 @@ def _own_ledger(place: Path) -> Ledger | None:
     if not os.path.lexists(place):
         return None
     book = shoal.Ledger.open(place)
-    budget, unit, links = book.budget, book.unit, book.links()
-    if budget != Budget.of(_BUDGET) or unit is None or unit.name != _UNIT:
+    if (book.budget, book.unit) != (Budget.of(_BUDGET), _UNIT):
         raise _foreign(place)
-    if any((link.kind, link.name) != ("cells", _NAME) for link in links):
+    if any((entry.kind, entry.name) != ("cells", _NAME) for entry in book.entries()):
         raise _foreign(place)
     return book
 
@@ -112,16 +113,14 @@ def _ledger(
     """The demo's ledger, which holds the demo's questions alone; nothing is spent in another."""
     import shoal
     from shoal.cells.document import question_of
-    from shoal.privacy.privacy_unit import PrivacyUnit, Whose
 
     if book is None:
         return shoal.Ledger.create(place, epsilon=_BUDGET, unit=_UNIT)
-    whose = Whose(PrivacyUnit(_UNIT), said=True)
     asked = {
-        question_of(plan, job.records.describe(), whose).key: job.slug
+        question_of(plan, job.records.describe(), _UNIT).key: job.slug
         for plan, job in zip(plans, jobs, strict=True)
     }
-    found = {link.question for link in book.links()}
+    found = {entry.question for entry in book.entries()}
     if not found <= asked.keys():
         raise _foreign(place)
     # What it has not released yet it has not written either.
@@ -261,7 +260,7 @@ def _best(release: Release) -> list[str]:
 
 
 def _close(book: Ledger, folder: Path) -> None:
-    from shoal.privacy.displayed_loss import show as shown
+    from shoal.privacy.budget import show as shown
 
     show(
         f"\nLedger {folder / _LEDGER}: spent epsilon {shown(book.spent.epsilon)} of "

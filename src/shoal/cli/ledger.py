@@ -1,4 +1,4 @@
-"""`shoal ledger`: the books of one data set."""
+"""`shoal ledger`: create, show and verify the ledger of a data set."""
 
 from __future__ import annotations
 
@@ -11,37 +11,35 @@ from shoal.cli.options import Json, show, show_json
 
 if TYPE_CHECKING:
     from shoal.privacy.budget import Budget
-    from shoal.privacy.ledger.entry import Link
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Entry, State
 
 app = typer.Typer(
     help="Create, show and verify the ledger of a data set.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Book = Annotated[Path, typer.Argument(help="The ledger's file.")]
+Book = Annotated[Path, typer.Argument(help="The ledger's file, whose name ends in .ledger.")]
 
 
 @app.command()
 def create(
     path: Book,
     epsilon: Annotated[str, typer.Option(help="Total privacy loss the data set may ever have.")],
-    delta: Annotated[str, typer.Option(help="Total delta.")] = "0",
     unit: Annotated[
-        str | None,
-        typer.Option(help="What is protected, such as the user column; the first entry's if not."),
-    ] = None,
+        str, typer.Option(help="What is protected: the user column's name, or 'each row'.")
+    ],
+    delta: Annotated[str, typer.Option(help="Total delta.")] = "0",
 ) -> None:
-    """Create a ledger with a budget that never changes.
+    """Create a ledger with a budget and a privacy unit that never change.
 
     Example: shoal ledger create flights.ledger --epsilon 2 --unit tailnum
     """
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
+    from shoal.privacy.unit import words
 
-    book = Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit)
+    Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit)
     more = "" if delta == "0" else f", delta {delta}"
-    whose = "" if book.unit is None else f", for {book.unit}"
-    show(f"created {path} with epsilon {epsilon}{more}{whose}")
+    show(f"created {path} with epsilon {epsilon}{more}, for {words(unit)}")
 
 
 @app.command("show")
@@ -50,69 +48,66 @@ def show_ledger(path: Book, as_json: Json = False) -> None:
 
     Example: shoal ledger show flights.ledger
     """
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
 
-    book = Ledger.open(path)
-    # Read once: another process may record meanwhile.
-    links = book.links()
+    book = Ledger(path)
+    state = book.state()
+    # Another process may record meanwhile.
+    entries = book.entries()[: state.entries]
     if as_json:
-        show_json(_document(book, links))
+        show_json(_document(state, entries))
     else:
-        show("\n".join(_lines(book, links)))
+        show("\n".join(_lines(state, entries)))
 
 
 @app.command()
 def verify(
     path: Book,
     head: Annotated[
-        str | None, typer.Option(help="A head noted elsewhere, which must be in the chain.")
-    ] = None,
+        str, typer.Option(help="A head noted elsewhere, which must be in the chain.")
+    ] = "",
 ) -> None:
     """Recompute the chain of hashes and the sum of charges.
 
     Example: shoal ledger verify flights.ledger
     """
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
 
-    book = Ledger.open(path)
-    book.verify(head=head)
-    show(f"yes, {len(book.links())} releases hold together; head {book.head}")
+    state = Ledger(path).verify(head)
+    show(f"yes, {state.entries} releases hold together; head {state.head}")
 
 
-def _lines(book: Ledger, links: list[Link]) -> list[str]:
-    from shoal.privacy.displayed_loss import show as shown
+def _lines(state: State, entries: list[Entry]) -> list[str]:
+    from shoal.privacy.budget import show as shown
+    from shoal.privacy.unit import words
 
-    last, budget = links[-1] if links else None, book.budget
-    unit = last.unit if last else book.unit
-    spent = last.spent if last else budget - budget
+    budget, spent, left = state.budget, state.spent, shown(state.left.epsilon, up=False)
     lines = [
-        f"protects {unit or 'whatever the first release protects'}",
-        (
-            f"budget epsilon {shown(budget.epsilon)}, spent {shown(spent.epsilon)}, "
-            f"left {float(budget.epsilon - spent.epsilon):.6g}; {len(links)} releases"
-        ),
+        f"protects {words(state.unit)}",
+        f"budget epsilon {shown(budget.epsilon)}, spent {shown(spent.epsilon)}, left {left}; "
+        f"{len(entries)} releases",
     ]
     if budget.delta:
         lines.append(f"budget delta {shown(budget.delta)}, spent {shown(spent.delta)}")
-    if links:
-        lines += _table(links, deltas=bool(budget.delta))
-    return [*lines, f"head {last.hash if last else book.head}"]
+    if entries:
+        lines += _table(entries, deltas=bool(budget.delta))
+    return [*lines, f"head {state.head}"]
 
 
-def _table(links: list[Link], *, deltas: bool) -> list[str]:
+def _table(entries: list[Entry], *, deltas: bool) -> list[str]:
     """One row an entry, below the columns' names; the name comes last, as it may be long."""
-    from shoal.privacy.displayed_loss import show as shown
+    from shoal.privacy.budget import show as shown
 
     heads = ["entry", "kind", "epsilon", "sum", *["delta", "sum of delta"] * deltas]
     rows = [[*heads, "recorded at (UTC)", "question", "name"]]
-    for link in links:
-        both = [shown(link.delta), shown(link.spent.delta)] * deltas
+    for entry in entries:
+        both = [shown(entry.charge.delta), shown(entry.spent.delta)] * deltas
         rows.append(
             [
-                *(str(link.number), link.kind or "other"),
-                *(shown(link.epsilon), shown(link.spent.epsilon), *both),
-                *(link.recorded_at.removesuffix("+00:00"), link.question[:12]),
-                link.name or "without a name",
+                *(str(entry.number), entry.kind or "other"),
+                *(shown(entry.charge.epsilon), shown(entry.spent.epsilon), *both),
+                *(entry.recorded_at.removesuffix("+00:00"), entry.question[:12]),
+                entry.name or "without a name",
             ]
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -120,27 +115,24 @@ def _table(links: list[Link], *, deltas: bool) -> list[str]:
     return ["  ".join(text.ljust(width) for text, width in row).rstrip() for row in padded]
 
 
-def _document(book: Ledger, links: list[Link]) -> dict[str, Any]:
-    last = links[-1] if links else None
-    unit = last.unit if last else book.unit
+def _document(state: State, entries: list[Entry]) -> dict[str, Any]:
     return {
-        "unit": None if unit is None else unit.to_document(),
-        "budget": _pair(book.budget),
-        "spent": _pair(last.spent if last else book.budget - book.budget),
-        "head": last.hash if last else book.head,
+        "unit": state.unit,
+        "budget": _pair(state.budget),
+        "spent": _pair(state.spent),
+        "head": state.head,
         "entries": [
             {
-                "number": link.number,
-                "kind": link.kind,
-                "name": link.name,
-                "unit": link.unit.to_document(),
-                "question": link.question,
-                **_pair(link.charge),
-                "spent": _pair(link.spent),
-                "recorded_at": link.recorded_at,
-                "hash": link.hash,
+                "number": entry.number,
+                "kind": entry.kind,
+                "name": entry.name,
+                "question": entry.question,
+                **_pair(entry.charge),
+                "spent": _pair(entry.spent),
+                "recorded_at": entry.recorded_at,
+                "hash": entry.hash,
             }
-            for link in links
+            for entry in entries
         ],
     }
 

@@ -147,9 +147,9 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:
         # The text of an unforeseen error could hold a private value: only its kind is shown.
         what = f"unexpected {type(error).__name__}; please report it"
-        return _fail(f"{what}; what a ledger recorded, --again delivers at no cost.")
+        return _fail(f"{what}; ask again: what a ledger recorded costs nothing.")
     if status == _INTERRUPTED:
-        return _fail("interrupted; what a ledger recorded, --again delivers at no cost.")
+        return _fail("interrupted; ask again: what a ledger recorded costs nothing.")
     return status if isinstance(status, int) else 0
 
 

@@ -16,7 +16,7 @@ from shoal.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shoal.privacy.ledger.ledger import Entry
+    from shoal.privacy.ledger import Entry
 
 FILES = (
     "a Parquet or CSV file (also .csv.gz, .csv.zst), a pattern of files in quotes, or a folder of "
@@ -48,14 +48,7 @@ Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
 Name = Annotated[
     str,
     typer.Option(
-        help="What the release is of, such as 2013-05; another name draws, and costs, again."
-    ),
-]
-Again = Annotated[
-    bool,
-    typer.Option(
-        "--again",
-        help="Deliver what is recorded, without --name the unnamed or only one; never charge.",
+        help="What the release is of, such as 2013-05; another name draws, and costs, anew."
     ),
 ]
 PrivacyUnitName = Annotated[
@@ -122,15 +115,10 @@ def show_release(done: Delivered, ledger: Path, text: Callable[[], str], *, as_j
 
 def _entry(entry: Entry, ledger: Path, *, again: bool) -> str:
     """Which entry holds a release, and what it cost, rounded upwards."""
-    where = f"entry {entry.number} of {ledger}"
-    if again:
-        named = f"named {entry.name!r}" if entry.name else "without a name"
-        return (
-            f"delivered again: {where}, recorded {entry.recorded_at}, {named}; "
-            "no value was read and nothing was charged"
-        )
-    named = f", named {entry.name!r}" if entry.name else ""
-    return f"recorded: {where}{named}, {entry.charge.show(up=True)}, for {entry.unit}"
+    from shoal.release.release import origin_of
+
+    origin = origin_of(entry, ledger, again=again)
+    return origin if again else f"recorded: {origin}, {entry.charge.show(up=True)}"
 
 
 def _delivery(entry: Entry | None, *, again: bool) -> dict[str, Any] | None:

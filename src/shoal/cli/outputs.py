@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from shoal.privacy.ledger.ledger import Entry
+    from shoal.privacy.ledger import Entry
 
 
 def check_places(
@@ -95,7 +95,7 @@ def delivering(
         got,
         allowed,
         f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
-        "and ask for it again by its name or with --again, which costs nothing",
+        "and ask for it again under the same name, which costs nothing",
     ) from None
 
 

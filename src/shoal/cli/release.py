@@ -10,7 +10,6 @@ import typer
 
 from shoal.cli.options import (
     MOST_SHOWN,
-    Again,
     Book,
     Confidence,
     Data,
@@ -30,7 +29,6 @@ def release(
     plan: Annotated[Path, typer.Argument(help="A plan saved by `shoal plan --output`.")],
     ledger: Book,
     name: Name = "",
-    again: Again = False,
     privacy_unit: PrivacyUnitName = "",
     output: Annotated[
         Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
@@ -73,9 +71,7 @@ def release(
         )
     records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
-        done = loaded.release(
-            records, ledger=ledger, name=name, again=again, privacy_unit=privacy_unit
-        )
+        done = loaded.release(records, ledger=ledger, name=name, privacy_unit=privacy_unit)
     table = partial(done.write, confidence=confidence)
     draw = partial(shoal.picture, done, confidence=confidence)
     files = (table, output), (done.write_manifest, manifest), (draw, picture)

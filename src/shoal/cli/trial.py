@@ -10,7 +10,6 @@ import typer
 
 from shoal.cli.options import (
     FILES,
-    Again,
     Book,
     Cluster,
     Confidence,
@@ -169,7 +168,6 @@ def release(
         str, typer.Option(help="What private clusters cost when they were made.")
     ] = "0",
     name: Name = "",
-    again: Again = False,
     privacy_unit: PrivacyUnitName = "",
     output: Annotated[Path | None, typer.Option(help="Write the table (.csv, .parquet).")] = None,
     manifest: Manifest = None,
@@ -209,7 +207,6 @@ def release(
             clustering_epsilon=clustering_epsilon,
             ledger=ledger,
             name=name,
-            again=again,
             privacy_unit=privacy_unit or unit or "",
             outcome_name=outcome,
         )

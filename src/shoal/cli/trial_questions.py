@@ -10,7 +10,6 @@ import typer
 
 from shoal.cli.options import (
     FILES,
-    Again,
     Book,
     Cluster,
     Confidence,
@@ -153,7 +152,6 @@ def answer(
     cluster: Cluster = None,
     assigned: Assigned = None,
     name: Name = "",
-    again: Again = False,
     privacy_unit: PrivacyUnitName = "",
     output: Annotated[
         Path | None, typer.Option(help="Write the answers (.csv, .parquet, .json).")
@@ -186,7 +184,6 @@ def answer(
             public.covariates,
             ledger=ledger,
             name=name,
-            again=again,
             privacy_unit=privacy_unit,
             outcome_name=outcome,
             assigned=public.assigned,

@@ -10,7 +10,6 @@ import typer
 
 from shoal.cli.options import (
     FILES,
-    Again,
     Book,
     Confidence,
     Data,
@@ -194,7 +193,6 @@ def release(
     interval_by: IntervalBy = None,
     missing: Missing = "refuse",
     name: Name = "",
-    again: Again = False,
     privacy_unit: PrivacyUnitName = "",
     manifest: Manifest = None,
     confidence: Confidence = 0.95,
@@ -236,7 +234,6 @@ def release(
             who,
             ledger=ledger,
             name=name,
-            again=again,
             privacy_unit=privacy_unit or user or "",
             confidence=confidence,
             values_name=value,

@@ -13,13 +13,12 @@ from contextlib import suppress
 
 from shoal import checks
 from shoal.documents.json_schema import fits
-from shoal.documents.opened import opened
 from shoal.documents.packed import pack_integers, unpack_integers
 from shoal.documents.strict_json import MOST_BYTES, Document, canonical_bytes, plain, strict
 from shoal.errors import DocumentError, InputError
 
-# What a ledger's file starts with.
-_DATABASE = b"SQLite format 3\0"
+# What a ledger's file ends in. To open it beside SQLite would drop the locks of this process.
+LEDGER_ENDING = ".ledger"
 # What documents are, as the first part of their schema says.
 KINDS = {
     "shoal.manifest": "the manifest of a release",
@@ -92,15 +91,8 @@ def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str)
     Raises:
         DocumentError: Missing, unreadable, a ledger, or not of the schema.
     """
-    data, name = read_bytes(path, what), f"{what} {checks.shown(os.fspath(path), _LONGEST)}"
-    if data.startswith(_DATABASE):
-        raise DocumentError(
-            f"{name} is a database, such as a ledger",
-            f"a {what} written by shoal",
-            "look at a ledger with `shoal ledger show LEDGER`, and check a manifest against it with"
-            " `shoal verify MANIFEST --ledger LEDGER`",
-        )
-    return parse(data, schema, name)
+    data = read_bytes(path, what)
+    return parse(data, schema, f"{what} {checks.shown(os.fspath(path), _LONGEST)}")
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
@@ -113,6 +105,13 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
     with suppress(InputError):
         place = checks.path(path)
         name = checks.shown(place, _LONGEST)
+        if place.endswith(LEDGER_ENDING):
+            raise DocumentError(
+                f"{what} {name} is a ledger",
+                f"a {what} written by shoal",
+                "look at a ledger with `shoal ledger show LEDGER`, and check a manifest against it "
+                "with `shoal verify MANIFEST --ledger LEDGER`",
+            )
         try:
             return _contents(place)
         except OSError as error:
@@ -123,7 +122,8 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
 
 
 def _contents(path: str) -> bytes:
-    with opened(path) as stream:
+    # Opening a pipe for reading waits for a writer unless it is told not to.
+    with open(path, "rb", opener=_at_once) as stream:
         found = os.fstat(stream.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
             raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
@@ -132,3 +132,7 @@ def _contents(path: str) -> bytes:
         # Some files of the system wait, or never end, and say that they are regular ones.
         raise OSError(0, "no data" if data is None else "too large")
     return data
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -49,12 +49,13 @@ def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
         other = written.setdefault(str(target.resolve()).casefold(), name)
         if other != name:
             raise _taken(name, target, f"the place of {other}")
-        draft = _draft(target)
+    for path in filter(None, outputs.values()):
+        draft = _draft(Path(path))
         try:
             draft.touch(exist_ok=False)
             draft.unlink()
         except OSError as error:
-            raise _unwritable(target, error) from None
+            raise _unwritable(Path(path), error) from None
 
 
 def write_bytes(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.means.estimate import UnbiasedEstimate
     from shoal.means.one_value_per_user import Users
     from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
     from shoal.theory.clipping import Moment
 
@@ -34,13 +34,10 @@ class Options(TypedDict, total=False):
         source: Public description of the records, kept in plan and manifest.
         ledger: The data set's ledger, or its path; without one nobody keeps the books.
         name: What the release is of, such as a period; tells releases of the same plan apart.
-        again: Deliver what is recorded: by its name, without one the unnamed or only one;
-            never draw or charge.
         noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
         confidence: Of the interval; 0.95 unless given.
         values_name: What the values are called; needed with a ledger.
-        privacy_unit: What a user is, such as "person"; needed with a ledger and `users`. A ledger
-            that has no unit yet wants "each row" said, too.
+        privacy_unit: What a user is, such as "person"; needed with a ledger and `users`.
     """
 
     weights: str
@@ -49,7 +46,6 @@ class Options(TypedDict, total=False):
     source: Mapping[str, Any] | None
     ledger: str | os.PathLike[str] | Ledger | None
     name: str
-    again: bool
     noise: Simulated | None
     confidence: float
     values_name: str

@@ -21,7 +21,7 @@ from shoal.means.estimators.sampled import Chance, Sampled
 from shoal.means.estimators.squares import NoisySquares
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.request import METHODS, Request
-from shoal.privacy.budget import Budget, from_text, text
+from shoal.privacy.budget import Budget, from_text
 from shoal.release.manifest import CONFIDENCE
 from shoal.theory.clipping import Moment, moments_of
 
@@ -46,8 +46,8 @@ def to_document(
         "counts": documents.pack_integers(request.counts),
         "request": {
             "moments": [[moment.order, moment.size] for moment in request.moments],
-            "epsilon": text(request.budget.epsilon),
-            "delta": text(request.budget.delta),
+            "epsilon": str(request.budget.epsilon),
+            "delta": str(request.budget.delta),
             "interval": None if request.interval is None else [float(x) for x in request.interval],
             "bias": _number(request.bias),
             "weights": request.weights,
@@ -60,7 +60,7 @@ def to_document(
         },
         "parameters": dict(estimator.parameters),
         "source": source,
-        "claims": claims(estimator),
+        "claims": claims(request, estimator),
     }
 
 
@@ -69,11 +69,17 @@ def _number(asked: float | None) -> float | None:
     return None if asked is None else float(asked)
 
 
-def claims(estimator: Estimator) -> documents.Document:
-    """What an estimator promises: exact losses as text, bounds in the value's unit."""
+def stated_loss(request: Request, estimator: Estimator) -> Budget:
+    """The exact loss, rounded up to twelve digits or to what was asked for."""
+    return Budget.stated(estimator.loss, request.budget.epsilon, request.budget.delta)
+
+
+def claims(request: Request, estimator: Estimator) -> documents.Document:
+    """What an estimator promises: losses as text, bounds in the value's unit."""
+    loss = stated_loss(request, estimator)
     found = {
-        "epsilon": text(estimator.loss.epsilon),
-        "delta": text(estimator.loss.delta),
+        "epsilon": str(loss.epsilon),
+        "delta": str(loss.delta),
         "bias_bound": estimator.bias_bound,
         "standard_error": estimator.standard_error,
         "rmse_bound": estimator.rmse_bound,
@@ -119,7 +125,7 @@ def _parts(document: documents.Document) -> dict[str, Any] | None:
         )
         and (estimator.squares is not None) == (request.interval_by == NORMAL)
         and (request.bias is None or estimator.bias_bound <= request.bias * (1 + _CLOSE))
-        and _agree(claims(estimator), document["claims"])
+        and _agree(claims(request, estimator), document["claims"])
     )
     if not sound:
         return None

@@ -115,7 +115,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
 
     @property
     def sentence(self) -> str:
-        """The estimate and its errors in one line, without where it is booked."""
+        """The estimate and its errors in one line, without where it is recorded."""
         low, high = self.interval
         kind = "simulated " if self.simulated else ""
         failed = ", coarse step failed" if self.coarse_failed else ""
@@ -128,8 +128,8 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
         )
 
     def __str__(self) -> str:
-        """One line, with where it is booked, and whether it was drawn just now."""
-        return f"{self.sentence}; {self.booked}" if self.booked else self.sentence
+        """One line, with where it is recorded, and whether it was drawn just now."""
+        return f"{self.sentence}; {self.origin}" if self.origin else self.sentence
 
     def __repr__(self) -> str:
         """The same."""

@@ -13,8 +13,7 @@ from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
 from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.release import release_mean
 from shoal.means.request import METHODS, Request, counts_of, refuse_publishing
-from shoal.privacy.budget import Budget
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import Budget, show
 from shoal.release.manifest import CONFIDENCE
 from shoal.theory.clipping import moments_of
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.means.estimate import UnbiasedEstimate
     from shoal.means.one_value_per_user import Users
     from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
     from shoal.theory.clipping import Moment
 
@@ -56,7 +55,6 @@ class UnbiasedPlan(UnbiasedFacts):
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
-        again: bool = False,
         noise: Simulated | None = None,
         confidence: float = 0.95,
         values_name: str = "",
@@ -64,7 +62,7 @@ class UnbiasedPlan(UnbiasedFacts):
     ) -> UnbiasedEstimate:
         """Read the values once, draw, record result and charge, deliver.
 
-        With a ledger, the same plan and name again delivers the recorded bytes at no cost.
+        The same plan and name again delivers the recorded bytes, says so, and costs nothing.
         Without one, the losses of several releases add up and are not recorded.
 
         Args:
@@ -72,23 +70,19 @@ class UnbiasedPlan(UnbiasedFacts):
             users: Whose record it is, shape (n,); by default each record is a user's only one.
             ledger: The data set's ledger, or its path.
             name: What the release is of, such as a period: another name draws, and costs, again.
-                Needed when the ledger holds a release of this plan.
-            again: Deliver what is recorded: by its name, without one the unnamed or only one; never
-                draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval; of a normal one from 0.8 to 0.995.
             values_name: What the values are called, needed with a ledger: two kinds of values of
                 the same users are two questions.
             privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
-                `users`. Without both each row is protected by itself; a ledger that has no unit yet
-                wants that said: "each row".
+                `users`. Without both each row is protected by itself.
 
         Returns:
             The mean with its errors, in the value's unit.
 
         Raises:
-            InputError: An argument that is not usable, a ledger with simulated noise or of another
-                privacy unit, or no name for a question that the ledger holds.
+            InputError: An argument that is not usable, or a ledger with simulated noise or of
+                another privacy unit.
             DataError: The values are not finite numbers or do not have the plan's counts.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
@@ -101,7 +95,6 @@ class UnbiasedPlan(UnbiasedFacts):
             users,
             ledger=ledger,
             name=name,
-            again=again,
             noise=noise,
             confidence=confidence,
             values_name=values_name,

@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from shoal import documents
 from shoal.checks import check_confidence
 from shoal.errors import InputError
 from shoal.means import document as plan_document
 from shoal.means.estimators.base import Estimator
 from shoal.means.estimators.normal import check_level
 from shoal.means.request import Request
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import Budget, round_up
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-    from shoal import documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +71,19 @@ class UnbiasedFacts:
         return self.estimator.loss.delta
 
     @property
+    def loss(self) -> Budget:
+        """What is stated and charged: the exact loss, rounded up to twelve digits."""
+        return plan_document.stated_loss(self.request, self.estimator)
+
+    @property
     def epsilon(self) -> float:
         """The privacy loss, rounded upwards."""
-        return round_up(self.exact_epsilon)
+        return round_up(self.loss.epsilon)
 
     @property
     def delta(self) -> float:
         """The delta, rounded upwards."""
-        return round_up(self.exact_delta)
+        return round_up(self.loss.delta)
 
     @property
     def bias_bound(self) -> float:
@@ -167,15 +170,11 @@ class UnbiasedFacts:
             A plan of the same facts, none of whose arrays anybody else has seen.
 
         Raises:
-            InputError: Its document cannot be written or read.
+            DocumentError: Its document cannot be written or read.
         """
-        found: list[Self] = []
-
-        def read(document: documents.Document) -> None:
-            found.append(type(self)(**plan_document.parts(document)))
-
-        rehearse(self.to_document, plan_document.SCHEMA, read)
-        return found[0]
+        written = documents.canonical_bytes(self.to_document())
+        read = documents.parse(written, plan_document.SCHEMA, "plan")
+        return type(self)(**plan_document.parts(read))
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.

@@ -12,7 +12,7 @@ from shoal.means.estimators.clipped import check_interval
 from shoal.means.options import CLIPPED, PUBLISHES, RESIDUAL, SAMPLED, SYMMETRIC, Option
 from shoal.means.plan import plan
 from shoal.means.request import PUBLISHING, Request, counts_of
-from shoal.privacy.budget import Budget, check_epsilon, text
+from shoal.privacy.budget import Budget, check_epsilon
 from shoal.theory import clipping
 from shoal.theory.trilemma import trilemma
 
@@ -113,8 +113,8 @@ class Recommendation:
         best = self.recommended
         return {
             "users": self.users,
-            "epsilon": text(self.budget.epsilon),
-            "delta": text(self.budget.delta),
+            "epsilon": str(self.budget.epsilon),
+            "delta": str(self.budget.delta),
             "moments": [[moment.order, moment.size] for moment in self.moments],
             "releases": self.releases,
             "recommended": None if best is None else best.method,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,14 +12,12 @@ from shoal.errors import DataError, InputError
 from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.base import Drawn
-from shoal.means.estimators.normal import Squares
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.one_value_per_user import UserValues
 from shoal.means.request import PUBLISHING
-from shoal.means.results import from_results, to_results
-from shoal.privacy.ledger.arguments import printed_text
-from shoal.privacy.privacy_unit import unit_of
-from shoal.release.carry_out import carry_out
+from shoal.means.results import to_results
+from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release.draw import release
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.question import Question
 
@@ -32,9 +29,8 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.means.one_value_per_user import Users
     from shoal.means.plan_facts import UnbiasedFacts
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
-    from shoal.privacy.privacy_unit import PrivacyUnit, Whose
 
 _MOST_HALF = 2.0**900
 
@@ -47,7 +43,6 @@ def release_mean(
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
-    again: bool,
     noise: Simulated | None,
     confidence: float,
     values_name: str,
@@ -56,13 +51,13 @@ def release_mean(
     """See `UnbiasedPlan.release`."""
     confidence = plan.check_confidence(confidence)
     printed_text(values_name)
-    whose = unit_of(
+    unit = unit_of_values(
         privacy_unit,
-        named=users is not None,
+        several=users is not None,
         recorded=ledger is not None,
         unnamed="" if values_name else "values_name",
     )
-    _check_source(plan, values_name, whose.unit)
+    _check_source(plan, values_name, unit)
     user_values = UserValues.of(values, users)
     if not np.array_equal(user_values.count, plan.request.counts):
         raise DataError(
@@ -72,8 +67,8 @@ def release_mean(
         )
     plan = plan.written_anew()
     _check_written(plan)
-    question = question_of(plan, values_name, whose, name)
-    done = carry_out(question, MeanDraw(plan, user_values), ledger=ledger, again=again, noise=noise)
+    question = question_of(plan, values_name, unit, name)
+    done = release(question, MeanDraw(plan, user_values), ledger=ledger, noise=noise)
     return UnbiasedEstimate.delivered(done, plan, confidence=confidence)
 
 
@@ -93,12 +88,6 @@ class MeanDraw:
         """One estimate."""
         return self.plan.estimator.release(self.user_values.value, noise)
 
-    def blank(self) -> Drawn:
-        """An estimate of 0."""
-        failed = False if self.plan.method == Symmetric.name else None
-        squares = Squares(Fraction(0), Fraction(0)) if self.plan.estimator.squares else None
-        return Drawn(Fraction(0), failed, squares)
-
     def results(self, drawn: Drawn) -> documents.Document:
         """The estimate, exactly and as a number, with its interval."""
         return to_results(self.plan, drawn)
@@ -107,11 +96,7 @@ class MeanDraw:
         """If the method samples users, always; else if the coarse step failed."""
         return self.plan.method in PUBLISHING or bool(drawn.failed)
 
-    def read(self, manifest: documents.Document) -> None:
-        """The estimate; the plan was read anew."""
-        from_results(self.plan, manifest["results"])
-
-    def check_shape(self) -> None:
+    def check(self) -> None:
         """The counts, all that is public of the records, are part of the plan, and were checked."""
 
 
@@ -126,9 +111,9 @@ def _check_written(plan: UnbiasedFacts) -> None:
         )
 
 
-def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> None:
+def _check_source(plan: UnbiasedFacts, values_name: str, unit: str) -> None:
     """Refuse to release what the plan's description calls something else."""
-    for role, name in (("user", unit.name), ("value", values_name)):
+    for role, name in (("user", unit), ("value", values_name)):
         told = (plan.source or {}).get(role, name)
         if told != name:
             raise InputError(
@@ -138,7 +123,7 @@ def _check_source(plan: UnbiasedFacts, values_name: str, unit: PrivacyUnit) -> N
             )
 
 
-def question_of(plan: UnbiasedFacts, values_name: str, whose: Whose, name: str = "") -> Question:
+def question_of(plan: UnbiasedFacts, values_name: str, unit: str, name: str = "") -> Question:
     """What a release of a plan is asked for; its claims follow from the rest."""
     document = plan.document
     return Question(
@@ -146,8 +131,8 @@ def question_of(plan: UnbiasedFacts, values_name: str, whose: Whose, name: str =
         plan=document,
         asked={part: each for part, each in document.items() if part != "claims"},
         records={"value": values_name},
-        whose=whose,
-        loss=plan.estimator.loss,
+        unit=unit,
+        loss=plan.loss,
         privacy=_words(plan),
         neighbours="values: all values of one user change, the counts are public",
         name=name,

@@ -16,7 +16,7 @@ from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

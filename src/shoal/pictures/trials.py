@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.pictures import shapes
 from shoal.pictures.shapes import GREY, MOST_NAMED, ORANGE
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 from shoal.trials.mechanism_forecasts import NAMES
 
 if TYPE_CHECKING:

@@ -1,23 +1,32 @@
-"""A pair (epsilon, delta) in exact rationals: budgets, charges and their sums."""
+"""A pair (epsilon, delta) in exact rationals: budgets, charges, their sums, and how they are shown.
+
+A plan's exact loss is a fraction of thousands of digits. A plan states, and a ledger charges,
+a short number that is not below it: `Budget.stated`.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 from shoal import checks
 from shoal.checks import amount
 from shoal.errors import InputError
-from shoal.privacy.displayed_loss import plain, round_up
 
 Amount = Fraction | float | int | str
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 # Of all releases of a data set together; more is a slip of the keyboard.
 MOST_TOTAL = Fraction(10**15)
+STATED_DIGITS = 12
+MOST_DENOMINATOR = 10**60
 
-_STORED = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
+_RANGE: dict[str, Any] = {"Emin": MIN_EMIN, "Emax": MAX_EMAX, "traps": []}
+_PLAIN = Context(2 * STATED_DIGITS, **_RANGE)
+_STORED = re.compile(r"-?[0-9]+(?:/0*[1-9][0-9]*)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,7 @@ class Budget:
         >>> Budget.of("0.1", 0) + Budget.of(0.2)
         Budget(epsilon=Fraction(3, 10), delta=Fraction(0, 1))
         >>> print(Budget.of("0.1") + Budget.of("1/3", 1e-9))
-        epsilon 13/30, delta 1e-9
+        epsilon 0.433333333334, delta 1e-9
     """
 
     epsilon: Fraction
@@ -40,12 +49,7 @@ class Budget:
 
     @classmethod
     def of(cls, epsilon: Amount, delta: Amount = 0) -> Budget:
-        """A charge: both parts zero or more.
-
-        Args:
-            epsilon: A fraction, number, or text such as "0.1" or "1/3". A float counts as its
-                shortest decimal, so 0.1 is 1/10 exactly.
-            delta: The same.
+        """A charge: both parts zero or more; a float counts as its shortest decimal.
 
         Raises:
             InputError: Not a number, not finite, below zero, or of more than 400 digits.
@@ -74,55 +78,43 @@ class Budget:
             raise _bad("delta", checks.shown(delta), "a number from 0 to below 1", "0")
         return budget
 
+    @classmethod
+    def stated(
+        cls, exact: Budget, epsilon: Fraction | None = None, delta: Fraction | None = None
+    ) -> Budget:
+        """What a plan states of its exact loss: at least that, and short.
+
+        Each part is the exact one rounded up to twelve significant digits, or what was asked for
+        where that is between the two.
+
+        Example:
+            >>> Budget.stated(Budget(Fraction(2, 7)), epsilon=Fraction(2, 7)).epsilon
+            Fraction(2, 7)
+            >>> print(Budget.stated(Budget(Fraction(2, 7))))
+            epsilon 0.285714285715, delta 0
+        """
+        return cls(_stated(exact.epsilon, epsilon), _stated(exact.delta, delta))
+
     def __add__(self, other: Budget) -> Budget:
         return Budget(self.epsilon + other.epsilon, self.delta + other.delta)
 
     def __sub__(self, other: Budget) -> Budget:
         return Budget(self.epsilon - other.epsilon, self.delta - other.delta)
 
-    def __str__(self) -> str:
-        """Both parts exactly, or with `about` where that is too long to read."""
-        return f"epsilon {plain(self.epsilon)}, delta {plain(self.delta)}"
-
-    def texts(self) -> tuple[str, str]:
-        """Both parts as stored and hashed: see `text`."""
-        return text(self.epsilon), text(self.delta)
-
-    @classmethod
-    def from_texts(cls, epsilon: str, delta: str) -> Budget:
-        """The inverse of `texts`.
-
-        Raises:
-            ValueError: As `from_text`.
-
-        Example:
-            >>> spent = Budget.of("0.1")
-            >>> Budget.from_texts(*spent.texts()) == spent
-            True
-        """
-        return cls(from_text(epsilon), from_text(delta))
-
-    def to_document(self) -> dict[str, str | float]:
-        """Both parts exactly, and as numbers that are rounded upwards.
-
-        Example:
-            >>> Budget.of("1/3").to_document()["epsilon"]
-            '1/3'
-        """
-        return {
-            "epsilon": text(self.epsilon),
-            "epsilon_at_most": round_up(self.epsilon),
-            "delta": text(self.delta),
-            "delta_at_most": round_up(self.delta),
-        }
-
-    def times(self, number: int) -> Budget:
-        """The same charge several times."""
-        return Budget(self.epsilon * number, self.delta * number)
+    def plus(self, charge: Budget) -> Budget:
+        """A running sum: exact, but rounded up where a denominator grows beyond 10^60."""
+        total = self + charge
+        return Budget(_short(total.epsilon), _short(total.delta))
 
     def within(self, other: Budget) -> bool:
         """Whether both parts are at most those of another budget."""
         return self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def __str__(self) -> str:
+        """Both parts with twelve significant digits, rounded upwards."""
+        return (
+            f"epsilon {show(self.epsilon, STATED_DIGITS)}, delta {show(self.delta, STATED_DIGITS)}"
+        )
 
     def show(self, *, up: bool) -> str:
         """Both parts with six significant digits, rounded to the safe side.
@@ -132,52 +124,51 @@ class Budget:
 
         Example:
             >>> Budget.of("1/3", "1e-9").show(up=True)
-            'epsilon 0.333334, delta 1E-9'
+            'epsilon 0.333334, delta 1e-9'
         """
-        return f"epsilon {_show(self.epsilon, up=up)}, delta {_show(self.delta, up=up)}"
+        return f"epsilon {show(self.epsilon, up=up)}, delta {show(self.delta, up=up)}"
 
-
-NOTHING = Budget(Fraction(0))
-
-
-def text(value: Fraction) -> str:
-    """The one text of a fraction, as stored and hashed.
-
-    Example:
-        >>> text(Fraction("0.1")), text(Fraction(2))
-        ('1/10', '2')
-    """
-    return str(value)
+    def to_document(self) -> dict[str, str | float]:
+        """Both parts exactly as texts, and as numbers that are rounded upwards."""
+        return {
+            "epsilon": str(self.epsilon),
+            "epsilon_at_most": round_up(self.epsilon),
+            "delta": str(self.delta),
+            "delta_at_most": round_up(self.delta),
+        }
 
 
 def from_text(stored: str) -> Fraction:
-    """The inverse of `text`.
+    """The inverse of `str` of a fraction from 0; ValueError for any other text.
 
-    Raises:
-        ValueError: Not the one text of a fraction; the caller knows which file it is from.
+    Example:
+        >>> from_text("1/3")
+        Fraction(1, 3)
     """
     match = _STORED.fullmatch(stored)
-    if match is None or int(match[2] or 1) == 0:
+    if match is None or str(Fraction(stored)) != stored:
         raise ValueError
-    found = Fraction(int(match[1]), int(match[2] or 1))
-    if text(found) != stored:
-        raise ValueError
-    return found
+    return Fraction(stored)
 
 
-def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
-    return InputError(f"{name} is {value}", allowed, f"give for example {name}={example}")
+def round_up(value: Fraction) -> float:
+    """The least float that is not below an exact value: a privacy loss is never understated."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def _show(value: Fraction, *, up: bool) -> str:
-    rounding = ROUND_CEILING if up else ROUND_FLOOR
-    # Not the caller's context, which may trap what is rounded.
-    with localcontext(Context(6, rounding, MIN_EMIN, MAX_EMAX, traps=[])):
-        written = str(Decimal(value.numerator) / Decimal(value.denominator))
-    mantissa, exponent, power = written.partition("E")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return mantissa + exponent + power
+def show(value: Fraction | float, digits: int = 6, *, up: bool = True) -> str:
+    """An amount with significant digits, rounded upwards or downwards: small ones never become 0.
+
+    Example:
+        >>> show(Fraction(1, 3)), show(Fraction(1, 10**9)), show(Fraction(1)), show(0.1)
+        ('0.333334', '1e-9', '1', '0.1')
+    """
+    exact = Fraction(repr(value)) if isinstance(value, float) else value
+    decimal = _rounded(exact, digits, up=up).normalize(_PLAIN)
+    if -5 < decimal.adjusted() < digits:
+        return f"{decimal:f}"
+    return f"{decimal:e}".replace("e+", "e")
 
 
 def check_epsilon(epsilon: Amount) -> Fraction:
@@ -185,10 +176,6 @@ def check_epsilon(epsilon: Amount) -> Fraction:
 
     Raises:
         InputError: It is not.
-
-    Example:
-        >>> check_epsilon("0.1")
-        Fraction(1, 10)
     """
     exact = Budget.total(epsilon).epsilon
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
@@ -198,3 +185,24 @@ def check_epsilon(epsilon: Amount) -> Fraction:
             "1 is a common choice; far larger ones protect nobody, far smaller ones say nothing",
         )
     return exact
+
+
+def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
+    return InputError(f"{name} is {value}", allowed, f"give for example {name}={example}")
+
+
+def _stated(exact: Fraction, asked: Fraction | None) -> Fraction:
+    short = Fraction(_rounded(exact, STATED_DIGITS, up=True))
+    return asked if asked is not None and exact <= asked <= short else short
+
+
+def _short(value: Fraction) -> Fraction:
+    if value.denominator <= MOST_DENOMINATOR:
+        return value
+    return Fraction(math.ceil(value * MOST_DENOMINATOR), MOST_DENOMINATOR)
+
+
+def _rounded(value: Fraction, digits: int, *, up: bool) -> Decimal:
+    # Not the caller's context, which may trap what is rounded.
+    context = Context(digits, ROUND_CEILING if up else ROUND_FLOOR, **_RANGE)
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal import documents
+from shoal.privacy.unit import document_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.privacy.budget import Budget
-    from shoal.privacy.privacy_unit import Whose
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +20,13 @@ class Question:
     """What a release of any family is asked for. It and its name decide what a ledger delivers.
 
     Attributes:
-        kind: The family: `cells`, `trial` or `mean`.
+        kind: The family: `cells`, `trial`, `questions` or `mean`.
         plan: The plan as a document, with its claims.
         asked: The parts of that document that were asked for: claims and proofs follow from them,
             and another version may word or choose these otherwise.
         records: Public description of the private data.
-        whose: Whose loss it is, and whether anybody said so.
-        loss: The exact privacy loss.
+        unit: Whose loss it is: a column's name, or `each row`.
+        loss: The privacy loss that the plan states, which is charged.
         privacy: The kind of differential privacy, in words.
         neighbours: What neighbouring data sets differ in, in words.
         name: What the release is of, such as a period.
@@ -36,7 +36,7 @@ class Question:
     plan: documents.Document
     asked: documents.Document
     records: Mapping[str, Any]
-    whose: Whose
+    unit: str
     loss: Budget
     privacy: str
     neighbours: str
@@ -49,31 +49,21 @@ class Question:
             {
                 "plan": self.asked,
                 "records": dict(self.records),
-                "unit": self.whose.unit.to_document(),
+                "unit": document_of(self.unit),
             }
         )
 
-    @cached_property
+    @property
     def guarantee(self) -> documents.Document:
         """Of what a release of it guarantees, what is the same whatever is drawn."""
         return {
             "privacy": self.privacy,
-            "unit": self.whose.unit.to_document(),
+            "unit": document_of(self.unit),
             "neighbours": self.neighbours,
             **self.loss.to_document(),
         }
 
-    @cached_property
+    @property
     def request(self) -> str:
         """SHA-256 of key and name together, as manifests hold it."""
-        return request_of(self.key, self.name)
-
-
-def request_of(question: str, name: str) -> str:
-    """SHA-256 of a question's key and a name together, as manifests hold it.
-
-    Example:
-        >>> request_of("a", "May") == request_of("a", "June")
-        False
-    """
-    return documents.digest({"question": question, "name": name})
+        return documents.digest({"question": self.key, "name": self.name})

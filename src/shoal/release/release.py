@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from shoal import documents, files
-from shoal.errors import DocumentError, InputError
-from shoal.privacy.budget import from_text, text
-from shoal.privacy.displayed_loss import round_up
-from shoal.release.booking import told
-from shoal.release.carry_out import Delivered
+from shoal.errors import DocumentError
+from shoal.privacy.budget import from_text, round_up
 from shoal.release.manifest import SCHEMA
-from shoal.release.stated import damaged
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
     from shoal.privacy.budget import Budget
-    from shoal.privacy.ledger.ledger import Entry
+    from shoal.privacy.ledger import Entry
+    from shoal.release.draw import Delivered
 
 PlanT = TypeVar("PlanT")
 Drawn = TypeVar("Drawn")
@@ -66,8 +63,8 @@ class Release(Generic[PlanT, Drawn]):
             The release; without a ledger's entry, as no file knows of one.
 
         Raises:
-            DocumentError: Missing, damaged, not a manifest of this kind, or with results or a loss
-                that do not follow from what was drawn and planned.
+            DocumentError: Missing, damaged, not a manifest of this kind, or one that states less
+                than what its plan loses. Whether its results follow is for `shoal.verify`.
 
         Guarantees: G-LEDGER.
         """
@@ -81,7 +78,7 @@ class Release(Generic[PlanT, Drawn]):
             )
         # An absolute path, whatever the working folder is later.
         loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})
-        # What does not follow from what was drawn is refused here, not when somebody looks at it.
+        # What cannot be read is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)
         return loaded
@@ -101,17 +98,8 @@ class Release(Generic[PlanT, Drawn]):
         Returns:
             The release.
 
-        Raises:
-            InputError: Nothing that was delivered.
-
         Guarantees: G-AGAIN.
         """
-        if not isinstance(done, Delivered):
-            raise InputError(
-                f"delivered from a {type(done).__name__}",
-                "what carrying a plan out delivers",
-                "call plan.release(records), or load a manifest with load",
-            )
         if done.from_ledger:
             return cls(done.document, done.entry, from_ledger=True, **more)
         return cls(done.document, done.entry, known_plan=plan, drawn=done.drawn, **more)
@@ -145,17 +133,18 @@ class Release(Generic[PlanT, Drawn]):
         """The exact privacy loss of a plan."""
 
     def _check_loss(self, found: documents.Document) -> None:
-        """Refuse a manifest that states another loss than its plan has."""
+        """Refuse a manifest that states less than what its plan loses, or two losses."""
         guarantee, loss = found["guarantee"], self._loss_of(self.plan)
         for name, exact in (("epsilon", loss.epsilon), ("delta", loss.delta)):
-            exactly = [guarantee[name], found["plan"]["claims"][name]]
-            if exactly != [text(exact)] * 2 or guarantee[f"{name}_at_most"] != round_up(exact):
+            stated = from_text(guarantee[name])
+            shown = found["plan"]["claims"][name], guarantee[f"{name}_at_most"]
+            if stated < exact or shown != (guarantee[name], round_up(stated)):
                 raise damaged()
 
     @staticmethod
     @abstractmethod
     def _drawn_of(plan: PlanT, results: Any) -> Drawn:
-        """What was drawn, from a manifest's results, all of which must follow from it."""
+        """What was drawn, from a manifest's results."""
 
     @property
     def simulated(self) -> bool:
@@ -173,9 +162,11 @@ class Release(Generic[PlanT, Drawn]):
         return self._part(lambda found: round_up(from_text(found["guarantee"]["delta"])))
 
     @property
-    def booked(self) -> str:
-        """Where it is booked, and whether it was drawn just now; nothing of a loaded one."""
-        return "" if self.loaded else told(self.entry, again=self.from_ledger)
+    def origin(self) -> str:
+        """Where it is recorded, and whether it was drawn just now; nothing of a loaded one."""
+        if self.entry is None:
+            return "" if self.loaded else "not recorded in a ledger"
+        return origin_of(self.entry, again=self.from_ledger)
 
     def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the manifest, byte for byte as recorded.
@@ -208,3 +199,21 @@ class Release(Generic[PlanT, Drawn]):
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
             raise damaged() from None
+
+
+def origin_of(entry: Entry, ledger: object = "the ledger", *, again: bool) -> str:
+    """Where a release is recorded, and whether it was delivered again or drawn just now."""
+    named = f", named {entry.name!r}" if entry.name else ", without a name"
+    if again:
+        when = f"recorded {entry.recorded_at}, nothing was charged"
+        return f"delivered again from entry {entry.number} of {ledger}{named}, {when}"
+    return f"entry {entry.number} of {ledger}{named}"
+
+
+def damaged() -> DocumentError:
+    """The error of a manifest whose parts do not fit each other."""
+    return DocumentError(
+        "the manifest is damaged, or may have been changed",
+        "a document written by shoal",
+        "fetch it again, or have it delivered from the ledger",
+    )

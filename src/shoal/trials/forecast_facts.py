@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import round_up
 from shoal.trials import student
 from shoal.trials.mechanism_forecasts import AGGREGATES, ANSWERS, UNITS, Forecast
 from shoal.trials.parameter_search import TOLERANCE

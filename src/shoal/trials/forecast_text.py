@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 from shoal.trials.forecast_facts import CLUSTERS, EFFECT
 from shoal.trials.mechanism_forecasts import ANSWERS
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from shoal.release.carry_out import carry_out
+from shoal.release.draw import release
 from shoal.trials.result import PrivateTrial
-from shoal.trials.stated_effects import from_results, to_results
-from shoal.trials.trial_plan import TrialPlan
+from shoal.trials.stated_effects import to_results
 
 if TYPE_CHECKING:
     import os
 
     from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
-    from shoal.privacy.privacy_unit import Whose
     from shoal.trials.request import Units
     from shoal.trials.stated_effects import Released
+    from shoal.trials.trial_plan import TrialPlan
 
 
 class Drawing(Protocol):
@@ -28,25 +26,21 @@ class Drawing(Protocol):
     def draw(self, units: Units, noise: Randomness) -> Released:
         """What leaves the mechanism."""
 
-    def blank(self, assignment: Assignment) -> Released:
-        """The same with placeholders for all numbers, whatever the outcomes."""
-
 
 def release_trial(
     plan: TrialPlan,
     units: Units,
     mechanism: Drawing,
-    whose: Whose,
+    unit: str,
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
-    again: bool,
     noise: Simulated | None,
 ) -> PrivateTrial:
     """See `Mechanism.privatize`."""
-    question = plan.question(units.about, whose, name)
+    question = plan.question(units.about, unit, name)
     way = TrialDraw(plan, units, mechanism)
-    done = carry_out(question, way, ledger=ledger, again=again, noise=noise)
+    done = release(question, way, ledger=ledger, noise=noise)
     return PrivateTrial.delivered(done, plan)
 
 
@@ -68,10 +62,6 @@ class TrialDraw:
         """Read the outcomes and draw."""
         return self.mechanism.draw(self.units, noise)
 
-    def blank(self) -> Released:
-        """Placeholders for all numbers."""
-        return self.mechanism.blank(self.units.assignment)
-
     def results(self, drawn: Released) -> documents.Document:
         """What left the mechanism, and the effects that follow from it."""
         return to_results(drawn)
@@ -80,9 +70,5 @@ class TrialDraw:
         """Never: a response may be an outcome, with a probability that nobody's outcome changes."""
         return False
 
-    def read(self, manifest: documents.Document) -> None:
-        """The effects of what was released."""
-        from_results(TrialPlan.from_document(manifest["plan"]), manifest["results"])
-
-    def check_shape(self) -> None:
+    def check(self) -> None:
         """The question holds the whole assignment: other units are another question."""

@@ -13,7 +13,7 @@ from shoal.data import keys
 from shoal.data.assignment import enrol
 from shoal.data.outcome_space import check_space
 from shoal.errors import DataError
-from shoal.privacy.ledger.arguments import printed_text
+from shoal.privacy.unit import printed_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

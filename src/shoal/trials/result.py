@@ -14,10 +14,9 @@ from shoal.checks import check_confidence
 from shoal.data.assigned_groups import groups_of
 from shoal.errors import InputError, ShoalWarning
 from shoal.files import tables
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.stated import damaged
 from shoal.trials.group_inference import check_one_by_one
 from shoal.trials.stated_effects import Released, from_results, loss_of
 from shoal.trials.table_release import TableRelease
@@ -57,16 +56,13 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     kind = KIND
 
     def _plan_of(self, document: documents.Document) -> TrialPlan:
-        """A plan, from its document, with the loss that its mechanism has."""
-        found = TrialPlan.from_document(document)
-        if found.loss != loss_of(found):
-            raise damaged()
-        return found
+        """A plan, from its document."""
+        return TrialPlan.from_document(document)
 
     @staticmethod
     def _loss_of(plan: TrialPlan) -> Budget:
         """The exact privacy loss of a plan."""
-        return plan.loss
+        return loss_of(plan)
 
     @staticmethod
     def _drawn_of(plan: TrialPlan, results: documents.Document) -> Released:
@@ -265,8 +261,8 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
     def __repr__(self) -> str:
         """One line."""
         kind = "simulated trial" if self.simulated else "trial"
-        booked = f", {self.booked}" if self.booked else ""
+        origin = f", {self.origin}" if self.origin else ""
         return (
             f"<{kind} of {self.assignment.n} units, {self.mechanism}, "
-            f"epsilon {show(self.epsilon)}{booked}>"
+            f"epsilon {show(self.epsilon)}{origin}>"
         )

@@ -166,11 +166,3 @@ def draw_table(
         # Rows without names may follow the outcomes: their order is forgotten here.
         None if assignment.units is None else given,
     )
-
-
-def blank_table(assignment: Assignment, table: IntegerTable) -> TableRelease:
-    """What everybody's lowest response would leave: public facts alone."""
-    counts = np.zeros((*assignment.sizes.shape, table.responses), dtype=np.int64)
-    counts[:, :, 0] = assignment.sizes
-    given = None if assignment.units is None else np.zeros(assignment.n, dtype=np.int64)
-    return TableRelease(assignment, table, counts, given)

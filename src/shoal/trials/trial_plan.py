@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from shoal import documents
-    from shoal.privacy.privacy_unit import Whose
 
 SCHEMA = "shoal.trial-plan/1"
 KIND = "trial"
@@ -35,7 +34,7 @@ class TrialPlan:
         space: Levels of the outcome.
         assignment: Who is in which cluster and arm.
         mechanism: The mechanism as a JSON object: name, what was asked for, whole numbers.
-        loss: Exact epsilon and delta of one outcome, with what the clusters cost.
+        loss: Stated epsilon and delta of one outcome, with what the clusters cost.
         clustering_epsilon: What the clusters cost, within the loss; 0 if they are public.
     """
 
@@ -83,7 +82,7 @@ class TrialPlan:
             from_text(document["clustering_epsilon"]),
         )
 
-    def question(self, records: Mapping[str, Any], whose: Whose, name: str = "") -> Question:
+    def question(self, records: Mapping[str, Any], unit: str, name: str = "") -> Question:
         """What a release is asked for.
 
         Parameters, their loss and the reason for them follow from what was asked. Another version
@@ -91,7 +90,7 @@ class TrialPlan:
 
         Args:
             records: The outcome's name, rules for missing outcomes and single-armed clusters.
-            whose: Whose loss it is.
+            unit: Whose loss it is.
             name: What the release is of.
 
         Returns:
@@ -105,7 +104,7 @@ class TrialPlan:
             plan=document,
             asked={**asked, "mechanism": mechanism},
             records=records,
-            whose=whose,
+            unit=unit,
             loss=self.loss,
             privacy=_PRIVACY[self.loss.delta > 0],
             neighbours="one unit's outcome changes; its cluster and treatment are public",

@@ -240,26 +240,6 @@ def draw_units(
     )
 
 
-def blank_units(
-    space: Space, assignment: Assignment, parameters: Parameters, *, pooled: bool
-) -> UnitRelease:
-    """What everybody's response of the lowest level would leave: public facts alone."""
-    (clusters, arms), levels = assignment.sizes.shape, parameters.levels
-    rows = arms if pooled else clusters * arms
-    nobody, one = np.zeros((rows, levels), dtype=np.int64), np.ones(rows, dtype=np.int64)
-    counts = np.zeros((clusters, arms, levels), dtype=np.int64)
-    counts[:, :, 0] = assignment.sizes
-    return UnitRelease(
-        space,
-        assignment,
-        parameters,
-        pooled,
-        response.prior_of(nobody, one, parameters).reshape(-1, arms, levels),
-        counts,
-        None if assignment.units is None else np.zeros(assignment.n, dtype=np.int64),
-    )
-
-
 def _prior(
     codes: NDArray[np.int64],
     group: NDArray[np.int64],

@@ -11,26 +11,27 @@ from shoal.errors import LedgerError
 from shoal.verification.verdict import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 RECORDED = "recorded in the ledger"
-
-
-class Unit(Protocol):
-    """A privacy unit."""
-
-    def to_document(self) -> Mapping[str, object]:
-        """Its column, relation of neighbours and records."""
 
 
 class Loss(Protocol):
     """An exact privacy loss."""
 
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss."""
+
+    @property
+    def delta(self) -> Fraction:
+        """The probability with which it may be larger."""
+
     def show(self, *, up: bool) -> str:
         """Its two parts as text, rounded to the safe side."""
 
 
-class Charge(Protocol):
+class Recorded(Protocol):
     """What stands in a ledger of one release."""
 
     @property
@@ -50,16 +51,8 @@ class Charge(Protocol):
         """What was released; empty if whoever recorded it did not say."""
 
     @property
-    def epsilon(self) -> Fraction:
-        """Charged for it."""
-
-    @property
-    def delta(self) -> Fraction:
-        """Charged for it."""
-
-    @property
     def charge(self) -> Loss:
-        """Both together."""
+        """Charged for it."""
 
     @property
     def recorded_at(self) -> str:
@@ -69,22 +62,22 @@ class Charge(Protocol):
     def document_sha256(self) -> str:
         """Of the bytes that were delivered."""
 
-    @property
-    def unit(self) -> Unit:
-        """Whose loss was charged."""
 
-
-class Recorded(Protocol):
+class Books(Protocol):
     """A ledger, as far as the second opinion looks at it."""
+
+    @property
+    def unit(self) -> str:
+        """Whose losses it adds up."""
 
     def verify(self) -> object:
         """Check the whole chain of entries."""
 
-    def links(self) -> Sequence[Charge]:
+    def entries(self) -> Sequence[Recorded]:
         """Its entries, oldest first."""
 
 
-def record_checks(manifest: documents.Document, ledger: Recorded) -> list[Check]:
+def record_checks(manifest: documents.Document, ledger: Books) -> list[Check]:
     """Whether a ledger holds a manifest and charged for it what the manifest says it costs.
 
     Args:
@@ -99,16 +92,16 @@ def record_checks(manifest: documents.Document, ledger: Recorded) -> list[Check]
     """
     try:
         ledger.verify()
-        links = ledger.links()
+        entries = ledger.entries()
     except LedgerError as error:
         return [Check("chain of the ledger", holds=False, found=error.got)]
     sha256 = hashlib.sha256(documents.canonical_bytes(manifest)).hexdigest()
-    own = [link for link in links if link.document_sha256 == sha256]
-    checks = [Check("chain of the ledger", holds=True, found=f"{len(links)} entries")]
+    own = [each for each in entries if each.document_sha256 == sha256]
+    checks = [Check("chain of the ledger", holds=True, found=f"{len(entries)} entries")]
     if not own:
         return [*checks, Check(RECORDED, holds=False, found="not these bytes")]
     # The same bytes under several questions: one of them must fit, the best is shown.
-    found = max((_of_link(manifest, link) for link in own), key=_held)
+    found = max((_of_entry(manifest, each, ledger.unit) for each in own), key=_held)
     return [*checks, *found]
 
 
@@ -116,16 +109,15 @@ def _held(checks: list[Check]) -> int:
     return sum(check.holds for check in checks)
 
 
-def _of_link(manifest: documents.Document, link: Charge) -> list[Check]:
+def _of_entry(manifest: documents.Document, entry: Recorded, whose: str) -> list[Check]:
     guarantee = manifest["guarantee"]
-    request = documents.digest({"question": link.question, "name": link.name})
+    request = documents.digest({"question": entry.question, "name": entry.name})
     costs = Fraction(guarantee["epsilon"]), Fraction(guarantee["delta"])
-    charged = link.epsilon >= costs[0] and link.delta >= costs[1]
-    same = link.unit.to_document() == guarantee["unit"]
+    charged = entry.charge.epsilon >= costs[0] and entry.charge.delta >= costs[1]
     return [
-        Check(RECORDED, holds=True, found=f"entry {link.number}, {link.recorded_at}"),
+        Check(RECORDED, holds=True, found=f"entry {entry.number}, {entry.recorded_at}"),
         Check("request in the ledger", request == manifest["request"], request[:16]),
-        Check("kind in the ledger", link.kind == manifest["kind"], link.kind or "not said"),
-        Check("charge in the ledger", charged, link.charge.show(up=True)),
-        Check("unit in the ledger", same, str(link.unit)),
+        Check("kind in the ledger", entry.kind == manifest["kind"], entry.kind or "not said"),
+        Check("charge in the ledger", charged, entry.charge.show(up=True)),
+        Check("unit in the ledger", whose == guarantee["unit"]["name"], whose),
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 _PACKED = {"type", "length", "data"}
 _EACH_ROW = "each row"
+_TWELVE_DIGITS = 1 + Fraction(1, 10**11)
 _LONGEST_NAME = 200
 # Python turns whole numbers of up to 4300 digits into text and back.
 _WHOLE = "[1-9][0-9]{0,4299}"
@@ -79,6 +79,19 @@ def rational(value: object) -> Fraction:
     return found
 
 
+def rounded_up(stated: Fraction, exact: Fraction) -> bool:
+    """Whether a stated loss is the exact one, or that rounded up to twelve significant digits.
+
+    Example:
+        >>> third = Fraction(1, 3)
+        >>> rounded_up(third, third), rounded_up(Fraction("0.333333333334"), third)
+        (True, True)
+        >>> rounded_up(Fraction("0.333333333333"), third), rounded_up(Fraction("0.33334"), third)
+        (False, False)
+    """
+    return exact <= stated <= exact * _TWELVE_DIGITS
+
+
 def unit(value: object) -> str:
     """The words of a privacy unit as manifests hold it, or no words if it is none.
 
@@ -91,7 +104,7 @@ def unit(value: object) -> str:
     name = value["name"]
     rows = name == _EACH_ROW
     right = value["relation"] == "values" and value["records"] == ("one" if rows else "all")
-    if not right or not name or not release_name(name) or rows != (_letters(name) == "eachrow"):
+    if not right or not name or not release_name(name):
         return ""
     return "the values of one row" if rows else f"all values of one {name}"
 
@@ -114,11 +127,6 @@ def printable_name(value: object) -> bool:
         (True, False, False)
     """
     return isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST_NAME
-
-
-def _letters(name: str) -> str:
-    """What a reader may take for the same name: no blanks, accents, width or case."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", name.casefold())))
 
 
 def integers(packed: documents.Document, what: str, length: int | None = None) -> NDArray[np.int64]:

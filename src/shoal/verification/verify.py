@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from shoal.verification.ledger_record import Recorded
+    from shoal.verification.ledger_record import Books
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
     of_cells.KIND: of_cells.verify,
@@ -30,7 +30,7 @@ _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
 def verify(
     manifest: str | os.PathLike[str] | documents.Document,
     *,
-    ledger: Recorded | None = None,
+    ledger: Books | None = None,
 ) -> Verdict:
     """Recompute epsilon and every certificate of a manifest from it alone.
 

@@ -296,13 +296,23 @@ def ledger(
     rounds: Annotated[
         int, typer.Option(help="Of the crowds; figures are medians.", min=1, max=_MOST)
     ] = 5,
+    against: Annotated[
+        Path | None, typer.Option(help="A checkout of another version, to compare with.")
+    ] = None,
 ) -> None:
     """Time durable charges after long histories, and by many processes at one ledger.
 
     Example: shoal bench ledger --entries 10 --entries 1000 --processes 1 --processes 8
     """
-    from shoal_studies.benchmarks.ledger import ENTRIES, PROCESSES, run
+    from shoal_studies.benchmarks import ledger as bench
 
     seconds = checks.number(seconds, "seconds", least=0.01, most=3600, example=5)
-    for line in run(entries or ENTRIES, processes or PROCESSES, charges, seconds, rounds):
+    options = (entries or bench.ENTRIES, processes or bench.PROCESSES, charges, seconds, rounds)
+    lines = []
+    for line in bench.run(*options):
         show(line)
+        lines.append(line)
+    if against is not None:
+        show(bench.exact())
+        for line in bench.beside(against, lines, 10_000, options):
+            show(line)

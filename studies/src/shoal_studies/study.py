@@ -8,10 +8,9 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from shoal.files import check_outputs
-
 from shoal import files
 from shoal.errors import InputError
+from shoal.files import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,6 @@ import pytest
 import shoal
 from shoal.documents import pack_integers, unpack_integers
 from shoal.errors import DocumentError, ShoalError
-from shoal.privacy.budget import text
 from shoal.trials import Questions, QuestionsPlan, Space
 from shoal.trials.questions.numbers import Numbers
 
@@ -75,7 +74,7 @@ def test_numbers_in_steps_that_nobody_reads_are_not_loaded(step: int) -> None:
         "steps": pack_integers(np.append(steps, step)),
     }
     loss = Numbers.from_document(document["numbers"], 60).loss
-    document |= {"epsilon": text(loss), "claims": {"epsilon": text(loss), "delta": "0"}}
+    document |= {"epsilon": str(loss), "claims": {"epsilon": str(loss), "delta": "0"}}
     if step > 2**61:
         with pytest.raises(DocumentError, match="not those of its questions"):
             QuestionsPlan.from_document(document)

@@ -88,7 +88,7 @@ def test_what_was_not_asked_is_not_answered() -> None:
 
 def test_a_ledger_charges_once(tmp_path: Path) -> None:
     """The same plan and name again is delivered as recorded; a new name is a charge."""
-    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, unit="each row")
     about: dict[str, Any] = {"ledger": book, "outcome_name": "score", "privacy_unit": "each row"}
     first = plan().release(SCORE, *COLUMNS, name="May", **about)
     again = plan().release(SCORE, *COLUMNS, name="May", **about)
@@ -145,7 +145,7 @@ def test_covariates_that_are_no_mapping_are_refused() -> None:
 
 def test_needs_of_a_ledger_are_asked_for(tmp_path: Path) -> None:
     """What the outcome is called, and no simulation."""
-    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2)
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, unit="each row")
     with pytest.raises(InputError, match="outcome_name"):
         plan().release(SCORE, *COLUMNS, ledger=book)
     with pytest.raises(InputError, match="simulated noise"):

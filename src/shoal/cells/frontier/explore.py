@@ -10,8 +10,7 @@ from shoal.cells.frontier.errors import LeftOut, P, Point
 from shoal.cells.frontier.frontier import Frontier
 from shoal.cells.presets import METHODS, checked_settings, parts_of
 from shoal.errors import InputError
-from shoal.privacy.budget import check_epsilon
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import check_epsilon, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -12,8 +12,7 @@ from shoal.cells.frontier.errors import P, Point
 from shoal.cells.frontier.points import Points
 from shoal.cells.frontier.text import describe, notes
 from shoal.errors import InputError
-from shoal.privacy.budget import check_epsilon
-from shoal.privacy.displayed_loss import round_up, show
+from shoal.privacy.budget import check_epsilon, round_up, show
 
 if TYPE_CHECKING:
     from shoal.privacy.budget import Amount

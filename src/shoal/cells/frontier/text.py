@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

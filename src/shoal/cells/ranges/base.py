@@ -75,10 +75,6 @@ class RangeRule(ABC):
         """How many private selections there are in so many cells."""
         return {"nothing": 0, "per cell": cells, "for all": 1}[self.selects]
 
-    def some_range(self, parameters: Parameters, top: int) -> tuple[int, int]:
-        """Ends of a range that could be selected, in ticks over 2^FINE: for rehearsals."""
-        return 0, top
-
     def ball(self, parameters: Parameters) -> int:
         """Radius of the l1 ball of users' vectors, in lattice steps; 0 if cells are clipped."""
         return 0

@@ -67,13 +67,6 @@ class CentreAndRadius(RangeRule):
         first, end = parameters["radii"]
         return 2 if parameters["centres"][0] > 1 or end - first > 1 else 0
 
-    def some_range(self, parameters: Parameters, top: int) -> tuple[int, int]:
-        """The largest ball for the first centre."""
-        centre = centre_of(0, int(parameters["centres"][0]), top)
-        first, end = parameters["radii"].tolist()
-        centre, radius = balls(centre, first, end, top)[0]
-        return centre, centre + radius
-
     def ball(self, parameters: Parameters) -> int:
         """Radius of the l1 ball of users' vectors, in lattice steps."""
         return int(parameters["ball"][0])

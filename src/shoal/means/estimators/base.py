@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.means.estimators.grid import saturated
 from shoal.means.estimators.normal import Spread
 from shoal.means.estimators.squares import NoisySquares, counts_as_two, few_users, unfit
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import round_up
 from shoal.theory import clipping
 
 if TYPE_CHECKING:

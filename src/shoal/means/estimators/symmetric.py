@@ -19,7 +19,7 @@ from shoal.means.estimators.middle import MOST_TICKS, ticks
 from shoal.means.estimators.normal import Squares
 from shoal.means.estimators.sampled import sampled_means
 from shoal.means.estimators.squares import Centred
-from shoal.privacy.budget import Budget, text
+from shoal.privacy.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +141,7 @@ class Symmetric(Estimator):
             "coarse_bits": self.coarse.bits,
             "coarse_threshold": self.coarse.threshold,
             "coarse_windows": self.coarse.windows,
-            "coarse_delta": text(self.coarse_delta),
+            "coarse_delta": str(self.coarse_delta),
             "middle_shift": 0 if middle is None else middle.shift,
             "middle_half": 0 if middle is None else middle.half,
             "middle_per_unit": 0 if step is None else step.per_unit,

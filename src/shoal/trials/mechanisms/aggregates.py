@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from shoal import checks
 from shoal.checks import amount
 from shoal.errors import InputError
-from shoal.privacy.noise import Simulated
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import AggregateRelease, draw_aggregate
 from shoal.trials.charge import charge_of
@@ -65,13 +62,6 @@ class _Prepared:
     def draw(self, units: Units, noise: Randomness) -> AggregateRelease:
         """Noisy numbers."""
         return draw_aggregate(units, self.space, self.aggregate, noise)
-
-    def blank(self, assignment: Assignment) -> AggregateRelease:
-        """Numbers of a simulation in which everybody's outcome is the lowest level."""
-        counts = np.zeros((*assignment.sizes.shape, self.space.size), dtype=np.int64)
-        counts[:, :, 0] = assignment.sizes
-        numbers = self.aggregate.draw(counts, Simulated(0))
-        return AggregateRelease(self.space, assignment, self.aggregate, numbers)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 import numpy as np
 
 from shoal.checks import keywords
-from shoal.privacy.budget import Budget
-from shoal.privacy.ledger.arguments import printed_text
-from shoal.privacy.privacy_unit import unit_of
+from shoal.privacy.budget import Budget, from_text
+from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.trials.charge import clustering_of
 from shoal.trials.release import release_trial
 from shoal.trials.request import take_in
@@ -23,12 +22,14 @@ if TYPE_CHECKING:
     from shoal.data.assignment import Assignment
     from shoal.data.outcome_space import Space
     from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
-    from shoal.privacy.privacy_unit import Whose
     from shoal.trials.request import Units
     from shoal.trials.result import PrivateTrial
     from shoal.trials.stated_effects import Released
+
+
+_LOSS = ("epsilon", "delta")
 
 
 class Options(TypedDict, total=False):
@@ -42,12 +43,8 @@ class Options(TypedDict, total=False):
         clustering_epsilon: What private clusters cost when they were made; it is charged too.
         ledger: Records result and charge before anything is delivered.
         name: What the release is of, such as a period: another name draws, and costs, again.
-            Needed when the ledger holds a release of this question.
-        again: Deliver what is recorded: by its name, without one the unnamed or only one;
-                never draw or charge.
         privacy_unit: What a unit is, in a word such as "person"; needed with a ledger and `unit`.
-            Without both each row is protected by itself; a ledger that has no unit yet wants that
-            said: "each row". A ledger adds up losses of one unit.
+            Without both each row is protected by itself.
         noise: `shoal.Simulated(seed)` for studies; marked and not private.
         outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
             units are two questions.
@@ -60,7 +57,6 @@ class Options(TypedDict, total=False):
     clustering_epsilon: Amount
     ledger: str | os.PathLike[str] | Ledger | None
     name: str
-    again: bool
     privacy_unit: str
     noise: Simulated | None
     outcome_name: str
@@ -93,16 +89,6 @@ class Prepared(Protocol):
 
         Returns:
             Private outcomes of units, or noisy numbers of clusters.
-        """
-
-    def blank(self, assignment: Assignment) -> Released:
-        """What leaves the mechanism with placeholders for all numbers, whatever the outcomes.
-
-        Args:
-            assignment: Public clusters and arms.
-
-        Returns:
-            Of the same size as what `draw` returns.
         """
 
 
@@ -167,7 +153,7 @@ def _privatize(
     options: Options,
 ) -> PrivateTrial:
     _check_options(options)
-    whose = _whose(options)
+    whose = _unit(options)
     units = take_in(
         outcomes,
         treatment,
@@ -181,11 +167,14 @@ def _privatize(
     )
     prepared = mechanism.prepare(units.assignment, space)
     clusters = clustering_of(options.get("clustering_epsilon", 0))
+    described = prepared.describe()
+    asked = {part: from_text(each) for part, each in described["asked"].items() if part in _LOSS}
+    loss = Budget.stated(Budget(prepared.epsilon, prepared.delta), **asked)
     plan = TrialPlan(
         space=space,
         assignment=units.assignment,
-        mechanism=prepared.describe(),
-        loss=Budget(prepared.epsilon + clusters, prepared.delta),
+        mechanism=described,
+        loss=loss + Budget(clusters),
         clustering_epsilon=clusters,
     )
     return release_trial(
@@ -195,7 +184,6 @@ def _privatize(
         whose,
         ledger=options.get("ledger"),
         name=options.get("name", ""),
-        again=options.get("again", False),
         noise=options.get("noise"),
     )
 
@@ -205,11 +193,11 @@ def _check_options(options: Options) -> None:
     printed_text(options.get("outcome_name", ""))
 
 
-def _whose(options: Options) -> Whose:
+def _unit(options: Options) -> str:
     """The privacy unit; a ledger needs to know it, and the outcome's name."""
-    return unit_of(
+    return unit_of_values(
         options.get("privacy_unit", ""),
-        named=options.get("unit") is not None,
+        several=options.get("unit") is not None,
         recorded=options.get("ledger") is not None,
         unnamed="" if options.get("outcome_name") else "outcome_name",
     )

@@ -11,7 +11,7 @@ from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels, choose
 from shoal.trials.expected import check_expected
 from shoal.trials.mechanisms.base import Mechanism
-from shoal.trials.unit_release import blank_units, draw_units
+from shoal.trials.unit_release import draw_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,10 +62,6 @@ class _Prepared:
         """Responses and priors."""
         parameters = self.choice.parameters
         return draw_units(units, self.space, parameters, noise, pooled=self.pooled)
-
-    def blank(self, assignment: Assignment) -> UnitRelease:
-        """The same with placeholders for all numbers."""
-        return blank_units(self.space, assignment, self.choice.parameters, pooled=self.pooled)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels
 from shoal.trials.expected import check_expected
 from shoal.trials.mechanisms.base import Mechanism
-from shoal.trials.table_release import blank_table, draw_table
+from shoal.trials.table_release import draw_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,10 +60,6 @@ class _Prepared:
     def draw(self, units: Units, noise: Randomness) -> TableRelease:
         """A response for each unit."""
         return draw_table(units, self.space, self.choice.kept, self.choice.table, noise)
-
-    def blank(self, assignment: Assignment) -> TableRelease:
-        """The same with placeholders for all numbers."""
-        return blank_table(assignment, self.choice.table)
 
 
 @dataclass(frozen=True)

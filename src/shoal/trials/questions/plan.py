@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
     from shoal.trials.questions.result import PrivateAnswers
 
@@ -44,7 +44,6 @@ class QuestionsPlan(QuestionsFacts):
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
-        again: bool = False,
         noise: Simulated | None = None,
         outcome_name: str = "",
         privacy_unit: str = "",
@@ -53,7 +52,7 @@ class QuestionsPlan(QuestionsFacts):
         """Read the outcomes once, draw, record result and charge, deliver.
 
         Public columns are given again, in the rows of the outcomes: the plan keeps no order of
-        rows. With a ledger the same plan and name again delivers the recorded bytes at no cost.
+        rows. The same plan and name again delivers the recorded bytes, says so, and costs nothing.
 
         Args:
             outcomes: One outcome for each unit, shape (units,), moved into the range. Private.
@@ -62,7 +61,6 @@ class QuestionsPlan(QuestionsFacts):
             covariates: All columns of the plan, each of shape (units,). Public.
             ledger: The data set's ledger, or its path.
             name: What the release is of, such as a period: another name draws, and costs, again.
-            again: Deliver what is recorded; never draw or charge.
             noise: `shoal.Simulated(seed)` for studies; the answers are marked and not private.
             outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
                 units are two questions.
@@ -74,8 +72,7 @@ class QuestionsPlan(QuestionsFacts):
             Answers with intervals, regressions, and the manifest.
 
         Raises:
-            InputError: An argument that is not usable, the outcome in a public role, or no name for
-                a question that the ledger holds.
+            InputError: An argument that is not usable, or the outcome in a public role.
             DataError: Columns other than the plan's, or outcomes that are not finite numbers; the
                 message says nothing about them.
             BudgetError: The charge does not fit the ledger.
@@ -91,7 +88,6 @@ class QuestionsPlan(QuestionsFacts):
             covariates,
             ledger=ledger,
             name=name,
-            again=again,
             noise=noise,
             outcome_name=outcome_name,
             privacy_unit=privacy_unit,

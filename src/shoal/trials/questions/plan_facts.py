@@ -12,8 +12,7 @@ import numpy as np
 
 from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
-from shoal.privacy.budget import Budget, from_text, text
-from shoal.privacy.displayed_loss import round_up
+from shoal.privacy.budget import Budget, from_text, round_up
 from shoal.theory.questions.gaussian_strategy import least_covariance
 from shoal.theory.questions.integer_strategy import exact_loss
 from shoal.theory.questions.weights import scaled, spikiness
@@ -129,13 +128,13 @@ class QuestionsFacts:
 
     @property
     def loss(self) -> Budget:
-        """The exact privacy loss of one outcome."""
-        return Budget(self.numbers.loss)
+        """The privacy loss of one outcome, as stated: rounded up to twelve digits."""
+        return Budget.stated(Budget(self.numbers.loss), self.asked_epsilon)
 
     @property
     def epsilon(self) -> float:
         """The privacy loss of one outcome, rounded upwards."""
-        return round_up(self.numbers.loss)
+        return round_up(self.loss.epsilon)
 
     @property
     def variance_share(self) -> float:
@@ -253,9 +252,9 @@ class QuestionsFacts:
             "columns": self.columns.to_document(),
             "questions": [each.to_document() for each in self.asked],
             "spread": self.spread,
-            "epsilon": text(self.asked_epsilon),
+            "epsilon": str(self.asked_epsilon),
             "numbers": self.numbers.to_document(),
-            "claims": {"epsilon": text(self.loss.epsilon), "delta": text(self.loss.delta)},
+            "claims": {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)},
         }
 
     @classmethod
@@ -281,7 +280,7 @@ class QuestionsFacts:
             from_text(document["epsilon"]),
             Numbers.from_document(document["numbers"], columns.n),
         )
-        claims = {"epsilon": text(found.loss.epsilon), "delta": text(found.loss.delta)}
+        claims = {"epsilon": str(found.loss.epsilon), "delta": str(found.loss.delta)}
         sound = claims == document["claims"] and found.possible and found.spends and found.follows
         if not sound:
             raise DocumentError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.errors import printable
-from shoal.privacy.displayed_loss import show
+from shoal.privacy.budget import show
 from shoal.trials.questions.answers import aligned
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ import numpy as np
 
 from shoal.checks import different
 from shoal.errors import DataError
-from shoal.privacy.ledger.arguments import printed_text
-from shoal.privacy.privacy_unit import unit_of
-from shoal.release.carry_out import carry_out
+from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release.draw import release
 from shoal.release.question import Question
 from shoal.trials.questions.columns import columns_of, given_covariates, groups_said
 from shoal.trials.questions.numbers import Released
 from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
-from shoal.trials.questions.result import PrivateAnswers, from_results, to_results
+from shoal.trials.questions.result import PrivateAnswers, to_results
 
 if TYPE_CHECKING:
     import os
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal import documents
-    from shoal.privacy.ledger.ledger import Ledger
+    from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Randomness, Simulated
-    from shoal.privacy.privacy_unit import Whose
     from shoal.trials.questions.columns import Columns
 
 PRIVACY = "pure label differential privacy"
@@ -47,16 +45,15 @@ def release_questions(
     assigned: Any,
     ledger: str | os.PathLike[str] | Ledger | None,
     name: str,
-    again: bool,
     noise: Simulated | None,
     outcome_name: str,
     privacy_unit: str,
 ) -> PrivateAnswers:
     """See `QuestionsPlan.release`."""
     printed_text(outcome_name)
-    whose = unit_of(
+    unit = unit_of_values(
         privacy_unit,
-        named=False,
+        several=False,
         recorded=ledger is not None,
         unnamed="" if outcome_name else "outcome_name",
     )
@@ -82,9 +79,9 @@ def release_questions(
             "clean the data; if it is public which outcomes are missing, leave these units out of "
             "all columns and plan anew",
         )
-    question = question_of(plan, outcome_name, whose, name)
+    question = question_of(plan, outcome_name, unit, name)
     way = QuestionsDraw(plan, numbers[rows])
-    done = carry_out(question, way, ledger=ledger, again=again, noise=noise)
+    done = release(question, way, ledger=ledger, noise=noise)
     return PrivateAnswers.delivered(done, plan)
 
 
@@ -106,13 +103,13 @@ def _check_columns(columns: Columns, planned: Columns) -> None:
         )
 
 
-def question_of(plan: QuestionsFacts, outcome_name: str, whose: Whose, name: str = "") -> Question:
+def question_of(plan: QuestionsFacts, outcome_name: str, unit: str, name: str = "") -> Question:
     """What a release is asked for; numbers and their loss follow from what was asked.
 
     Args:
         plan: What is carried out.
         outcome_name: What the outcome is called.
-        whose: Whose loss it is.
+        unit: Whose loss it is.
         name: What the release is of.
 
     Returns:
@@ -124,7 +121,7 @@ def question_of(plan: QuestionsFacts, outcome_name: str, whose: Whose, name: str
         plan=document,
         asked={part: each for part, each in document.items() if part not in _FOLLOWS},
         records={"outcome": outcome_name},
-        whose=whose,
+        unit=unit,
         loss=plan.loss,
         privacy=PRIVACY,
         neighbours=NEIGHBOURS,
@@ -153,12 +150,6 @@ class QuestionsDraw:
         plan = self.plan
         return plan.numbers.draw(self.outcomes, plan.reading.groups, plan.space, noise)
 
-    def blank(self) -> Released:
-        """Numbers of 0."""
-        plan = self.plan
-        forms, many = len(plan.numbers.forms), plan.reading.many
-        return Released((0,) * len(plan.numbers.steps), (0,) * (0 if forms else many), (0,) * forms)
-
     def results(self, drawn: Released) -> documents.Document:
         """What was drawn, and the answers that follow from it."""
         return to_results(self.plan, drawn)
@@ -167,9 +158,5 @@ class QuestionsDraw:
         """Never: only sums with noise."""
         return False
 
-    def read(self, manifest: documents.Document) -> None:
-        """The answers of what was drawn, by the plan that the manifest says."""
-        from_results(QuestionsFacts.from_document(manifest["plan"]), manifest["results"])
-
-    def check_shape(self) -> None:
+    def check(self) -> None:
         """The question holds all public columns, which were compared."""

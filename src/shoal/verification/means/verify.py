@@ -30,7 +30,7 @@ from shoal.verification.means.facts import (
 )
 from shoal.verification.means.losses import exact_loss, parameters_hold
 from shoal.verification.means.squares import Beside
-from shoal.verification.strict import rational, real, text, unit
+from shoal.verification.strict import rational, real, rounded_up, text, unit
 from shoal.verification.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ def _loss(facts: Facts, manifest: documents.Document) -> tuple[bool, str]:
     claims = manifest["plan"]["claims"]
     epsilon, delta = exact_loss(facts)
     stated = rational(claims["epsilon"])
-    holds = epsilon <= stated <= epsilon * _LAST_DIGITS and delta == rational(claims["delta"])
+    holds = epsilon <= stated <= epsilon * _LAST_DIGITS
+    holds = holds and rounded_up(rational(claims["delta"]), delta)
     return holds, f"epsilon {float(epsilon):.6g}, delta {float(delta):.6g}"
 
 

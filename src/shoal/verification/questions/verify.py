@@ -29,7 +29,7 @@ from shoal.verification.questions.facts import Facts
 from shoal.verification.questions.forms import told_of
 from shoal.verification.questions.weights import questions_of
 from shoal.verification.questions.whole_forms import KEYS
-from shoal.verification.strict import rational, text, unit, whole
+from shoal.verification.strict import rational, rounded_up, text, unit, whole
 from shoal.verification.verdict import Check, Verdict, checked
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _checks(manifest: documents.Document) -> list[Check]:
         request_key(manifest, asked, manifest["records"]["outcome"]),
         Check("units in public order", facts.ordered, f"{facts.units} units"),
         Check("second moments for free", free, about),
-        Check("privacy loss", loss == stated, "none" if loss is None else f"{float(loss):.9g}"),
+        Check("privacy loss", *_loss(loss, stated)),
         Check("within what was asked for", *_within(facts, stated)),
     ]
     entries = questions_of(facts, plan["questions"], facts.by)
@@ -122,6 +122,13 @@ def _checks(manifest: documents.Document) -> list[Check]:
     found = hold(names, one or answers(facts, results, entries), results["answers"])
     checks += [Check(claim, *each) for claim, each in zip(claims, found, strict=True)]
     return checks + no_other_parts(manifest, _parts(manifest))
+
+
+def _loss(loss: Fraction | None, stated: Fraction) -> tuple[bool, str]:
+    """Whether the stated loss of one outcome is the true one, rounded up."""
+    if loss is None:
+        return False, "none"
+    return rounded_up(stated, loss), f"{float(loss):.9g}"
 
 
 def _variances(facts: Facts, entries: list[Entry], told: list[Told]) -> tuple[bool, str]:

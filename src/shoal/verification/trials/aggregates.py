@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.verification.strict import integers, real, whole
+from shoal.verification.strict import integers, real, rounded_up, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,9 +113,10 @@ class Aggregate:
         raise NotImplementedError
 
     def loss_holds(self, stated: Fraction) -> tuple[bool, str]:
-        """Whether the stated loss of one outcome is the true one, to the last digit."""
+        """Whether the stated loss of one outcome is the true one, rounded up."""
         true = Fraction(self.moved, 2**self.bits)
-        return true == stated, f"{float(true):.6g}, {self.moved} steps at a scale of 2^{self.bits}"
+        found = f"{float(true):.6g}, {self.moved} steps at a scale of 2^{self.bits}"
+        return rounded_up(stated, true), found
 
     def parameters_hold(self) -> tuple[bool, str]:
         """Whether the mechanism is about this trial, without a delta, and its noise fits."""

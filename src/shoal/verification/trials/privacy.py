@@ -8,10 +8,11 @@ from __future__ import annotations
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+from shoal.verification.strict import rounded_up
+
 BITS = 32
 ONE: int = 1 << BITS
 # Stated losses of responses may be above the truth by rounding, never below it.
-_CAPACITY = 1 + Fraction(1, 2**40)
 _DIGITS = 60
 _SMALL = Fraction(1, 10**20)
 
@@ -63,4 +64,4 @@ def units_hold(
     histogram = Fraction(2 * weight, 2**bits)
     true = histogram + response_loss(replaced, floor, delta)
     found = f"{float(true):.6g}, of which the histogram has {float(histogram):.6g}"
-    return true <= stated <= true * _CAPACITY, found
+    return rounded_up(stated, true), found

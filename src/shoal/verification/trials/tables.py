@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.verification.strict import integers, real, whole
+from shoal.verification.strict import integers, real, rounded_up, whole
 from shoal.verification.trials.lower_bound import Dual
 from shoal.verification.trials.privacy import log1p_up
 
@@ -30,7 +30,6 @@ RELEASED = {"kind", "counts", "responses"}
 CERTIFICATE = {"weight", "slope", "total"}
 _ONE: int = 2**62
 # Stated losses may be above the truth by rounding, never below it.
-_CAPACITY = 1 + Fraction(1, 2**40)
 _CLOSE = 1e-9
 _MOST_RESPONSES = 4096
 
@@ -108,7 +107,7 @@ class Tables:
             return False, "unbounded: a response that some level never gives"
         ratio = max(Fraction(max(row), min(row)) for row in self.rows)
         true = log1p_up(ratio - 1)
-        return true <= stated <= true * _CAPACITY, f"{float(true):.6g}, exactly of {len(self.rows)}"
+        return rounded_up(stated, true), f"{float(true):.6g}, exactly of {len(self.rows)}"
 
     def parameters_hold(self) -> tuple[bool, str]:
         """Whether the levels in use are the space's, and probabilities of each sum to 1."""

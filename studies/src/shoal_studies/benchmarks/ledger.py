@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
+import re
+import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
-from datetime import UTC, datetime
+from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from shoal.errors import BudgetError
+from shoal.privacy import ledger as module
 from shoal.privacy.budget import Budget
-from shoal.privacy.ledger.entry import Draft, digest_of
-from shoal.privacy.ledger.file import operate
-from shoal.privacy.ledger.ledger import Ledger
-from shoal.privacy.privacy_unit import PrivacyUnit
+from shoal.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shoal.privacy.ledger.file import Session
-
 ENTRIES = (10, 10_000, 1_000_000)
 PROCESSES = (1, 8, 64)
-UNIT = PrivacyUnit("person")
+UNIT = "person"
 CHARGE = Budget.of("1/1000")
 DOCUMENT = b"412.7 " * 50
-# Pages of the file kept in memory while a long history is written at once, in KiB.
-_CACHE = 262_144
+# A budget that a crowd uses up, in charges.
+_FEW = 1000
+_FIGURE = re.compile(r"\s*([\d,]+ (?:entries|processes)):.*?([\d.]+)(?: charges)? a second")
 
 
 def run(
@@ -48,39 +51,60 @@ def run(
         yield from _crowds(Path(folder), processes, seconds, rounds)
 
 
+def beside(
+    checkout: Path, lines: Sequence[str], most: int, options: Sequence[Any]
+) -> Iterator[str]:
+    """Run this benchmark of another checkout, and yield a table of both.
+
+    Args:
+        checkout: A folder with another version of shoal and its studies.
+        lines: What `run` has printed for this version.
+        most: Histories of the other version have at most so many entries.
+        options: Arguments of `run`.
+    """
+    entries, *rest = options
+    given = [each for each in entries if each <= most], *rest
+    code = f"from shoal_studies.benchmarks.ledger import run; print(*run(*{given!r}), sep='\\n')"
+    paths = f"{checkout / 'src'}{os.pathsep}{checkout / 'studies' / 'src'}"
+    command, own = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, check=True)
+    before, now = _figures(done.stdout.splitlines()), _figures(lines)
+    yield f"{'charges a second':>20}{'before':>10}{'now':>10}{'ratio':>8}"
+    for name, rate in now.items():
+        old = before.get(name)
+        told = "" if old is None else f"{old:10.0f}{rate:10.0f}{rate / old:8.2f}"
+        yield f"{name:>20}" + (told or f"{'-':>10}{rate:10.0f}{'-':>8}")
+
+
 def fill(book: Ledger, entries: int) -> None:
     """Write a history at once: the entries that as many charges would have made."""
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-
-    def write(now: Session) -> None:
-        now.connection.execute(f"PRAGMA cache_size = -{_CACHE}")
-        last = now.chain.state().last
-        first = last.number if last else 0
-        for number in range(first, first + entries):
-            last = _draft(f"history {number}").after(last, now.founding, at)
-            now.chain.append(last)
-        now.commit()
-
-    operate(book.path, None, write, write=True)
+    state, hashed = book.state(), hashlib.sha256(DOCUMENT).hexdigest()
+    head, spent, at = state.head, state.spent, "2026-01-01T00:00:00+00:00"
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for number in range(state.entries + 1, state.entries + 1 + entries):
+            spent = spent.plus(CHARGE)
+            amounts = [str(each) for pair in (CHARGE, spent) for each in (pair.epsilon, pair.delta)]
+            facts = (number, _digest(f"history {number}"), "bench", "cells", *amounts, at, hashed)
+            head = module._hash(head, facts)
+            marks = ", ".join("?" * (len(facts) + 2))
+            connection.execute(f"INSERT INTO entry VALUES ({marks})", (*facts, head, DOCUMENT))
+        connection.execute("COMMIT")
 
 
 def charge(book: Ledger, what: str) -> float:
     """Seconds of one charge."""
     started = time.perf_counter()
-    draft = _draft(what)
-    book.record(
-        draft.question, unit=UNIT, epsilon=CHARGE.epsilon, document=draft.document, name="bench"
-    )
+    book.record(_digest(what), unit=UNIT, epsilon=CHARGE.epsilon, document=DOCUMENT, name="bench")
     return time.perf_counter() - started
 
 
-def _draft(what: str) -> Draft:
-    question = hashlib.sha256(what.encode()).hexdigest()
-    return Draft(question, "bench", "cells", UNIT, CHARGE, DOCUMENT, digest_of(DOCUMENT))
+def _digest(what: str) -> str:
+    return hashlib.sha256(what.encode()).hexdigest()
 
 
-def _new(path: Path) -> Ledger:
-    return Ledger.create(path, epsilon=10**9, unit=UNIT)
+def _new(path: Path, charges: int = 10**12) -> Ledger:
+    return Ledger.create(path, epsilon=CHARGE.epsilon * charges, unit=UNIT)
 
 
 def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[str]:
@@ -101,6 +125,20 @@ def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[s
         )
 
 
+def exact(processes: int = 64) -> str:
+    """What a crowd records that asks for more than a budget of 1,000 charges holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        book = _new(Path(folder) / "few.ledger", _FEW)
+        _together(book, processes, 3600.0)
+        state = book.verify()
+    return f"{processes} processes, a budget of {_FEW:,} charges: {state.entries:,} recorded"
+
+
+def _figures(lines: Sequence[str]) -> dict[str, float]:
+    found = (_FIGURE.match(line) for line in lines)
+    return {each[1]: float(each[2]) for each in found if each}
+
+
 class _Crowd(NamedTuple):
     rate: float
     longest: float
@@ -110,7 +148,7 @@ def _crowds(folder: Path, processes: Sequence[int], seconds: float, rounds: int)
     found: dict[int, list[_Crowd]] = {crowd: [] for crowd in processes}
     for turn in range(rounds):
         for crowd in processes:
-            found[crowd].append(_together(_new(folder / f"{turn} {crowd}"), crowd, seconds))
+            found[crowd].append(_together(_new(folder / f"{turn} {crowd}.ledger"), crowd, seconds))
     first = found[processes[0]]
     for crowd in processes:
         rate = median(each.rate for each in found[crowd])
@@ -142,12 +180,13 @@ def _together(book: Ledger, crowd: int, seconds: float) -> _Crowd:
 
 
 def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:
-    book = Ledger.open(path)
+    book = Ledger(path)
     # A process is slow the first time, as code is loaded.
     charge(book, f"{number} first")
     gate.wait()
     began, longest, charged = time.time(), 0.0, 0
-    while time.time() < began + seconds:
-        longest = max(longest, charge(book, f"{number} {charged}"))
-        charged += 1
+    with suppress(BudgetError):
+        while time.time() < began + seconds:
+            longest = max(longest, charge(book, f"{number} {charged}"))
+            charged += 1
     answers.put((began, time.time(), longest, charged))

@@ -1,0 +1,528 @@
+"""A ledger: one SQLite file that adds up the privacy losses of one data set and keeps each result.
+
+All rules are decided inside one write transaction: the sum of all charges never exceeds the budget;
+every charge is about the ledger's privacy unit; a question is charged once under a name and
+answered with the same bytes ever after; a charge and its result are written together or not at all.
+
+The journal is a rollback journal and no write-ahead log: a backup that copies the one file between
+two releases holds every charge. Each entry carries a hash over itself and the one before it, so
+that a lost or changed entry is noticed; note the head elsewhere to recognise an old copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+import uuid
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from random import random
+from typing import TYPE_CHECKING, Any
+
+from shoal import checks
+from shoal.documents import LEDGER_ENDING as ENDING
+from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
+from shoal.privacy.budget import Budget, from_text
+from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from shoal.privacy.budget import Amount
+
+SCHEMA_VERSION = 6
+APPLICATION_ID = 0x53686F61  # "Shoa"
+_PATIENCE = 60.0  # seconds to wait for other processes
+_PAUSE = 0.01  # seconds between two attempts, at most
+_SCHEMA = """
+CREATE TABLE ledger (
+    id TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
+    created_at TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE entry (
+    number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+    epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
+    spent_delta TEXT NOT NULL, recorded_at TEXT NOT NULL, document_sha256 TEXT NOT NULL,
+    hash TEXT NOT NULL, document BLOB NOT NULL, UNIQUE (question, name));
+"""
+_FACTS = (
+    "number, question, name, kind, epsilon, delta, spent_epsilon, spent_delta, recorded_at, "
+    "document_sha256, hash"
+)
+_RESTORE = "restore the newest backup, remove NAME-journal beside it, and run `shoal ledger verify`"
+_WRITABLE = "a file and a folder that this user may read and write"
+_REASONS = {
+    sqlite3.SQLITE_FULL: ("the disk is full", "free space", "make room and ask again"),
+    sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE, "change permissions, ask again"),
+    sqlite3.SQLITE_CANTOPEN: ("it is missing or cannot be opened", _WRITABLE, "check the path"),
+    sqlite3.SQLITE_BUSY: (
+        "it stayed locked",
+        "one writer at a time",
+        "end the process that has it",
+    ),
+    sqlite3.SQLITE_NOTADB: ("it is no ledger", "a file of `shoal ledger create`", "check the path"),
+    sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and ask again"),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded release: what was asked under which name, its charge, and its result.
+
+    Numbers count from 1. `spent` is the sum of charges up to this one; `hash` covers all that
+    stands before it and the entry before. `document` is the result byte for byte, and empty in a
+    list of entries.
+    """
+
+    number: int
+    question: str
+    name: str
+    kind: str
+    charge: Budget
+    spent: Budget
+    recorded_at: str
+    document_sha256: str
+    hash: str
+    document: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a ledger stands at one moment: what was spent on how many entries, and the newest hash.
+
+    The sum is exact, or rounded upwards where it gets too long.
+    """
+
+    unit: str
+    budget: Budget
+    spent: Budget
+    entries: int
+    head: str
+
+    @property
+    def left(self) -> Budget:
+        """Budget less spent."""
+        return self.budget - self.spent
+
+    def check(self, charge: Budget, unit: str) -> Budget:
+        """The sum after a charge, or the reason why it is refused.
+
+        Raises:
+            InputError: The charge is about another privacy unit.
+            BudgetError: It does not fit what is left, or has a delta where the budget has none.
+        """
+        if unit != self.unit:
+            same = "user" if unit == EACH_ROW else unit
+            raise InputError(
+                f"a charge that protects {words(unit)}",
+                f"what this ledger protects: {words(self.unit)}",
+                f"if each {same} is one {self.unit.removeprefix('each ')}, say "
+                f"privacy_unit={self.unit!r} (--privacy-unit {self.unit!r}); else take a ledger of "
+                "that unit",
+            )
+        if charge.delta and not self.budget.delta:
+            raise BudgetError(
+                f"a charge with delta, {charge.show(up=True)}, to a ledger made without delta",
+                "releases with delta 0, that is pure differential privacy",
+                "make the release with delta=0; a budget never changes",
+            )
+        spent = self.spent.plus(charge)
+        if not spent.within(self.budget):
+            raise BudgetError(
+                f"a charge of {charge.show(up=True)}",
+                f"what is left of the budget, {self.left.show(up=False)}",
+                "ask for less, or ask again for a recorded release, which costs nothing",
+            )
+        return spent
+
+
+class Ledger:
+    """A handle on one ledger file, which exists: `Ledger(path)` and `Ledger.open(path)` open it.
+
+    The handle holds no connection, so threads and processes may share it.
+
+    Args:
+        path: A file made by `create`; its name ends in `.ledger`.
+
+    Attributes:
+        path: The file.
+        unit: The privacy unit, fixed when it was created.
+        budget: All the privacy loss that may be spent, fixed when it was created.
+
+    Raises:
+        LedgerError: Missing, damaged, or not a ledger of this version.
+
+    Guarantees: the charges of all entries never exceed the budget, in exact rationals rounded
+    against us, however many processes ask at once; all of them are about one privacy unit; an
+    entry's charge and document are recorded together, durably, or not at all; a question is
+    charged once under a name and answered with the same bytes ever after. A copy of the file is a
+    second budget: keep one, and note the head elsewhere to recognise an old one.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = Ledger.create(folder.name + "/flights.ledger", epsilon=1, unit="tailnum")
+        >>> asked = {"question": "speeds", "name": "2013-05", "unit": "tailnum"}
+        >>> entry = ledger.record(**asked, epsilon=0.1, document=b"412.7")
+        >>> ledger.record(**asked, epsilon=0.1, document=b"another draw").document
+        b'412.7'
+        >>> print(ledger.remaining)
+        epsilon 0.9, delta 0
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = _path(path)
+        self._first = ""
+        with self._transaction() as (_, creation):
+            self._first = creation.head
+        self.unit, self.budget = creation.unit, creation.budget
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+        """The same as `Ledger(path)`."""
+        return cls(path)
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], *, epsilon: Amount, delta: Amount = 0, unit: str
+    ) -> Ledger:
+        """Make a ledger with a budget and a privacy unit that never change.
+
+        Args:
+            path: A new file in an existing folder; its name ends in `.ledger`.
+            epsilon: All the privacy loss that a unit may ever have: a fraction, number, or
+                text such as "0.1" or "1/3". A float counts as its shortest decimal.
+            delta: The same for delta, from 0 to below 1.
+            unit: Whose losses are added up: the user column's name, or `each row`.
+
+        Returns:
+            A handle on the new file.
+
+        Raises:
+            InputError: The path, the budget or the unit is not usable.
+            LedgerError: The path exists or cannot be written.
+        """
+        budget, whose, place = Budget.total(epsilon, delta), checked_unit(unit), _path(path)
+        facts = (str(uuid.uuid4()), str(budget.epsilon), str(budget.delta), whose, _now())
+        try:
+            place.touch(exist_ok=False)
+        except FileExistsError:
+            raise LedgerError(
+                f"there is already a file {str(place)!r}",
+                "a new path: a budget never changes and is never started afresh",
+                "open the ledger that is there, or choose another path",
+            ) from None
+        except OSError as error:
+            raise LedgerError(
+                f"the ledger {str(place)!r} cannot be created ({error.strerror})",
+                "a new file in a folder that this user may write",
+                "check the path",
+            ) from None
+        try:
+            # One transaction: a crash leaves a ledger, or an empty file, which is refused.
+            with _plain_errors(place), closing(_connection(place)) as connection:
+                _make_durable(connection)
+                connection.executescript(
+                    f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; "
+                    f"PRAGMA user_version = {SCHEMA_VERSION}; {_SCHEMA}"
+                )
+                row = (*facts, _hash("", facts))
+                connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
+                connection.execute("COMMIT")
+        except LedgerError:
+            place.unlink(missing_ok=True)
+            raise
+        return cls(place)
+
+    def state(self) -> State:
+        """Unit, budget, what is spent, how many entries and the head, read at one moment.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
+        with self._transaction() as (connection, creation):
+            return _newest(connection, creation)
+
+    @property
+    def spent(self) -> Budget:
+        """The sum of all charges, read now."""
+        return self.state().spent
+
+    @property
+    def remaining(self) -> Budget:
+        """Budget less spent, read now."""
+        return self.state().left
+
+    def find(self, question: str, name: str = "") -> Entry | None:
+        """The release recorded for a question under a name, with its document, or None.
+
+        Raises:
+            InputError: An argument is not usable.
+            LedgerError: The ledger cannot be read, or the document was changed.
+        """
+        wanted = _question(question), checked_name(name)
+        with self._transaction() as (connection, _):
+            return self._found(connection, *wanted)
+
+    def names(self, question: str) -> list[str]:
+        """The names that a question was recorded under, in their order; empty if it never was."""
+        query = "SELECT name FROM entry WHERE question = ? ORDER BY name"
+        with self._transaction() as (connection, _):
+            return [name for (name,) in connection.execute(query, (_question(question),))]
+
+    def entries(self) -> list[Entry]:
+        """All recorded releases in order, without their documents."""
+        with self._transaction() as (connection, _):
+            rows = connection.execute(f"SELECT {_FACTS} FROM entry ORDER BY number")
+            return [_entry(row) for row in rows]
+
+    def record(
+        self,
+        question: str,
+        *,
+        unit: str,
+        epsilon: Amount,
+        delta: Amount = 0,
+        document: bytes,
+        name: str = "",
+        kind: str = "",
+    ) -> Entry:
+        """Record a result and its charge in one durable transaction; deliver what is returned.
+
+        If the question was recorded before under this name, that entry is returned and nothing is
+        charged: its document is the release, not the one given here. An error or an interrupt
+        leaves either the whole entry or nothing; asking again is always safe.
+
+        Args:
+            question: Digest of everything public that decides the release.
+            unit: Whose loss the charge is: a name such as the user column's, or `each row`.
+            epsilon: The charge, as in `create`; 0 is allowed.
+            delta: The same for delta.
+            document: The result, kept byte for byte.
+            name: What the release is of, such as a period: another name is charged again. Up to 200
+                printable characters, with no blanks around them or two in a row.
+            kind: What is released, such as `cells`; shown, and not part of the question.
+
+        Returns:
+            The entry that stands: deliver its document.
+
+        Raises:
+            InputError: An argument is not usable, or the ledger is about another privacy unit.
+            BudgetError: The charge does not fit what is left; nothing was recorded.
+            LedgerError: The ledger is missing, damaged, locked or cannot be written.
+        """
+        charge, whose = Budget.of(epsilon, delta), checked_unit(unit)
+        asked = _question(question), checked_name(name), checked_name(kind, "a kind of release")
+        if not isinstance(document, bytes):
+            raise InputError(
+                f"document is a {type(document).__name__}", "bytes", "encode the document first"
+            )
+        with self._transaction(write=True) as (connection, creation):
+            known = self._found(connection, *asked[:2])
+            if known is not None:
+                return known
+            state = _newest(connection, creation)
+            spent = state.check(charge, whose)
+            facts = (
+                *(state.entries + 1, *asked, str(charge.epsilon), str(charge.delta)),
+                *(str(spent.epsilon), str(spent.delta), _now(), _sha256(document)),
+            )
+            row = (*facts, _hash(state.head, facts), document)
+            marks = ", ".join("?" * len(row))
+            connection.execute(f"INSERT INTO entry ({_FACTS}, document) VALUES ({marks})", row)
+        return _entry(row)
+
+    def verify(self, head: str = "") -> State:
+        """Recompute every hash and every running sum.
+
+        Any change of the budget, of an entry or of a document, and any entry removed or moved, is
+        found. A file put back to an older state holds: a head noted elsewhere finds that.
+
+        Args:
+            head: A head noted elsewhere, which must be in the chain.
+
+        Returns:
+            Where the ledger stands.
+
+        Raises:
+            LedgerError: The ledger is damaged, was changed, or lacks the head.
+        """
+        with self._transaction() as (connection, creation):
+            if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                raise _damaged(self.path, "damaged pages")
+            state, spent, last = _newest(connection, creation), creation.spent, creation.head
+            seen = {last}
+            rows = connection.execute(f"SELECT {_FACTS}, document FROM entry ORDER BY number")
+            for number, row in enumerate(rows, 1):
+                entry = _entry(row)
+                spent, last = spent.plus(entry.charge), _hash(last, row[:10])
+                seen.add(last)
+                found = number, spent, last, _sha256(entry.document)
+                if found != (entry.number, entry.spent, entry.hash, entry.document_sha256):
+                    raise _damaged(self.path, f"an entry {number} that was changed or is missing")
+        if not spent.within(state.budget):
+            raise _damaged(self.path, "charges beyond its budget")
+        if head and head not in seen:
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} does not contain the head given",
+                "a ledger with every entry up to the head noted elsewhere",
+                "look for a newer copy: entries are missing, or this is another ledger",
+            )
+        return state
+
+    def __repr__(self) -> str:
+        return f"<ledger {str(self.path)!r}, budget {self.budget.show(up=False)}>"
+
+    def _found(self, connection: sqlite3.Connection, question: str, name: str) -> Entry | None:
+        query = f"SELECT {_FACTS}, document FROM entry WHERE question = ? AND name = ?"
+        row = connection.execute(query, (question, name)).fetchone()
+        if row is None:
+            return None
+        entry = _entry(row)
+        if _sha256(entry.document) != entry.document_sha256:
+            raise _damaged(self.path, f"a document of entry {entry.number} that was changed")
+        return entry
+
+    @contextmanager
+    def _transaction(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, State]]:
+        """A connection in one transaction, and the state at creation; an early end rolls back."""
+        with _plain_errors(self.path), closing(_connection(self.path)) as connection:
+            self._check_version(connection)
+            if write:
+                _make_durable(connection)
+                _begin(connection)
+            else:
+                connection.execute("BEGIN")
+            yield connection, self._creation(connection)
+            connection.execute("COMMIT")
+
+    def _check_version(self, connection: sqlite3.Connection) -> None:
+        kind, version = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+        if (kind, version) != (APPLICATION_ID, SCHEMA_VERSION):
+            what = (
+                "was made by another version of shoal" if kind == APPLICATION_ID else "is no ledger"
+            )
+            if self.path.stat().st_size == 0:
+                what = "is empty: its creation was interrupted"
+            raise LedgerError(
+                f"{str(self.path)!r} {what}",
+                "a file made by `shoal ledger create` of this version",
+                "check the path, or create a new ledger under another name",
+            )
+
+    def _creation(self, connection: sqlite3.Connection) -> State:
+        """What never changes, as the state of a ledger without entries."""
+        rows = connection.execute("SELECT * FROM ledger").fetchall()
+        if len(rows) != 1 or _hash("", rows[0][:5]) != rows[0][5]:
+            raise _damaged(self.path, "a creation record that was changed")
+        _, epsilon, delta, unit, _, first = rows[0]
+        if self._first not in ("", first):
+            raise LedgerError(
+                f"{str(self.path)!r} is another ledger than the one that was opened",
+                "the same file for as long as it is used",
+                "open it anew, and look why it was replaced",
+            )
+        budget = Budget(from_text(epsilon), from_text(delta))
+        return State(unit, budget, Budget(Fraction(0)), 0, first)
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    place = Path(checks.path(path, "the ledger path")).absolute()
+    if place.suffix != ENDING:
+        raise InputError(
+            f"a ledger named {place.name!r}",
+            f"a name that ends in {ENDING}: nothing else of shoal's does",
+            f"give for example {place.name + ENDING!r}",
+        )
+    return place
+
+
+def _question(value: object) -> str:
+    if isinstance(value, str) and value and value.isprintable():
+        return value
+    raise InputError("a question that is no printable text", "a digest", "give it as text")
+
+
+def _connection(path: Path) -> sqlite3.Connection:
+    """A connection without transactions of its own; it never makes a file."""
+    uri = f"{path.as_uri()}?mode=rw"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
+
+
+def _make_durable(connection: sqlite3.Connection) -> None:
+    # On macOS a plain fsync does not reach the disk.
+    connection.executescript("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON")
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Wait for the write lock in short random steps: SQLite's own waiting starves the unlucky."""
+    until = time.monotonic() + _PATIENCE
+    connection.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE * random())
+        else:
+            break
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """SQLite's errors in plain sentences; rows that cannot be read are damage."""
+    try:
+        yield
+    except ShoalError:
+        raise
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        reason = _REASONS.get(code)
+        if reason is None:
+            raise _damaged(path, "damaged pages") from None
+        raise LedgerError(f"the ledger {str(path)!r}: {reason[0]}", *reason[1:]) from None
+    except (TypeError, ValueError, ArithmeticError):
+        raise _damaged(path, "rows that cannot be read") from None
+
+
+def _damaged(path: Path, what: str) -> LedgerError:
+    return LedgerError(f"the ledger {str(path)!r} has {what}", "a whole ledger", _RESTORE)
+
+
+def _newest(connection: sqlite3.Connection, creation: State) -> State:
+    """The state after the newest entry, which alone is read, however many there are."""
+    query = f"SELECT {_FACTS} FROM entry ORDER BY number DESC LIMIT 1"
+    row = connection.execute(query).fetchone()
+    if row is None:
+        return creation
+    last = _entry(row)
+    return State(creation.unit, creation.budget, last.spent, last.number, last.hash)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    number, question, name, kind, *amounts = row[:8]
+    charge, spent = (Budget(*map(from_text, amounts[at : at + 2])) for at in (0, 2))
+    return Entry(number, question, name, kind, charge, spent, *row[8:])
+
+
+def _hash(previous: str, facts: tuple[Any, ...]) -> str:
+    return _sha256(json.dumps([previous, *facts]).encode())
+
+
+def _sha256(document: bytes) -> str:
+    return hashlib.sha256(document).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

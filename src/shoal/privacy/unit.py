@@ -1,0 +1,131 @@
+"""The privacy unit: whose values a charge protects, as a text that is compared exactly.
+
+It is the name of the column that tells users apart, or `each row`: every record is a user of its
+own. Neighbouring data sets differ in the values of one unit; how many records it has, and where,
+is public. A person who owns 100 rows loses up to 100 times what each row loses, so losses of
+different units are never added up.
+"""
+
+from __future__ import annotations
+
+from shoal.errors import InputError
+
+EACH_ROW = "each row"
+_LONGEST = 200
+
+
+def printed_text(value: object, what: str = "a name") -> str:
+    """A short text that can be printed, such as a column's name; empty is allowed.
+
+    Raises:
+        InputError: Another type, more than 200 characters, or one that cannot be printed.
+    """
+    if isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST:
+        return value
+    raise InputError(
+        f"{what} that is not short printable text",
+        f"up to {_LONGEST} printable characters",
+        'give for example "2013-05"',
+    )
+
+
+def checked_name(value: object, what: str = "a release name") -> str:
+    """A printed text without blanks around it or two in a row: no other name looks like it.
+
+    Raises:
+        InputError: As `printed_text`, or such blanks.
+
+    Example:
+        >>> checked_name("2013-05"), checked_name("")
+        ('2013-05', '')
+    """
+    name, plain = printed_text(value, what), " ".join(str(value).split())
+    if name != plain:
+        raise InputError(
+            f"{what} {name!r}, with blanks around it or two in a row",
+            "a name that no other one looks like",
+            f"give for example {plain!r}",
+        )
+    return name
+
+
+def checked_unit(value: object) -> str:
+    """A privacy unit as a ledger keeps it.
+
+    Raises:
+        InputError: No name, or an empty one.
+
+    Example:
+        >>> checked_unit("person")
+        'person'
+    """
+    unit = checked_name(value, "a privacy unit")
+    if not unit:
+        raise InputError(
+            "a privacy unit without a name",
+            f"the name of the column that tells users apart, or {EACH_ROW!r}",
+            'give for example "person"',
+        )
+    return unit
+
+
+def unit_of_column(privacy_unit: str, column: str) -> str:
+    """The unit that a column tells apart, by its own name unless the caller has another word.
+
+    Raises:
+        InputError: Not a name, or `each row`, which would charge each record of a user alone.
+    """
+    unit = checked_unit(privacy_unit or column)
+    if EACH_ROW in (unit, " ".join(column.split())):
+        raise InputError(
+            f"users that a column tells apart, named {EACH_ROW!r}",
+            "another name: this one says that every record is a user of its own",
+            "name what one user is, or leave the column of users out",
+        )
+    return unit
+
+
+def words(unit: str) -> str:
+    """What a charge protects, for readers.
+
+    Example:
+        >>> words("person"), words("each row")
+        ('all values of one person', 'the values of one row')
+    """
+    return "the values of one row" if unit == EACH_ROW else f"all values of one {unit}"
+
+
+def document_of(unit: str) -> dict[str, str]:
+    """A unit as manifests hold it."""
+    records = "one" if unit == EACH_ROW else "all"
+    return {"name": unit, "relation": "values", "records": records}
+
+
+def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> str:
+    """The unit of values in memory, where arrays have no names.
+
+    Args:
+        privacy_unit: What a user is, in a word; empty if the caller does not say.
+        several: Whether an array tells users apart; else every row is one.
+        recorded: Whether a ledger adds the losses up.
+        unnamed: The argument that names the values, if it was left empty.
+
+    Raises:
+        InputError: A name that a ledger needs is missing, or one is not usable.
+    """
+    missing = [
+        *([unnamed] if unnamed else []),
+        *(["privacy_unit"] if several and not privacy_unit else []),
+    ]
+    if recorded and missing:
+        raise InputError(
+            f"a ledger without {' and '.join(missing)}",
+            "what the values are called, which tells two questions apart, and what one user is",
+            "give for example " + ", ".join(f'{name}="{_EXAMPLES[name]}"' for name in missing),
+        )
+    if several:
+        return unit_of_column(privacy_unit, "user")
+    return checked_unit(privacy_unit or EACH_ROW)
+
+
+_EXAMPLES = {"outcome_name": "bought", "values_name": "height", "privacy_unit": "person"}

@@ -1,0 +1,123 @@
+"""The one way from a question and private data to recorded and delivered bytes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from shoal import documents
+from shoal.errors import DocumentError, InputError
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import source_of
+from shoal.privacy.unit import checked_name
+from shoal.release.manifest import SCHEMA, make_manifest
+
+if TYPE_CHECKING:
+    import os
+
+    from shoal.privacy.ledger import Entry
+    from shoal.privacy.noise import Randomness, Simulated
+    from shoal.release.question import Question
+
+Drawn = TypeVar("Drawn")
+
+
+class Draw(Protocol[Drawn]):
+    """What a family brings: how to draw from its private data, and how to write that down."""
+
+    def check(self) -> None:
+        """Refuse private data whose public shape is not the question's; reads no value."""
+
+    def draw(self, noise: Randomness) -> Drawn:
+        """Check, read the private data and draw once; nothing else does."""
+
+    def results(self, drawn: Drawn) -> Any:
+        """What was drawn and what follows from it, as JSON."""
+
+    def publishes_values(self, drawn: Drawn) -> bool:
+        """Whether somebody's value may stand in the results as it is."""
+
+
+class Delivered(NamedTuple):
+    """What may leave the process: the manifest's bytes, where they are recorded, what was drawn.
+
+    There is no entry without a ledger, and nothing drawn if it had been recorded before.
+    """
+
+    document: bytes
+    entry: Entry | None
+    from_ledger: bool
+    drawn: Any
+
+
+def release(
+    question: Question,
+    way: Draw[Any],
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    noise: Simulated | None,
+) -> Delivered:
+    """Deliver what the ledger holds for a question and its name, or draw, record and deliver.
+
+    Nothing is drawn if the charge does not fit, and nothing is delivered before it is recorded. If
+    another process recorded the same question first, its result is delivered and ours is discarded.
+
+    Args:
+        question: All public facts.
+        way: The family's draw, with the private data.
+        ledger: Where result and charge are recorded; without one nothing is.
+        noise: A marked simulation, which touches no ledger.
+
+    Raises:
+        InputError: An unknown noise or one with a ledger, an unusable name, another privacy unit.
+        DataError: The private data do not have the question's public shape.
+        BudgetError: The charge does not fit what is left.
+        LedgerError: The ledger is missing, damaged or cannot be written.
+    """
+    source = source_of(noise, recorded=ledger is not None)
+    checked_name(question.name)
+
+    def draw() -> tuple[bytes, Any]:
+        drawn = way.draw(source)
+        manifest = make_manifest(
+            question,
+            way.results(drawn),
+            simulated=noise is not None,
+            publishes_values=way.publishes_values(drawn),
+        )
+        return _written(manifest), drawn
+
+    if ledger is None:
+        document, drawn = draw()
+        return Delivered(document, None, from_ledger=False, drawn=drawn)
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    known = book.find(question.key, question.name)
+    if known is None:
+        book.state().check(question.loss, question.unit)
+        document, drawn = draw()
+        known = book.record(
+            question.key,
+            name=question.name,
+            kind=question.kind,
+            unit=question.unit,
+            epsilon=question.loss.epsilon,
+            delta=question.loss.delta,
+            document=document,
+        )
+        if known.document == document:
+            return Delivered(document, known, from_ledger=False, drawn=drawn)
+    way.check()
+    return Delivered(known.document, known, from_ledger=True, drawn=None)
+
+
+def _written(manifest: documents.Document) -> bytes:
+    """A manifest's bytes; one that nobody could read is not recorded."""
+    with suppress(DocumentError):
+        found = documents.canonical_bytes(manifest)
+        documents.parse(found, SCHEMA, "manifest")
+        return found
+    raise InputError(
+        "public facts that a manifest cannot hold",
+        "names, keys and amounts that can be written and read back; nothing was charged",
+        "shorten names and keys, round times and give amounts with fewer digits",
+    )

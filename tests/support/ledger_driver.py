@@ -1,0 +1,151 @@
+"""A light process without threads that forks, races and kills children on one ledger.
+
+Run as `python -m tests.support.ledger_driver JOB FOLDER NUMBER SEED`; prints what it saw as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import BudgetError
+from shoal.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Facts = dict[str, Any]
+CHARGES = 40
+_DOCUMENT = 5000
+
+
+def fork(work: Callable[[int], None]) -> tuple[int, int]:
+    """Run work in a child that can write to a pipe; return its id and the end to read."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(reading)
+            work(writing)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    return child, reading
+
+
+def _record(book: Ledger, question: str, writing: int) -> None:
+    """Record a random document, and deliver what the ledger returns."""
+    facts = {"unit": "person", "epsilon": "1/40", "document": os.urandom(_DOCUMENT)}
+    entry = book.record(question, **facts)  # type: ignore[arg-type]
+    told = [question, sha256(entry.document).hexdigest()]
+    os.write(writing, json.dumps(told).encode() + b"\n")
+
+
+def _drain(reading: int) -> dict[str, str]:
+    with os.fdopen(reading, "rb") as stream:
+        return dict(json.loads(line) for line in stream.read().split(b"\n")[:-1])
+
+
+def _seen(book: Ledger, delivered: dict[str, str]) -> Facts:
+    """What a ledger holds beside what was delivered from it."""
+    state, entries = book.verify(), book.entries()
+    kept = {each.question: each.document_sha256 for each in entries}
+    return {
+        "delivered": len(delivered),
+        "entries": len(entries),
+        "lost": sum(kept.get(question) != hashed for question, hashed in delivered.items()),
+        "sum_is_exact": state.spent.epsilon == sum(each.charge.epsilon for each in entries),
+        "overspent": not state.spent.within(state.budget),
+        "left": str(state.left.epsilon),
+    }
+
+
+def kills(folder: Path, number: int, seed: int) -> list[Facts]:
+    """Kill a child that records without pause, at a random moment, and look at the ledger."""
+    rng, book = (
+        random.Random(seed),
+        Ledger.create(folder / "kills.ledger", epsilon=1000, unit="person"),
+    )
+    found, delivered, before = [], dict[str, str](), 0
+    for turn in range(number):
+
+        def work(writing: int, turn: int = turn) -> None:
+            for at in range(10**6):
+                _record(book, f"{turn} {at}", writing)
+
+        child, reading = fork(work)
+        time.sleep(rng.random() * 0.06)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        hot = Path(f"{book.path}-journal").exists()
+        delivered |= (now := _drain(reading))
+        facts = _seen(book, delivered)
+        # At most the one that was committed and not delivered yet.
+        unseen = facts["entries"] - before - len(now)
+        found.append({**facts, "unseen": unseen, "journal": hot})
+        before = facts["entries"]
+    return found
+
+
+def creations(folder: Path, number: int, seed: int) -> list[Facts]:
+    """Kill a child that creates a ledger; what is left is a ledger or an empty file."""
+    rng, found = random.Random(seed), []
+    for turn in range(number):
+        path = folder / f"{turn}.ledger"
+        child, reading = fork(
+            lambda _, path=path: Ledger.create(path, epsilon=1, unit="person") and None  # type: ignore[misc]
+        )
+        time.sleep(rng.random() * 0.01)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+        found.append({"error": _opened(path)})
+    return found
+
+
+def _opened(path: Path) -> str:
+    try:
+        Ledger(path).verify()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def crowd(folder: Path, number: int, _seed: int) -> Facts:
+    """Many processes ask at once for more than the budget, and all of them for one question."""
+    book = Ledger.create(folder / "crowd.ledger", epsilon=1, unit="person")
+    gate, opened = os.pipe()
+
+    def work(writing: int, at: int) -> None:
+        os.close(opened)
+        os.read(gate, 1)
+        try:
+            for question in ("all", f"{at}"):
+                _record(book, question, writing)
+        except BudgetError:
+            return
+
+    children = [fork(lambda writing, at=at: work(writing, at)) for at in range(number)]  # type: ignore[misc]
+    os.close(opened)
+    told = [_drain(reading) for _, reading in children]
+    statuses = [os.waitpid(child, 0)[1] for child, _ in children]
+    facts = _seen(book, {question: each for one in told for question, each in one.items()})
+    answers = {one["all"] for one in told if "all" in one}
+    return {**facts, "failed": sum(map(bool, statuses)), "answers": len(answers)}
+
+
+if __name__ == "__main__":
+    job, where, many, begin = sys.argv[1:]
+    jobs: dict[str, Callable[[Path, int, int], object]] = {
+        "kills": kills, "creations": creations, "crowd": crowd
+    }  # fmt: skip
+    print(json.dumps(jobs[job](Path(where), int(many), int(begin))))
