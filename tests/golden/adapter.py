@@ -302,7 +302,7 @@ def _questions(plan: trials.QuestionsPlan) -> Plain:
     names = {"question": "question", "standard_error": "standard_error"}
     widths = {"half_width": "half_width", "without_noise": "plain_half_width"}
     return {
-        "loss": {"exact": str(plan.loss.epsilon)},
+        "loss": {"exact": str(plan.numbers.loss)},
         "whole": {"second_moments_by": list(plan.numbers.by)},
         "scale": {
             "noise": _plain(plan.reading.noise_deviation(plan.rows)),
