@@ -41,6 +41,7 @@ def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
         >>> check_outputs({"--output": None}, {"DATA": "flights.parquet"}, overwrite=False)
     """
     written: dict[str, str] = {}
+    targets = []
     for name, path in outputs.items():
         if path is None:
             continue
@@ -49,13 +50,14 @@ def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
         other = written.setdefault(str(target.resolve()).casefold(), name)
         if other != name:
             raise _taken(name, target, f"the place of {other}")
-    for path in filter(None, outputs.values()):
-        draft = _draft(Path(path))
+        targets.append(target)
+    for target in targets:
+        draft = _draft(target)
         try:
             draft.touch(exist_ok=False)
             draft.unlink()
         except OSError as error:
-            raise _unwritable(Path(path), error) from None
+            raise _unwritable(target, error) from None
 
 
 def write_bytes(
