@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from shoal.cells.simulation.compare import compare
     from shoal.cells.simulation.distributions import Normal
     from shoal.cells.simulation.simulate import simulate
-    from shoal.data.cell_rules.bins import bins
-    from shoal.data.cell_rules.hexagon import hexagon
-    from shoal.data.cell_rules.times import date, hour_of_day, month, timeslot, weekday
+    from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
     from shoal.data.occupancy import Occupancy
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
@@ -48,18 +46,18 @@ _HOME = {
     "Release": "shoal.cells.release",
     "ShoalError": "shoal.errors",
     "Simulated": "shoal.privacy.noise",
-    "bins": "shoal.data.cell_rules.bins",
+    "bins": "shoal.data.cell_rules",
     "compare": "shoal.cells.simulation.compare",
-    "date": "shoal.data.cell_rules.times",
-    "hexagon": "shoal.data.cell_rules.hexagon",
-    "hour_of_day": "shoal.data.cell_rules.times",
-    "month": "shoal.data.cell_rules.times",
+    "date": "shoal.data.cell_rules",
+    "hexagon": "shoal.data.cell_rules",
+    "hour_of_day": "shoal.data.cell_rules",
+    "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures.pictures",
     "plan": "shoal.cells.plan",
     "simulate": "shoal.cells.simulation.simulate",
-    "timeslot": "shoal.data.cell_rules.times",
+    "timeslot": "shoal.data.cell_rules",
     "verify": "shoal.manifest_check",
-    "weekday": "shoal.data.cell_rules.times",
+    "weekday": "shoal.data.cell_rules",
 }
 _ROOMS = ("bounds", "mean", "trials", "unbiased")
 

@@ -18,7 +18,7 @@ from shoal.cells.presets import parts_of
 from shoal.cells.statistics.share import ShareAbove
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
-from shoal.data.one_pass import check_size
+from shoal.data.records import check_size
 from shoal.data.value_lattice import Bounds, Lattice
 
 if TYPE_CHECKING:

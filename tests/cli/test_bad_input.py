@@ -63,8 +63,7 @@ RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledge
         ([*RELEASE, "--rows", "0"], "--rows"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "1", "--nope"], "No such option"),
         (["plan", "flights.parquet", *PLAN, "--epsilon", "0.0001"], "without a single cell"),
-        (["plan", "gone.parquet", *PLAN, "--epsilon", "1"], "no file at 'gone.parquet'"),
-        (["plan", ".", *PLAN, "--epsilon", "1"], "a file that ends in|a folder"),
+        (["plan", "gone.parquet", *PLAN, "--epsilon", "1"], "no file of records at 'gone.parquet'"),
         (["plan", "plan.json", *PLAN, "--epsilon", "1"], "a file that ends in"),
         (["plan", "flights.parquet", *PLAN[:-1], "dest", "--epsilon", "1"], "no column 'dest'"),
         (

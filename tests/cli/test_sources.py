@@ -95,11 +95,11 @@ def test_what_is_not_there_is_one_line(shell: Shell, verb: str) -> None:
     Path("other/a.csv").write_text("who\n")
     before = sorted(each.name for each in Path().iterdir())
     for data, message in (
-        ("gone.parquet", "no file at 'gone.parquet'"),
-        ("gone.csv.gz", "no file at 'gone.csv.gz'"),
-        ("gone/*.csv", "no file whose name is like 'gone/*.csv'"),
-        ("empty", "a folder 'empty' without Parquet files"),
-        ("other", "'other/a.csv', a file of another kind in a folder of records"),
+        ("gone.parquet", "no file of records at 'gone.parquet'"),
+        ("gone.csv.gz", "no file of records at 'gone.csv.gz'"),
+        ("gone/*.csv", "no file of records at 'gone/*.csv'"),
+        ("empty", "no file of records at 'empty'"),
+        ("other", "no file of records at 'other'"),
     ):
         assert message in shell.bad(*asked(verb, data))
     assert sorted(each.name for each in Path().iterdir()) == before

@@ -155,7 +155,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "other arms": (_with(ANSWER, "--treatment", "city"), "a control arm 'control'"),
     "no plan": (_with(ANSWER, "--plan", "gone.json"), "gone.json"),
     "no plan of questions": (_with(ANSWER, "--plan", "visits.csv"), "visits.csv"),
-    "texts as outcomes": (_with(ANSWER, "--outcome", "liked"), "holds string"),
+    "texts as outcomes": (_with(ANSWER, "--outcome", "liked"), "holds text"),
     "a regression not asked": (
         ["trial", "regress", "answers.json", "--ols", "arm + far"],
         "'far'",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,37 +32,10 @@ def test_a_text_that_is_no_label_is_not_told_of(odd: str, form: Any) -> None:
     assert SPACE.numbers(form(["mid", "low", "high"])).tolist() == [1, 0, 2]
 
 
-@pytest.mark.parametrize("odd", [3, 0.5, True, b"low", ("low",)])
-def test_an_object_that_is_no_text_is_not_told_of(odd: object) -> None:
-    """Next to any other cell it counts as the first level."""
-    for cells in (["high", odd], np.array(["high", odd], dtype=object)):
-        if isinstance(cells, np.ndarray) and cells.ndim != 1:
-            continue
-        assert SPACE.numbers(cells).tolist() == [2, 0]
-
-
 @pytest.mark.parametrize("absent", [None, float("nan"), pd.NA, pd.NaT])
 def test_what_is_missing_is_missing(absent: object) -> None:
     """Missing outcomes are told from texts that are no labels."""
     assert np.isnan(SPACE.numbers(["low", absent])).tolist() == [False, True]
-
-
-@pytest.mark.parametrize(
-    "absent",
-    [np.ma.masked, pa.scalar(None, pa.string()), Decimal("NaN"), np.datetime64("NaT")],
-    ids=str,
-)
-def test_what_other_libraries_call_missing_is_missing(absent: object) -> None:
-    """It is no first level."""
-    assert np.isnan(SPACE.numbers(["high", absent, "mid"])).tolist() == [False, True, False]
-
-
-def test_masked_cells_are_missing() -> None:
-    """Whatever lies under the mask, of objects and of texts."""
-    for kind in (object, "U"):
-        masked = np.ma.array(np.array(["high", "high"], dtype=kind), mask=[False, True])
-        assert SPACE.numbers(masked).tolist()[0] == 2
-        assert np.isnan(SPACE.numbers(masked)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
@@ -93,16 +65,6 @@ def test_texts_are_no_numbers(column: Any) -> None:
         Space.binary().numbers(column)
 
 
-def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
-    """As the column would be that they come from; other kinds are no labels."""
-    column = pa.chunked_array([["high", None, "low", "mid"]])
-    np.testing.assert_array_equal(SPACE.numbers(list(column)), SPACE.numbers(column))
-    whole = Space.ordinal(["1", "2"])
-    yes = pa.scalar(value=True)
-    odd = [pa.scalar(2), yes, pa.scalar(b"2"), pa.scalar(2.0), pa.scalar("2")]
-    assert whole.numbers(odd).tolist() == [1, 0, 0, 1, 1]
-
-
 @loop_over(
     "column",
     [
@@ -111,7 +73,6 @@ def test_scalars_of_arrow_are_the_texts_that_they_hold() -> None:
         pd.DataFrame({"said": ["high", "mid"]}),
         pd.DataFrame({"said": ["high", "mid"]}).astype("string").to_numpy(),
         {"high", "mid"},
-        iter(["high"]),
         [("high",), ("mid",)],
         [["high"], ["mid"]],
         [np.array("high"), np.array("mid")],
@@ -125,24 +86,6 @@ def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:
     """Units would all count as the first level, and nobody would be told."""
     with pytest.raises(DataError, match="outcomes of another kind"):
         SPACE.numbers(column)
-
-
-@pytest.mark.parametrize(
-    "odd", [np.float16("inf"), np.float32("inf"), np.timedelta64(1, "s"), 10**40, b"1", "\ud800"]
-)
-def test_no_object_decides_whether_labels_are_read(odd: object) -> None:
-    """It counts as the first level, in lists and in arrays of objects."""
-    space = Space.ordinal(["0", "1", "2"])
-    for form in (list, lambda cells: np.array(cells, dtype=object)):
-        assert space.numbers(form(["2", odd, "1"])).tolist() == [2, 0, 1]
-
-
-@pytest.mark.parametrize(
-    "form", [np.array, lambda cells: pd.Series(cells, dtype=pd.StringDtype("python"))]
-)
-def test_a_broken_text_does_not_decide_whether_a_column_is_read(form: Any) -> None:
-    """Columns of texts, too, which Arrow would refuse whole."""
-    assert SPACE.numbers(form(["high", "\ud800", "mid"])).tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("column", [{1, 0}, frozenset({1.0}), {1: 0}], ids=str)

@@ -1,26 +1,24 @@
-"""Users come in the order of their public keys, whatever holds the records and in which order."""
+"""Counts and sums are those of plain Python, whatever holds the records and in which order."""
 
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shoal
 from shoal.data import keys
 from shoal.data.occupancy import build
+from tests.data import kinds
+from tests.data.kinds import KINDS, RULES
 from tests.support import methods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.audit
@@ -37,7 +35,6 @@ COLUMNS: dict[str, list[pa.Array[Any]]] = {
         pa.array(TEXTS, pa.string()),
         pa.array(TEXTS, pa.large_string()),
         pa.array(TEXTS, pa.string_view()),
-        pa.array(TEXTS).dictionary_encode(),
         pa.DictionaryArray.from_arrays(
             pa.array([TEXTS[::-1].index(text) for text in TEXTS], pa.int8()),
             pa.array(TEXTS[::-1]),
@@ -70,16 +67,6 @@ def test_keys_of_every_type_and_form_have_one_order(name: str) -> None:
         assert keys.encode(backwards, "user").tolist() == expected[::-1]
         chunks = pa.chunked_array([column.slice(0, 1), column.slice(1, 0), column.slice(1)])
         assert keys.encode(chunks, "user").tolist() == expected
-
-
-@given(st.lists(st.text(max_size=4), min_size=1, max_size=30), st.randoms(use_true_random=False))
-def test_codes_move_with_their_rows(names: list[str], random: Any) -> None:
-    """Shuffled rows have the shuffled codes, for any texts."""
-    order = list(range(len(names)))
-    random.shuffle(order)
-    codes = keys.encode(pa.array(names), "user")
-    shuffled = keys.encode(pa.array([names[at] for at in order]), "user")
-    assert shuffled.tolist() == codes[order].tolist() == [rank(names)[at] for at in order]
 
 
 @given(
@@ -119,144 +106,52 @@ def test_colliding_marks_are_resolved_by_key(monkeypatch: pytest.MonkeyPatch) ->
         assert who[order][found].tolist() == ["a", "a", "b", "b", "c"]
 
 
-def facts(source: object) -> tuple[Any, ...]:
-    """All that a pass gives, row by row."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the frames' libraries about themselves
-        found = methods.records(source).aggregate()
-    occupancy = found.occupancy
-    columns = (occupancy.user, occupancy.cell, occupancy.count, found.sums, found.squares)
-    return occupancy.fingerprint, *(column.tolist() for column in columns)
+def test_every_rule_gives_the_integers_of_plain_python() -> None:
+    """At all edges of bins and clocks, before 1970 and across changes of the clocks."""
+    whole = kinds.table()
+    for rule in RULES:
+        assert kinds.found(whole, rule) == kinds.expected(whole, rule), rule
 
 
-def duckdb_with(threads: int) -> Callable[[pa.Table, Path], object]:
-    """A Parquet file of many row groups in a DuckDB of the user's own."""
-
-    def source(table: pa.Table, folder: Path) -> object:
-        import ibis
-
-        path = folder / f"{threads}.parquet"
-        pq.write_table(table, path, row_group_size=97)
-        backend = ibis.duckdb.connect()
-        backend.con.execute(f"set threads to {threads}")
-        backend.con.execute("set preserve_insertion_order to false")
-        return backend.read_parquet(path)
-
-    return source
+@pytest.mark.filterwarnings("ignore")  # of the frames' libraries about themselves
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_source_gives_the_same_integers(kind: str, tmp_path: Path) -> None:
+    """With all rules at once, rows sorted by value; missing users, cells and values go alike."""
+    whole = kinds.table()
+    options: dict[str, Any] = {"missing": "public", "tick_bits": 24}
+    gaps = kinds.with_gaps(whole)
+    assert kinds.facts(KINDS[kind](gaps, tmp_path), **options) == kinds.facts(gaps, **options)
 
 
-def csv_file(table: pa.Table, folder: Path) -> object:
-    """A CSV file."""
-    pa_csv.write_csv(table, folder / "r.csv")
-    return folder / "r.csv"
-
-
-def parquet(table: pa.Table, folder: Path) -> object:
-    """A Parquet file of many row groups."""
-    pq.write_table(table, folder / "r.parquet", row_group_size=50)
-    return folder / "r.parquet"
-
-
-def categories(table: pa.Table, _folder: Path) -> object:
-    """A pandas frame whose users are a category, in an order of its own."""
-    frame = table.to_pandas()
-    frame["who"] = frame["who"].astype("category")
-    kinds = frame["who"].cat.categories
-    frame["who"] = frame["who"].cat.reorder_categories(kinds[::-1], ordered=True)
-    return frame
-
-
-def polars_categories(table: pa.Table, _folder: Path) -> object:
-    """A Polars frame whose users are a category, in the order of their first rows."""
-    import polars as pl
-
-    return pl.DataFrame(table).with_columns(pl.col("who").cast(pl.Categorical))
-
-
-def dictionaries(table: pa.Table, _folder: Path) -> object:
-    """Chunks with dictionaries of their own."""
-    encoded = table.column("who").combine_chunks().dictionary_encode()
-    return table.set_column(0, "who", encoded)
-
-
-SOURCES = [
-    parquet, csv_file, categories, polars_categories, dictionaries, duckdb_with(1), duckdb_with(8)
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "source",
-    SOURCES,
-    ids=["parquet", "csv", "pandas", "polars", "dictionaries", "one thread", "eight threads"],
-)
-def test_every_engine_gives_every_order_of_rows_the_same_users(
-    source: Callable[[pa.Table, Path], object], tmp_path: Path
+@pytest.mark.parametrize("threads", [1, 3, 16])
+def test_every_order_of_rows_gives_the_same_integers(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts and sums of each user in its place: shuffled, sorted, hashed, chunked rows."""
-    table = methods.tied()
-    expected = facts(table)
-    for order, rows in methods.orders(table).items():
-        folder = tmp_path / order
-        folder.mkdir()
-        assert facts(source(rows, folder)) == expected, order
+    """Tied users, in small row groups, by any number of threads, by every rule."""
+    connect = duckdb.connect
+
+    def with_threads(config: dict[str, Any]) -> Any:
+        return connect(config={**config, "threads": threads, "preserve_insertion_order": False})
+
+    tied, whole = methods.tied(), kinds.table()
+    cases: list[tuple[pa.Table, dict[str, Any]]] = [(tied, {"cell": "place", "bounds": (0, 100)})]
+    cases += [(whole, {})]
+    for table, options in cases:
+        expected = kinds.facts(table, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(duckdb, "connect", with_threads)
+            for order, rows in methods.orders(table).items():
+                source = kinds.parquet(rows, tmp_path)
+                assert kinds.facts(source, **options) == expected, order
 
 
-def test_csv_files_give_every_order_the_same_users(tmp_path: Path) -> None:
-    """More whole numbers than engines guess types from, before the fractions or after."""
-    whole: dict[str, Any] = {
-        "who": ["u"] * 21_000,
-        "place": ["p0"] * 21_000,
-        "value": [1.0] * 21_000,
-    }
-    table = pa.concat_tables([methods.tied(), pa.table(whole)])
-    expected = facts(table)
-    for order, rows in methods.orders(table).items():
-        pa_csv.write_csv(rows, tmp_path / f"{order}.csv")
-        assert facts(tmp_path / f"{order}.csv") == expected, order
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_spark_gives_every_order_and_partition_the_same_users(spark: Any, tmp_path: Path) -> None:
-    """One partition or seven, by user or by value."""
-    table = methods.tied()
-    expected = facts(table)
-    for order, rows in methods.orders(table).items():
-        pq.write_table(rows, tmp_path / f"{order}.parquet")
-        frame = spark.read.parquet(str(tmp_path / f"{order}.parquet"))
-        for parts in (frame.coalesce(1), frame.repartition(7, "value"), frame.repartition(3)):
-            assert facts(parts) == expected, order
-
-
-@pytest.mark.parametrize("threads", [1, 8])
-def test_many_threads_give_a_large_file_the_same_users(threads: int, tmp_path: Path) -> None:
-    """120,000 records sorted by value, 20,000 tied users, in 120 row groups."""
-    rng = np.random.default_rng(8)
-    who = np.repeat(rng.permutation(20_000), 6)
-    table = pa.table(
-        {
-            "who": pa.array(who, pa.int32()),
-            "place": pa.array(np.tile([0, 0, 1, 1, 1, 2], 20_000)),
-            "value": pa.array(rng.uniform(0, 100, len(who)).round(2)),
-        }
-    )
-    import ibis
-
-    pq.write_table(table.sort_by("value"), tmp_path / "v.parquet", row_group_size=1000)
-    backend = ibis.duckdb.connect()
-    backend.con.execute(f"set threads to {threads}")
-    assert facts(backend.read_parquet(tmp_path / "v.parquet")) == facts(table)
-
-
-def test_collations_of_a_backend_do_not_merge_users() -> None:
-    """Names that a collation calls equal are different users, in the order of bytes."""
-    import ibis
-
-    backend = ibis.duckdb.connect()
-    table = pa.table({"who": ["b", "B", "a", "b"], "place": [1] * 4, "value": [1.0, 9.0, 5.0, 3.0]})
-    backend.con.register("rows", table)
-    backend.con.execute("create table t (who varchar collate nocase, place int, value double)")
-    backend.con.execute("insert into t select * from rows")
-    expected = facts(table.set_column(1, "place", pa.array([1] * 4, pa.int32())))
-    assert facts(backend.table("t")) == expected
-    assert shoal.Occupancy.from_counts(["b", "B", "a"], [1, 1, 1], [2, 1, 1]).n_users == 3
+def test_large_memberships_are_added_as_integers(tmp_path: Path) -> None:
+    """An odd number of odd squares near 2^38: floating point would round their sum."""
+    size, (lo, hi) = 3 * 2**15 + 1, (-3.0, 61.7)
+    value = lo + (hi - lo) * (1 - 2.0**-20)
+    whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": [value] * size})
+    for source in (whole, kinds.parquet(whole, tmp_path)):
+        *_, count, total, squares = kinds.facts(source, cell="place", bounds=(lo, hi))
+        assert squares == [size * (2**19 - 1) ** 2]
+        assert squares[0] > 2**53
+        assert (count, total) == ([size], [size * (2**20 - 1)])

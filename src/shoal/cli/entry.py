@@ -67,6 +67,4 @@ def _leave(status: int) -> None:
             streams.complain(f"the output cannot be written ({why}).")
         status = _FAILED
     # All files are closed by now; an ordinary exit lets engines print notes about themselves.
-    if spill := sys.modules.get("shoal.data.spill"):
-        spill.remove_spill_folder()
     os._exit(status)

@@ -158,7 +158,7 @@ def _is_expanded(text: str, arguments: list[str]) -> bool:
     _, extra, names = text.partition("unexpected extra argument")
     if not extra:
         return False
-    from shoal.data.source import ENDINGS  # it loads NumPy, and most command lines are sound
+    from shoal.data.sources import ENDINGS  # it loads NumPy, and most command lines are sound
 
     found = (each for each in arguments if each.casefold().endswith(ENDINGS))
     return any(each in names for each in found)

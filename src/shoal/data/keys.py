@@ -1,16 +1,15 @@
-"""Keys of users and cells: discrete columns, encoded as small integers, without nulls."""
+"""Keys of users and cells: discrete columns without nulls, and their order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.checks import is_object_column
 from shoal.documents.strict_json import canonical_bytes
 from shoal.errors import DataError, DocumentError
 
@@ -19,30 +18,36 @@ if TYPE_CHECKING:
 
     from shoal.documents import Document
 
+    Whole = NDArray[np.int64]
 
-# Two columns with this many codes in product still fit 64 bits.
-_MOST_CODES = 2**62
 # What documents hold of a column's name, and of columns that make a cell.
 LONGEST_NAME, MOST_COLUMNS = 200, 64
+# Codes of several columns together fit 64 bits.
+_MOST_CODES = 2**62
 _FIRST_DAY, _LAST_DAY = (
     day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max)
 )
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 # In a microsecond, the least that texts of times tell apart.
 _NANOSECONDS = 1000
-# Classes before those that they are special cases of.
-_FAMILIES = (str, bool, int, datetime, date)
+_IS_KEY = (
+    pa.types.is_string,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_date32,
+    pa.types.is_timestamp,
+)
 
 
-def as_array(values: object, name: str) -> pa.Array[Any]:
+def as_array(values: Any, name: str) -> pa.Array[Any]:
     """A column of keys as one Arrow array.
 
     Raises:
         DataError: Not a flat column of text, integers, booleans, dates or times, or a null in it.
     """
-    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _to_arrow(values)
+    array: Any = _in_arrow(values)
     if array is None:
-        raise _bad_type(name, "mixed or nested values")
+        raise _bad_type(name, "mixed or nested values, or text that is not UTF-8")
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.DictionaryArray):
@@ -55,28 +60,16 @@ def as_array(values: object, name: str) -> pa.Array[Any]:
             "a key in every row",
             'leave such rows out, or declare missing="public" to drop them',
         )
-    if not _is_key(array.type):
+    if not any(test(array.type) for test in _IS_KEY):
         raise _bad_type(name, str(array.type))
-    if not _is_utf8(array):
-        raise _bad_type(name, "text that is not UTF-8")
-    if not _has_a_text(array):
+    found: pa.Array[Any] = array
+    if not _has_a_text(found):
         raise DataError(
             f"dates or times in the column {name} that have no text of their own",
             "days of the years 1 to 9999 and times in whole microseconds",
             "leave such rows out, or round the times",
         )
-    return array
-
-
-def _is_utf8(array: pa.Array[Any]) -> bool:
-    """Whether every text can be written down; Arrow takes bytes of any kind for one."""
-    if not pa.types.is_string(array.type):
-        return True
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
+    return found
 
 
 def is_name(name: object) -> bool:
@@ -89,67 +82,48 @@ def is_name(name: object) -> bool:
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 
-def _has_a_text(array: pa.Array[Any]) -> bool:
-    """Whether every date or time is one that documents can write and read back."""
-    kind: Any = array.type
-    if not len(array) or not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
-        return True
-    times, unit = pa.types.is_timestamp(kind), str(getattr(kind, "unit", ""))
-    whole = array.cast(pa.int64() if times else pa.int32()).to_numpy(zero_copy_only=False)
-    # Where clocks differ from UTC by up to a day, the first and the last day may have no text.
-    away = 1 if getattr(kind, "tz", None) not in {None, "UTC"} else 0
-    days = whole // _PER_DAY[unit] if times else whole
-    inside = int(days.min()) >= _FIRST_DAY + away and int(days.max()) <= _LAST_DAY - away
-    return inside and not (unit == "ns" and bool((whole % _NANOSECONDS).any()))
-
-
 def as_table(cells: object) -> pa.Table:
-    """Key columns of cells as an Arrow table; a single column is called `cell`."""
+    """Key columns of cells as an Arrow table; a single column is called `cell`.
+
+    Raises:
+        DataError: No columns, of different lengths, or without names that a manifest can hold.
+    """
+    columns: list[tuple[Any, Any]]
     if isinstance(cells, pa.Table):
-        if len(set(cells.column_names)) < len(cells.column_names):
-            raise DataError(
-                "cells with two columns of one name", "a name for each", "rename one of them"
-            )
-        columns: dict[str, Any] = {name: cells.column(name) for name in cells.column_names}
-    elif isinstance(cells, Mapping):
-        columns = dict(cells)
+        columns = list(zip(cells.column_names, cells.columns, strict=True))
     else:
-        columns = {"cell": cells}
-    if not columns:
-        raise DataError("no cell column", "at least one", "name the columns that make a cell")
-    if len(columns) > MOST_COLUMNS or not all(is_name(str(name)) for name in columns):
+        columns = list((cells if isinstance(cells, Mapping) else {"cell": cells}).items())
+    names = [str(name) for name, _ in columns]
+    if not 0 < len(set(names)) == len(names) <= MOST_COLUMNS or not all(map(is_name, names)):
         raise DataError(
-            "cell columns that a manifest cannot hold",
-            f"up to {MOST_COLUMNS} printable names of up to {LONGEST_NAME} characters",
-            "rename or join the columns",
+            f"{len(names)} cell columns, or names that a manifest cannot hold",
+            f"1 to {MOST_COLUMNS} different printable names of up to {LONGEST_NAME} characters",
+            "name the columns that make a cell, rename or join them",
         )
-    arrays = {str(name): as_array(column, str(name)) for name, column in columns.items()}
-    if len({len(array) for array in arrays.values()}) != 1:
+    arrays = [as_array(column, name) for name, (_, column) in zip(names, columns, strict=True)]
+    if len(set(map(len, arrays))) != 1:
         raise DataError("cell columns of different length", "one length", "give one row a count")
-    return pa.table(arrays)
+    return pa.Table.from_arrays(arrays, names=names)
 
 
-def own_table(table: pa.Table) -> pa.Table:
-    """The same table in bytes of its own, which nobody can write into.
-
-    Arrow shares the memory of the NumPy arrays that a table was made of.
+def numbers(column: Any) -> NDArray[Any]:
+    """Numbers of Arrow without nulls in NumPy. Arrow's own way would load pandas.
 
     Example:
-        >>> given = np.array([1, 2])
-        >>> kept = own_table(pa.table({"cell": given}))
-        >>> given[0] = 7
-        >>> kept["cell"].to_pylist()
+        >>> numbers(pa.chunked_array([[1], [2]])).tolist()
         [1, 2]
     """
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return pa.ipc.open_stream(pa.py_buffer(sink.getvalue().to_pybytes())).read_all()
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return np.asarray(np.from_dlpack(whole))
 
 
-def ranked(
-    array: pa.Array[Any] | pa.ChunkedArray[Any], name: str
-) -> tuple[pa.Array[Any], NDArray[np.int64]]:
+def in_arrow(whole: Whole) -> pa.Array[Any]:
+    """The inverse of `numbers` for integers of 64 bits."""
+    memory: Any = np.ascontiguousarray(whole, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(memory)])
+
+
+def ranked(array: Any, name: str) -> tuple[pa.Array[Any], Whole]:
     """The distinct keys, sorted, and each row's position among them.
 
     Numbers are sorted by size, false before true, dates and times by age, texts by their bytes in
@@ -160,14 +134,13 @@ def ranked(
         [1, 0, 1]
     """
     encoded = as_array(array, name).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    order = pc.sort_indices(encoded.dictionary)
     place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    return encoded.dictionary.take(order), place[codes]
+    place[numbers(order)] = np.arange(len(order))
+    return encoded.dictionary.take(order), place[numbers(encoded.indices)]
 
 
-def encode(array: pa.Array[Any] | pa.ChunkedArray[Any], name: str) -> NDArray[np.int64]:
+def encode(array: Any, name: str) -> Whole:
     """Each key's position among the distinct keys, 0.., sorted as by `ranked`.
 
     Keys are public, the order of rows is not: it may follow the values, so that a position by first
@@ -176,70 +149,27 @@ def encode(array: pa.Array[Any] | pa.ChunkedArray[Any], name: str) -> NDArray[np
     return ranked(array, name)[1]
 
 
-def encode_cells(cells: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
+def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:
     """The distinct cells sorted by key, and each row's position among them."""
-    columns = {name: as_array(cells.column(name), name) for name in cells.column_names}
-    combined, size = np.zeros(cells.num_rows, dtype=np.int64), 1
-    for column in columns.values():
-        encoded = column.dictionary_encode()
-        if size * len(encoded.dictionary) > _MOST_CODES:
-            combined, size = _dense(combined)
-        size *= len(encoded.dictionary)
-        combined = combined * len(encoded.dictionary)
-        combined += encoded.indices.to_numpy(zero_copy_only=False)
-    combined, size = _dense(combined)
-    first = np.empty(size, dtype=np.int64)
-    # The last write stays: going backwards leaves the first row of each cell.
-    first[combined[::-1]] = np.arange(len(combined))[::-1]
-    distinct = pa.table(columns).take(first)
-    keys: list[tuple[str, Literal["ascending", "descending"]]]
-    keys = [(name, "ascending") for name in cells.column_names]
-    order = pc.sort_indices(distinct, sort_keys=keys).to_numpy()
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return (
-        distinct.take(order).combine_chunks(),
-        place[combined],
-    )
+    code, size = np.zeros(cells.num_rows, dtype=np.int64), 1
+    for name in cells.column_names:
+        keys, own = ranked(cells.column(name), name)
+        if size * len(keys) > _MOST_CODES:
+            code, size = _dense(code, size)
+        code, size = code * len(keys) + own, size * len(keys)
+    code, size = _dense(code, size)
+    row = np.empty(size, dtype=np.int64)
+    row[code] = np.arange(len(code))
+    return cells.take(in_arrow(row)).combine_chunks(), code
 
 
-def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    encoded = pa.array(codes).dictionary_encode()
-    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
-
-
-def _to_arrow(values: Any) -> pa.Array[Any] | pa.ChunkedArray[Any] | None:
-    """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
-    try:
-        # Arrow would read what is behind a mask.
-        if isinstance(values, (Mapping, str, bytes, set, frozenset)) or np.ma.is_masked(values):
-            return None
-        if isinstance(values, tuple | range):
-            values = list(values)
-        if (isinstance(values, list) or is_object_column(values)) and not of_one_kind(values):
-            return None
-        found: pa.Array[Any] = pa.array(values)
-        # Not every text that Arrow takes can be written down.
-        found.validate(full=True)
-    except Exception:
-        return None
-    return found
-
-
-def of_one_kind(values: Any) -> bool:
-    """Whether Python objects are of one kind; Arrow crashes over times of NumPy among numbers."""
-    families = {_family(kind) for kind in set(map(type, values))} - {type(None)}
-    # A missing text of a frame is NaN.
-    return len(families) <= 1 or families == {str, float}
-
-
-def _family(kind: type) -> type:
-    """The kind of key that a class of Python or NumPy is; another class is one by itself."""
-    if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64):
-        return int
-    if issubclass(kind, np.bool_):
-        return bool
-    return next((each for each in _FAMILIES if issubclass(kind, each)), kind)
+def _dense(code: Whole, size: int) -> tuple[Whole, int]:
+    """Codes without gaps, in the same order."""
+    if size > 4 * len(code):
+        found, dense = np.unique(code, return_inverse=True)
+        return dense, len(found)
+    used = np.bincount(code, minlength=size) > 0
+    return (np.cumsum(used) - 1)[code], int(used.sum())
 
 
 def labels(cells: pa.Table) -> list[str]:
@@ -255,7 +185,10 @@ def to_document(cells: pa.Table) -> Document:
             {
                 "name": name,
                 "type": str(cells.column(name).type),
-                "values": [_plain(value) for value in cells.column(name).to_pylist()],
+                "values": [
+                    value.isoformat() if isinstance(value, date) else value
+                    for value in cells.column(name).to_pylist()
+                ],
             }
             for name in cells.column_names
         ]
@@ -269,12 +202,8 @@ def from_document(document: Document) -> pa.Table:
         DocumentError: A type or value that shoal does not write.
     """
     try:
-        found = as_table(
-            {
-                column["name"]: _revive(column["values"], column["type"])
-                for column in document["columns"]
-            }
-        )
+        columns = document["columns"]
+        found = as_table({each["name"]: _revive(each["values"], each["type"]) for each in columns})
         # The document itself is published: every key has one name and one text.
         same = canonical_bytes(to_document(found)) == canonical_bytes(document)
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
@@ -287,45 +216,50 @@ def from_document(document: Document) -> pa.Table:
 
 
 def _revive(values: list[Any], kind: str) -> pa.Array[Any]:
-    target = _type_named(kind)
-    if str(target) != kind:
-        raise ValueError
-    if pa.types.is_timestamp(target):
+    named: Any = pa
+    if kind.startswith("timestamp["):
+        unit, _, zone = kind.removeprefix("timestamp[").removesuffix("]").partition(", tz=")
+        target = named.timestamp(unit, tz=zone or None)
         values = [datetime.fromisoformat(value) for value in values]
-    elif pa.types.is_date(target):
-        values = [date.fromisoformat(value) for value in values]
+    else:
+        target = named.type_for_alias(kind.removesuffix("[day]"))
+        if pa.types.is_date(target):
+            values = [date.fromisoformat(value) for value in values]
     found: pa.Array[Any] = pa.array(values, type=target)
     return found
 
 
-def _type_named(kind: str) -> pa.DataType:
-    named: Any = pa
-    if kind.startswith("timestamp["):
-        unit, _, zone = kind.removeprefix("timestamp[").removesuffix("]").partition(", tz=")
-        found: pa.DataType = named.timestamp(unit, tz=zone or None)
-    else:
-        found = named.type_for_alias(kind.removesuffix("[day]"))
+def _in_arrow(values: Any) -> Any:
+    """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
+    try:
+        if isinstance(values, Mapping | str | bytes | set | frozenset):
+            return None
+        found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        # Arrow takes bytes of any kind for a text.
+        found.validate(full=True)
+    except Exception:
+        return None
     return found
 
 
-def _plain(value: object) -> object:
-    return value.isoformat() if isinstance(value, date) else value
+def _has_a_text(array: pa.Array[Any]) -> bool:
+    """Whether every date or time is one that documents can write and read back."""
+    kind: Any = array.type
+    if not len(array) or not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
+        return True
+    times, unit = pa.types.is_timestamp(kind), str(getattr(kind, "unit", ""))
+    whole = numbers(array.view(pa.int64() if times else pa.int32()))
+    # Where clocks differ from UTC by up to a day, the first and the last day may have no text.
+    away = 1 if getattr(kind, "tz", None) not in {None, "UTC"} else 0
+    days = whole // _PER_DAY[unit] if times else whole
+    inside = int(days.min()) >= _FIRST_DAY + away and int(days.max()) <= _LAST_DAY - away
+    return inside and not (unit == "ns" and bool((whole % _NANOSECONDS).any()))
 
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="minutes" if value.second == 0 else "auto")
     return str(value)
-
-
-def _is_key(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_date32(kind)
-        or pa.types.is_timestamp(kind)
-    )
 
 
 def _bad_type(name: str, got: str) -> DataError:

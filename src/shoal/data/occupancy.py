@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 import os
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
 from shoal import checks, documents, files
 from shoal.data import keys
-from shoal.data.occupancy_summary import Summary, summarise
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.files import html, tables
 
 if TYPE_CHECKING:
     import os
@@ -28,10 +23,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
-# Sums of counts, and of their products with ticks, stay within 64 bits.
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
 _PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Public facts of an occupancy at a glance.
+
+    Attributes:
+        users: L, how many users there are.
+        cells: G, how many cells there are.
+        records: How many records there are.
+        memberships: Pairs of a user and a cell with a record.
+        cells_per_user: G_1, the most cells of one user.
+        count_quantiles: Of the records of a membership: minimum, quartiles, maximum.
+        users_per_cell: Of the users of a cell: minimum, quartiles, maximum.
+    """
+
+    users: int
+    cells: int
+    records: int
+    memberships: int
+    cells_per_user: int
+    count_quantiles: tuple[int, ...]
+    users_per_cell: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,33 +84,26 @@ class Occupancy:
     origin: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("user", "cell", "count"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), np.int64))
-        object.__setattr__(self, "origin", checks.optional(self.origin, checks.path, "origin"))
-        if isinstance(self.cells, pa.Table):
-            object.__setattr__(self, "cells", keys.own_table(self.cells))
-        if not self._sound():
+        if not self._is_sorted():
             raise InputError(
                 "memberships that are not in the order of users and cells, or no such numbers",
                 "users 0, 1, ..., each in rising cells, every cell used, counts from 1",
                 "make it with Occupancy.from_counts",
             )
 
-    def _sound(self) -> bool:
+    def _is_sorted(self) -> bool:
         """Whether these could be sorted sparse triples; the order among users is `build`'s."""
-        user, cell, count = self.user, self.cell, self.count
-        cells = self.cells.num_rows if isinstance(self.cells, pa.Table) else 0
+        user, cell, count, cells = self.user, self.cell, self.count, self.cells.num_rows
         if not 0 < len(user) == len(cell) == len(count) or not 0 < cells <= len(cell):
             return False
-        step, right = np.diff(user), np.diff(cell) > 0
-        return (
-            int(user[0]) == 0
-            and 0 <= int(step.min(initial=0)) <= int(step.max(initial=0)) <= 1
-            and bool((right | (step == 1)).all())
-            and 0 <= int(cell.min()) <= int(cell.max()) < cells
-            and bool((np.bincount(cell, minlength=cells) > 0).all())
-            and 1 <= int(count.min()) <= int(count.max()) <= _MOST_RECORDS
-            and float(count.sum(dtype=np.float64)) <= _MOST_RECORDS
+        step = np.diff(user, prepend=-1)
+        return bool(
+            ((step == 1) | ((step == 0) & (np.diff(cell, prepend=cells) > 0))).all()
+            and step[0] == 1
+            and 0 <= cell.min() <= cell.max() < cells
+            and (np.bincount(cell, minlength=cells) > 0).all()
+            and count.min() >= 1
+            and count.sum(dtype=np.float64) <= _MOST_RECORDS
         )
 
     @classmethod
@@ -118,16 +128,16 @@ class Occupancy:
         """
         number = checks.array(counts)
         if number is not None and number.size == 0:
-            raise _no_records()
+            raise DataError("no records", "at least one record", "check the source and its filters")
         table = keys.as_table(cells)
         if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
             kind = "mixed type" if number is None else f"type {number.dtype}"
             raise DataError(f"counts are of {kind}", "whole numbers", "give one integer per row")
-        if float(number.astype(float).sum()) > _MOST_RECORDS:
+        if float(number.sum(dtype=np.float64)) > _MOST_RECORDS or int(number.min()) < 1:
             raise DataError(
-                "counts of more records than any table holds",
-                f"at most {_MOST_RECORDS:,} in all",
-                "check the counts",
+                "a count below 1, or counts of more records than any table holds",
+                f"counts of at least 1, and at most {_MOST_RECORDS:,} in all",
+                "check the counts, and leave empty rows out",
             )
         who = keys.as_array(users, "user")
         if not len(who) == table.num_rows == len(number):
@@ -152,22 +162,24 @@ class Occupancy:
         """The number G of cells with at least one record."""
         return int(self.cells.num_rows)
 
-    @cached_property
+    @functools.cached_property
     def totals(self) -> NDArray[np.int64]:
         """The records n_g of each cell, shape (cells,)."""
-        return _add_up(self.cell, self.count, self.n_cells)
+        # Exact: all records together are below 2^53.
+        sums = np.bincount(self.cell, self.count, minlength=self.n_cells)
+        return sums.astype(np.int64)
 
-    @cached_property
+    @functools.cached_property
     def users_per_cell(self) -> NDArray[np.int64]:
         """Users of each cell, shape (cells,)."""
         return np.bincount(self.cell, minlength=self.n_cells).astype(np.int64)
 
-    @cached_property
+    @functools.cached_property
     def cells_per_user(self) -> NDArray[np.int64]:
         """The cells G_l of each user, shape (users,)."""
         return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
 
-    @cached_property
+    @functools.cached_property
     def labels(self) -> tuple[str, ...]:
         """One readable name a cell: its key columns joined by a middle dot."""
         return tuple(keys.labels(self.cells))
@@ -204,10 +216,14 @@ class Occupancy:
         Raises:
             MissingPartError: pandas is not installed.
         """
+        from shoal.files import tables
+
         return tables.to_pandas(self.table())
 
     def _repr_html_(self) -> str:
         """The table for notebooks."""
+        from shoal.files import html
+
         return html.of_table(repr(self), self.table())
 
     def summary(self) -> Summary:
@@ -216,7 +232,15 @@ class Occupancy:
         Returns:
             The same facts in one line each.
         """
-        return summarise(self.count, self.cells_per_user, self.users_per_cell)
+        return Summary(
+            users=self.n_users,
+            cells=self.n_cells,
+            records=int(self.count.sum()),
+            memberships=len(self.count),
+            cells_per_user=int(self.cells_per_user.max()),
+            count_quantiles=_quartiles(self.count),
+            users_per_cell=_quartiles(self.users_per_cell),
+        )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the occupancy as a versioned JSON document.
@@ -231,6 +255,7 @@ class Occupancy:
 
         Guarantees: G-REFUSE.
         """
+
         data = documents.canonical_bytes(self.to_document())
         files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
@@ -257,7 +282,7 @@ class Occupancy:
         Returns:
             Of the schema of occupancies.
         """
-        return copy.deepcopy(self._document)
+        return dict(self._document)
 
     @functools.cached_property
     def _document(self) -> documents.Document:
@@ -287,24 +312,17 @@ class Occupancy:
         document = documents.check_schema(found, (SCHEMA,), "occupancy")
         try:
             table = keys.from_document(document["cells"])
-            lengths = documents.unpack_integers(document["cells_per_user"], "cells_per_user")
-            cell = documents.unpack_integers(document["cell"], "cell")
-            count = documents.unpack_integers(document["count"], "count")
-            stated = document["fingerprint"]
-        except (KeyError, TypeError):
+            lengths, cell, count = (
+                documents.unpack_integers(document[name], name)
+                for name in ("cells_per_user", "cell", "count")
+            )
+            if not 0 < len(lengths) <= len(cell) or int(lengths.max()) > len(cell):
+                raise _damaged()
+            occupancy = cls(table, np.repeat(np.arange(len(lengths)), lengths), cell, count)
+            if occupancy.fingerprint != document["fingerprint"] or document.keys() != _PARTS:
+                raise _damaged()
+        except (KeyError, TypeError, InputError):
             raise _damaged() from None
-        sound = (
-            0 < len(lengths) <= len(cell) == len(count)
-            and 0 < lengths.min() <= lengths.max() <= len(cell) == lengths.sum()
-            and count.min() > 0
-            and len(np.unique(cell)) == table.num_rows == cell.max() + 1
-        )
-        if not sound:
-            raise _damaged()
-        user = np.repeat(np.arange(len(lengths)), lengths)
-        occupancy = cls(cells=table, user=user, cell=cell, count=count)
-        if occupancy.fingerprint != stated or document.keys() != _PARTS:
-            raise _damaged()
         vars(occupancy)["_document"] = dict(document)  # packing again would only take time
         return occupancy
 
@@ -334,46 +352,29 @@ def build(
         The occupancy, and the permutation p such that membership i is row p[i].
 
     Raises:
-        DataError: No rows, a null, a count below 1, or a user twice in one cell.
+        DataError: A null, or a user twice in one cell.
     """
-    if len(counts) == 0:
-        raise _no_records()
-    if int(counts.min()) < 1:
-        raise DataError("a count below 1", "counts of at least 1", "leave empty rows out")
     who = keys.encode(users, "user")
     table, where = keys.encode_cells(cells)
-    n_users, n_cells = int(who.max()) + 1, table.num_rows
-    order, rows = _by_user(who, where, n_users, n_cells)
-    mark = _mix(where[order].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    mark = _mix(mark ^ counts[order].astype(np.uint64))
-    starts = rows[:-1]
-    # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
-    rank = np.lexsort(
-        (
-            np.add.reduceat(mark, starts),
-            -np.add.reduceat(counts[order], starts),
-            -np.diff(rows),
-        )
-    )
-    lengths = np.diff(rows)[rank]
-    within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    order = order[np.repeat(starts[rank], lengths) + within]
-    user = np.repeat(np.arange(n_users), lengths)
-    found = Occupancy(finish(table), user, where[order], counts[order], origin)
-    return found, order
-
-
-def _by_user(
-    who: NDArray[np.int64], where: NDArray[np.int64], n_users: int, n_cells: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    position = np.arange(1, len(who) + 1)
-    matrix = sp.coo_array((position, (who, where)), shape=(n_users, n_cells)).tocsr()
-    matrix.sort_indices()
-    if matrix.nnz != len(who):
+    place = who * table.num_rows + where
+    order = np.argsort(place)
+    if not np.diff(place[order]).all():
         raise DataError(
             "a user occurs twice in one cell", "one row per user and cell", "add the counts up"
         )
-    return matrix.data.astype(np.int64) - 1, matrix.indptr.astype(np.int64)
+    mark = _mix(where[order].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    mark = _mix(mark ^ counts[order].astype(np.uint64))
+    starts = np.flatnonzero(np.diff(who[order], prepend=-1))
+    lengths = np.diff(starts, append=len(order))
+    # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
+    rank = np.lexsort(
+        (np.add.reduceat(mark, starts), -np.add.reduceat(counts[order], starts), -lengths)
+    )
+    lengths = lengths[rank]
+    within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    order = order[np.repeat(starts[rank], lengths) + within]
+    user = np.repeat(np.arange(len(lengths)), lengths)
+    return Occupancy(finish(table), user, where[order], counts[order], origin), order
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -383,14 +384,9 @@ def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def _add_up(index: NDArray[np.int64], amount: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, index, amount)
-    return total
-
-
-def _no_records() -> DataError:
-    return DataError("no records", "at least one record", "check the source and its filters")
+def _quartiles(values: NDArray[np.int64]) -> tuple[int, ...]:
+    found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
+    return tuple(int(each) for each in found)
 
 
 def _damaged() -> DocumentError:

@@ -14,7 +14,6 @@ import numpy as np
 
 from shoal import checks
 from shoal.checks import is_object_column
-from shoal.data.label_texts import is_text, texts
 from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
 # As Python and every engine write a whole number: nothing else is ever matched.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-# Of pandas, which has its own words for what is missing.
 
 
 @dataclass(frozen=True)
@@ -202,8 +200,7 @@ class Space:
             )
         try:
             if self.labels is not None:
-                found = texts(outcomes, whole=self._whole_labels)
-                return self._labelled(_in_arrow(outcomes if found is None else found))
+                return self._labelled(_in_arrow(outcomes))
             if isinstance(outcomes, list | tuple):
                 numbers = private_numbers(outcomes)
             else:
@@ -280,9 +277,12 @@ class Space:
         import pyarrow.compute as pc
 
         labels = pa.array(list(self.labels or ()), pa.string())
-        plain = is_text(array.type)
+        kind: Any = array.type
+        texts = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
         # Whole numbers are labels where all labels are: the types decide, no outcome does.
-        if not plain and not (self._whole_labels and pa.types.is_integer(array.type)):
+        if not any(test(kind) for test in texts) and not (
+            self._whole_labels and pa.types.is_integer(kind)
+        ):
             raise TypeError
         array = array.cast(pa.string())
         place: Any = pc.index_in(array, value_set=labels)
@@ -312,11 +312,10 @@ def _in_arrow(outcomes: Any) -> Any:
     import pyarrow as pa
 
     array = outcomes
-    if isinstance(outcomes, Mapping):
+    if isinstance(outcomes, Mapping | set | frozenset | str | bytes):
         raise TypeError
     if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
-        kind = pa.string() if isinstance(outcomes, list) else None
-        array = pa.array(outcomes, type=kind, from_pandas=True)
+        array = pa.array(outcomes, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array

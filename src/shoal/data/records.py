@@ -1,36 +1,59 @@
-"""Records: who, what, where; counted or summed in the engine that holds them."""
+"""Records: who, what, where; counted or summed by one query in the engine that holds them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal import checks
 from shoal.checks import roles
 from shoal.data import keys
 from shoal.data import occupancy as occupancies
-from shoal.data import one_pass as passing
 from shoal.data.aggregate import Aggregate
-from shoal.data.cell_rules.parse import rules_of
-from shoal.data.columns import open_columns
-from shoal.data.connection_turns import turn
-from shoal.data.source import engine_errors
-from shoal.data.source_file import SourceFile, describe, located, unchanged
+from shoal.data.cell_rules import rules_of
+from shoal.data.sources import described, located, opened
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from shoal.data.cell_rules.rule import CellRule
+    from shoal.data.cell_rules import Rule
     from shoal.data.occupancy import Occupancy
-    from shoal.data.one_pass import Measure
-    from shoal.data.source import Engine, EngineTable
+    from shoal.data.sources import Columns, Use
 
 Missing = Literal["refuse", "public"]
+
+# Columns of the sums of measures, by their place.
+_MEASURES = tuple(f"measure_{at}" for at in range(8))
+RESERVED = frozenset({
+    "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
+    "reason", "source", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale",
+    "bias_bound", "worst_case_error", *_MEASURES,
+})  # fmt: skip
+# Of the text of a cell rule, and how many there may be: what a manifest can hold.
+_LONGEST_RULE, _MOST_RULES = 400, 64
+_KEYS = "text, integers, booleans or dates (times by timeslot)"
+_FITS: dict[Use, tuple[set[str], str]] = {
+    "key": ({"text", "whole", "truth", "date"}, _KEYS),
+    "number": ({"whole", "float", "decimal"}, "numbers"),
+    "time": ({"time", "date"}, "times or dates"),
+}
+
+
+class Measure(Protocol):
+    """What a statistic of its own needs added up."""
+
+    @property
+    def name(self) -> str:
+        """Unique among measures."""
+
+    def edge(self, lattice: Lattice) -> int:
+        """Each record whose centred tick is above this counts 2^bits, every other one 0."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -48,6 +71,7 @@ class Records:
         value: Column to be released in aggregate; clipped to the bounds and rounded to ticks.
         bounds: Public range of the value, in its unit.
         cell: A column, `timeslot`, `hour_of_day`, `hexagon`, their texts, or a list of these.
+            Without it all records are one cell.
         missing: Rows whose user, cell or value is missing (null, NaN, infinite): `refuse` them, or
             drop them where the custodian declares `public` whether a value is present.
         tick_bits: Values are rounded to the width over 2^tick_bits.
@@ -70,7 +94,7 @@ class Records:
     user: str
     value: str
     lattice: Lattice
-    rules: tuple[CellRule, ...]
+    rules: tuple[Rule, ...]
     missing: Missing
 
     def __init__(
@@ -80,7 +104,7 @@ class Records:
         user: str,
         value: str,
         bounds: Bounds | tuple[float, float],
-        cell: str | CellRule | Sequence[str | CellRule],
+        cell: str | Rule | Sequence[str | Rule] | None = None,
         missing: str = "refuse",
         tick_bits: int = 20,
     ) -> None:
@@ -88,7 +112,6 @@ class Records:
         rules = rules_of(cell)
         _check_names(user, value, rules)
         for name, setting in (
-            # Where the file is now: it is read there, and no output may replace it.
             ("source", located(source)),
             ("user", user),
             ("value", value),
@@ -106,7 +129,11 @@ class Records:
     @property
     def place(self) -> str | None:
         """Where the file is, which no output may replace; None for tables."""
-        return self.source.place if isinstance(self.source, SourceFile) else None
+        return self.source if isinstance(self.source, str) else None
+
+    @property
+    def _names(self) -> list[str]:
+        return [rule.name for rule in self.rules]
 
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, cell rules, the missing rule.
@@ -130,7 +157,7 @@ class Records:
         Raises:
             DataError: The source cannot be read, is empty, or has missing values that are refused.
         """
-        return self._group(sums=False)[0]
+        return self._group(None)[0]
 
     def aggregate(self, measures: Sequence[Measure] = ()) -> Aggregate:
         """Count, and add ticks and their squares, for each user and cell, in one pass.
@@ -142,79 +169,167 @@ class Records:
             Exact integer sums of each user in each cell. Private.
 
         Raises:
-            InputError: The measures are no list of at most eight, each with a name of its own.
+            InputError: More than eight measures, or two of one name.
             DataError: As `occupancy`, or so many records of a user in one cell that sums of squares
                 could pass 64 bits.
         """
-        wanted = passing.measured(measures)
-        occupancy, (centred, squares, *others) = self._group(sums=True, measures=wanted)
-        named = {each.name: found for each, found in zip(wanted, others, strict=True)}
-        return Aggregate(occupancy, self.lattice, centred, squares, named)
-
-    def _open(self, source: object) -> tuple[EngineTable, Engine]:
-        table, backend = open_columns(
-            source,
-            private={"value": self.value},
-            public={
-                "user": self.user,
-                "cell": [column for rule in self.rules for column in rule.columns],
-            },
-            kinds={**passing.kinds_of(self.user, self.rules), self.value: "number"},
+        wanted = checks.items(measures, "measures", least=0, most=len(_MEASURES))
+        names = [each.name for each in wanted]
+        if len(set(names)) < len(names):
+            raise InputError(
+                f"measures named {', '.join(names)}", "different names", "give each of them once"
+            )
+        occupancy, (centred, squares, *others) = self._group(wanted)
+        return Aggregate(
+            occupancy, self.lattice, centred, squares, dict(zip(names, others, strict=True))
         )
-        passing.check_types(dict(table.schema().items()), self.user, self.value, self.rules)
-        return table, backend
 
-    def _group(
-        self, *, sums: bool, measures: Sequence[Measure] = ()
-    ) -> tuple[Occupancy, list[np.ndarray]]:
-        # Names and types are of this pass: the file may be another one since the last.
-        with unchanged(self.source) as source, turn(source), engine_errors(source):
-            table, backend = self._open(source)
-            found = passing.run(table, backend, self, sums=sums, measures=measures)
-        counts = found.column("count").to_numpy().astype(np.int64)
+    def _group(self, measures: Sequence[Measure] | None) -> tuple[Occupancy, list[np.ndarray]]:
+        """Counts, and with measures also sums, in the order of the counts."""
+        uses: dict[str, Use] = {self.value: "number", self.user: "key"}
+        for rule in self.rules:
+            for name in rule.columns:
+                # A column of dates may be a key and a time.
+                uses[name] = "key" if uses.get(name) == "key" else rule.use
+        with opened(self.source, uses, [self.value]) as columns:
+            _check_types(columns, {self.value: "number", self.user: "key"})
+            for rule in self.rules:
+                _check_types(columns, dict.fromkeys(rule.columns, rule.use))
+            query = _queries(columns, self)
+            found = columns.engine.run(query("DOUBLE", measures))
+            largest = pc.max(found.column("count")).as_py() or 0
+            if measures is not None and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
+                check_size(largest, self.lattice)
+                found = columns.engine.run(query("BIGINT", measures))
+        return self._counted(found.combine_chunks())
+
+    def _counted(self, found: pa.Table) -> tuple[Occupancy, list[np.ndarray]]:
+        counts = keys.numbers(found.column("count"))
         if len(counts) == 0:
             raise DataError(
-                f"no records in {describe(self.source)}",
+                f"no records in {described(self.source)}",
                 "at least one row with user, cell and value",
                 "check the source, its filters and the missing rule",
             )
-        passing.check_missing(found, counts, self)
-        for rule in self.rules:
-            rule.check(found.column(rule.name).combine_chunks(), counts)
-        cells = found.select([rule.name for rule in self.rules])
-        users = found.column("user").combine_chunks()
+        columns = [found.column(at).combine_chunks() for at in range(len(self.rules) + 1)]
+        for name, column in zip([self.user, *self._names], columns, strict=True):
+            if column.null_count:
+                raise _missing(name, "null")
+        if (keys.numbers(found.column("present")) != counts).any():
+            raise _missing(self.value, "null, NaN or infinite")
+        users, *codes = map(_text, columns)
+        for rule, code in zip(self.rules, codes, strict=True):
+            rule.check(code, counts)
+        cells = pa.table(codes, names=self._names)
+        if not self.rules:
+            alike = keys.in_arrow(0 * counts)
+            all_alike = pa.DictionaryArray.from_arrays(alike, pa.array(["all"], pa.string()))
+            cells = pa.table([all_alike], names=["cell"])
         occupancy, order = occupancies.build(
-            users, cells, counts, finish=self._finished, origin=self.place
+            users, cells, counts, finish=self._keys, origin=self.place
         )
-        names = ("centred", "squares", *passing.MEASURED[: len(measures)]) if sums else ()
-        return occupancy, [found.column(name).to_numpy()[order] for name in names]
+        sums = [name for name in found.column_names if name in {"centred", "squares", *_MEASURES}]
+        return occupancy, [keys.numbers(found.column(name))[order] for name in sums]
 
-    def _finished(self, cells: pa.Table) -> pa.Table:
-        """Key columns of the cells as their rules call them."""
-        found = {
-            rule.name: rule.finish(cells.column(rule.name).combine_chunks()) for rule in self.rules
-        }
-        return pa.table({name: keys.as_array(column, name) for name, column in found.items()})
-
-
-# Of the text of a cell rule, and how many there may be: what a manifest can hold.
-_LONGEST_RULE, _MOST_RULES = 400, 64
+    def _keys(self, cells: pa.Table) -> pa.Table:
+        """Key columns of the cells as people read them."""
+        for at, rule in enumerate(self.rules):
+            key = keys.as_array(rule.keys(cells.column(at).combine_chunks()), rule.name)
+            cells = cells.set_column(at, rule.name, key)
+        return cells
 
 
-def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
-    texts = all(
-        keys.is_name(name) for name in (user, value, *(rule.name for rule in rules))
-    ) and all(len(str(rule)) <= _LONGEST_RULE for rule in rules)
-    if not texts or not 0 < len(rules) <= _MOST_RULES:
+def check_size(largest: int, lattice: Lattice) -> None:
+    """Refuse memberships whose sum of squares could pass 64 bits.
+
+    Raises:
+        DataError: More records of a user in a cell than fit.
+    """
+    most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1
+    if largest > most:
+        raise DataError(
+            "a user with too many records in one cell for exact 64-bit sums",
+            f"at most {most:,} with {lattice.bits} tick bits",
+            "use smaller cells or fewer tick bits",
+        )
+
+
+def _queries(columns: Columns, records: Records) -> Callable[..., str]:
+    """The query of a pass, by the type of its sums and what is measured.
+
+    Sums of whole numbers in floating point are exact in any order below 2^53, and faster than the
+    integers of 128 bits that are used beyond.
+    """
+    engine, lattice = columns.engine, records.lattice
+    who = engine.key(columns.sql[records.user], columns.kinds[records.user])
+    bases = [rule.base(columns) for rule in records.rules]
+    codes = [f"{rule.code(f'base_{at}')} AS key_{at}" for at, rule in enumerate(records.rules)]
+    lo, hi = (_number(end) for end in (lattice.bounds.lo, lattice.bounds.hi))
+    clipped = f"greatest(least(v, {hi}), {lo})"
+    tick = f"CAST(floor(({clipped} - {lo}) * {_number(lattice.factor)} + 0.5e0) AS DOUBLE)"
+    tick = f"{tick} - {_number(2 ** (lattice.bits - 1))}"
+    inner = ", ".join(
+        [f"{who} AS who", f"CAST({columns.sql[records.value]} AS DOUBLE) AS v"]
+        + [f"{base} AS base_{at}" for at, base in enumerate(bases)]
+    )
+    groups = ["who", *(f"key_{at}" for at in range(len(bases)))]
+
+    def query(kind: str, measures: Sequence[Measure] | None) -> str:
+        # Arithmetic tells NaN from numbers: DuckDB answers isnan() from a file's statistics.
+        value = "1" if measures is None else f"CAST({tick} AS {kind})"
+        rows = ", ".join(["who", *codes, f"CASE WHEN v - v = 0 THEN {value} END AS tick"])
+        added = {} if measures is None else {"centred": "tick", "squares": "tick * tick"}
+        for name, each in zip(_MEASURES, measures or (), strict=False):
+            above = f"CASE WHEN tick > {each.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
+            added[name] = f"CAST({above} AS {kind})"
+        sums = "".join(
+            f", CAST(coalesce(sum({each}), 0) AS BIGINT) AS {name}" for name, each in added.items()
+        )
+        there = " AND ".join(f"{name} IS NOT NULL" for name in ("tick", *groups))
+        return (
+            f"SELECT {', '.join(groups)}, count(*) AS count, count(tick) AS present{sums} "
+            f"FROM (SELECT {rows} FROM (SELECT {inner} FROM {engine.relation}) AS bases) AS ticks "
+            + f"WHERE {there} " * (records.missing == "public")
+            + f"GROUP BY {', '.join(groups)}"
+        )
+
+    return query
+
+
+def _number(value: float) -> str:
+    """A number of SQL in floating point."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def _text(column: pa.Array[Any]) -> pa.Array[Any]:
+    return column.cast(pa.string()) if pa.types.is_binary(column.type) else column
+
+
+def _check_types(columns: Columns, uses: dict[str, Use]) -> None:
+    """Refuse columns that are no numbers or times where these are needed, or no keys."""
+    for name, use in uses.items():
+        fitting, allowed = _FITS[use]
+        if columns.kinds[name] not in fitting:
+            raise DataError(
+                f"the column {name!r} holds {columns.types[name].lower()}",
+                allowed,
+                "convert it, or name another column",
+            )
+
+
+def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
+    names = [rule.name for rule in rules]
+    sound = all(map(keys.is_name, (user, value, *names))) and len(rules) <= _MOST_RULES
+    if not sound or any(len(str(rule)) > _LONGEST_RULE for rule in rules):
         raise InputError(
             "a user, value or cell that is no column",
-            f"printable names of up to {keys.LONGEST_NAME} characters, and at least one cell rule "
-            f"and at most {_MOST_RULES}, of up to {_LONGEST_RULE} characters each",
+            f"printable names of up to {keys.LONGEST_NAME} characters, and at most {_MOST_RULES} "
+            f"cell rules of up to {_LONGEST_RULE} characters each",
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]
     roles({"value": value}, {"user": user, "cell": read})
-    names = [rule.name for rule in rules]
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
             f"cell columns named {', '.join(names)}",
@@ -224,10 +339,10 @@ def _check_names(user: str, value: str, rules: tuple[CellRule, ...]) -> None:
         )
 
 
-RESERVED = frozenset({
-    "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
-    "reason", "source", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale",
-    "bias_bound", "worst_case_error", "count_sum",
-    "present_sum", "centred_sum", "squares_sum", *passing.MEASURED,
-    *(f"{name}_sum" for name in passing.MEASURED),
-})  # fmt: skip
+def _missing(name: str, what: str) -> DataError:
+    return DataError(
+        f"{what} in the column {name!r}",
+        "a user, cells and a finite value in every row",
+        'clean the records, or declare missing="public" to drop such rows if it is public '
+        "which they are",
+    )

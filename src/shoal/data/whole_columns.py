@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.checks import roles
-from shoal.data.columns import open_columns
-from shoal.data.connection_turns import turn
-from shoal.data.source import engine_errors
-from shoal.data.source_file import describe, located, unchanged
+from shoal.data.sources import described, located, opened
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from shoal.data.csv_file import Kind
+    from shoal.data.sources import Use
 
 
 def read_columns(
@@ -47,18 +44,17 @@ def read_columns(
         (2, 2)
     """
     roles(private, public)
-    kinds: dict[str, Kind] = dict.fromkeys(_named(private), "text" if texts else "answer")
-    kinds.update(dict.fromkeys(_named(public), "key"))
-    source = located(source)
-    with unchanged(source) as now, turn(now), engine_errors(now):
-        table, backend = open_columns(now, private=private, public=public, kinds=kinds)
-        found: pa.Table = backend.to_pyarrow(table.select(*kinds))
+    hidden = [name for name in private.values() if name is not None]
+    uses: dict[str, Use] = dict.fromkeys(hidden, "text" if texts else "answer")
+    uses.update({name: "key" for name in public.values() if name is not None})
+    place = located(source)
+    with opened(place, uses, hidden) as columns:
+        # Numbers and labels have a type of their own but in a CSV file.
+        sql = {name: columns.sql[name] for name in uses}
+        chosen = ", ".join(f"{each} AS c{at}" for at, each in enumerate(sql.values()))
+        found = columns.engine.run(f"SELECT {chosen} FROM {columns.engine.relation}")
     if found.num_rows == 0:
         raise DataError(
-            f"no rows in {describe(source)}", "at least one", "check the source and its filters"
+            f"no rows in {described(place)}", "at least one", "check the source and its filters"
         )
-    return found
-
-
-def _named(roles: Mapping[str, str | None]) -> list[str]:
-    return list(dict.fromkeys(name for name in roles.values() if name is not None))
+    return found.rename_columns(list(uses))

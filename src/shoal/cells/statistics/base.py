@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.one_pass import Measure
+    from shoal.data.records import Measure
     from shoal.data.value_lattice import Bounds
 
 Fractions = list[tuple[int, int]]

@@ -13,7 +13,6 @@ from shoal import checks
 from shoal.cells.statistics.base import Linear
 
 if TYPE_CHECKING:
-    from shoal.data.source import EngineColumn
     from shoal.data.value_lattice import Bounds, Lattice
 
 _TEXT = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
@@ -67,13 +66,8 @@ class ShareAbove(Linear):
         """0 to 1."""
         return Fraction(0), Fraction(1)
 
-    def ticks(self, tick: EngineColumn, lattice: Lattice) -> EngineColumn:
-        """2^bits above the threshold's tick, 0 up to it."""
-        import ibis
-
-        # Rounded as values are: one equal to the threshold has its tick, so it is never above.
+    def edge(self, lattice: Lattice) -> int:
+        """The threshold's tick from the middle of the bounds: a value equal to it is not above."""
         within = self.threshold >= lattice.bounds.lo
         place = int(lattice.ticks(np.array([self.threshold]))[0]) if within else -1
-        # Ticks are whole numbers: every engine compares them alike.
-        edge = place - 2 ** (lattice.bits - 1)
-        return ibis.ifelse(tick > float(edge), 2**lattice.bits, 0)
+        return place - (1 << lattice.bits >> 1)

@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.data.source import literal_name
 from shoal.errors import InputError
 from shoal_studies.apart import apart, peak
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 # What the phases load when first used: starting up is not what is compared.
 _MODULES = (
-    *("duckdb", "ibis", "ibis.backends.duckdb", "opendp.prelude"),
+    *("duckdb", "pyarrow.parquet", "opendp.prelude"),
     *("shoal.data.records", "shoal.cells.plan"),
 )
 _BOUNDS = (0.0, 65.0)
@@ -127,7 +126,7 @@ def _plain(data: Path, _plan: Path, _ledger: Path) -> None:
     duckdb.connect().sql(
         """select "user", cell, count(*), sum(value), sum(value * value)
             from read_parquet($place) group by 1, 2""",
-        params={"place": literal_name(data)},
+        params={"place": str(data)},
     ).to_arrow_table()
 
 

@@ -1,0 +1,190 @@
+"""CSV files: each cell is a text, and becomes a number or a time by itself.
+
+An engine that guesses types from some of the rows lets one user's value decide how others' are
+read, and one that looks for the ends of records in parallel loses some: so types are not guessed,
+and records are counted a second time, by their line ends and quotes alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# How files are compressed, by the endings of their names.
+CODECS = {".csv": "none", ".csv.gz": "gzip", ".csv.zst": "zstd"}
+_BLOCK, _MOST_HEADER = 2**20, 2**20
+_MARK = b"\xef\xbb\xbf"
+_QUOTE, _LINE, _RETURN = b'"\n\r'
+_TIME = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
+    "(Z| UTC|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
+)
+_ALLOWED = {
+    "number": "a number or nothing in every row",
+    "answer": "a number, true, false or nothing in every row",
+    "time": "a date or time as in ISO 8601 or nothing in every row",
+}
+
+
+def codec_of(path: str) -> str:
+    """How a CSV file is compressed, by its name; an empty text for another file."""
+    name = path.casefold()
+    return next((codec for ending, codec in CODECS.items() if name.endswith(ending)), "")
+
+
+def header(path: str) -> list[str]:
+    """Names in the first line; they are not for messages, since the line may be a record.
+
+    Raises:
+        DataError: The file has no line of texts.
+    """
+    with _stream(path) as stream:
+        start = stream.read(_MOST_HEADER).removeprefix(_MARK)
+    lines = io.StringIO(start.decode(errors="replace"), newline="")
+    try:
+        names = next(csv.reader(lines, strict=True), [])
+    except csv.Error:
+        names = []
+    whole = len(start) < _MOST_HEADER - len(_MARK) or lines.tell() < len(lines.getvalue())
+    if not names or not whole or "\ufffd" in "".join(names):
+        raise DataError(
+            f"no columns in the first line of {called(path)}" + ", which is empty" * (not start),
+            "a CSV file in UTF-8 whose first line names the columns, with commas between",
+            "check the file; of one in Latin-1, as Windows or Excel may write it, make one in "
+            "UTF-8 (iconv -f latin1 -t utf-8)",
+        )
+    return names
+
+
+def read_texts(
+    connection: Any, files: Sequence[str], names: Sequence[str], uses: Mapping[str, str]
+) -> None:
+    """Make the table `records` of some columns of CSV files, `c0`, `c1`, ... in the order of uses.
+
+    Commas between cells, double quotes around them, UTF-8, names in the first line.
+
+    Args:
+        connection: Of DuckDB.
+        files: Files with the same first line.
+        names: Of all columns.
+        uses: What each needed column is for; keys and texts stay texts.
+
+    Raises:
+        DataError: A cell that is not of its column's use, or no CSV.
+    """
+    columns = [f"t{names.index(name)}" for name in uses]
+    values = [_value(text, use) for text, use in zip(columns, uses.values(), strict=True)]
+    bad = [
+        f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
+        for text, value in zip(columns, values, strict=True)
+    ]
+    chosen = ", ".join(
+        f"{value} AS c{at}, {odd} AS bad{at}"
+        for at, (value, odd) in enumerate(zip(values, bad, strict=True))
+    )
+    texts = ", ".join(f"'t{at}': 'VARCHAR'" for at in range(len(names)))
+    places = ", ".join(literal(each) for each in files)
+    connection.execute(
+        f"CREATE TEMP TABLE texts AS SELECT {chosen} FROM read_csv([{places}], "
+        f"columns = {{{texts}}}, auto_detect = false, header = true, delim = ',', quote = '\"', "
+        "escape = '\"', strict_mode = true, null_padding = false, ignore_errors = false, "
+        f"hive_partitioning = false, parallel = false, compression = '{codec_of(files[0])}')"
+    )
+    any_bad = ", ".join(f"bool_or(bad{at})" for at in range(len(uses)))
+    rows, *wrong = connection.execute(f"SELECT count(*), {any_bad} FROM texts").fetchone()
+    if rows != sum(count_records(each, columns=len(names)) for each in files):
+        raise _malformed(files)
+    for (name, use), is_wrong in zip(uses.items(), wrong, strict=True):
+        if is_wrong:
+            raise DataError(
+                f"the column {name!r} holds text", _ALLOWED[use], "convert it, or clean the file"
+            )
+    kept = ", ".join(f"c{at}" for at in range(len(uses)))
+    connection.execute(f"CREATE TEMP VIEW records AS SELECT {kept} FROM texts")
+
+
+def count_records(path: str, *, columns: int) -> int:
+    r"""Records of a CSV file behind its line of names, in one pass of constant memory.
+
+    A quote opens a cell at its start; a line end outside of quotes ends a record. An empty line is
+    none, but where there is one column alone.
+
+    Raises:
+        DataError: A quote that is never closed, or that opens within a cell.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        ...     _ = file.write(b'who,note\n1,"a\nb"\n\n2,""\n')
+        ...     file.flush()
+        ...     count_records(file.name, columns=2)
+        2
+    """
+    lines, inside, last = 0, 0, b"\n"
+    with _stream(path) as stream:
+        block = stream.read(len(_MARK)).removeprefix(_MARK) + stream.read(_BLOCK)
+        while block:
+            text = np.frombuffer(last + block.replace(b"\r", b""), np.uint8)
+            quotes, ends = (np.flatnonzero(text[1:] == each) + 1 for each in (_QUOTE, _LINE))
+            if not np.isin(text[quotes[inside::2] - 1], list(b',\n"')).all():
+                raise _malformed([path])
+            if inside or len(quotes):
+                ends = ends[(inside + np.searchsorted(quotes, ends)) % 2 == 0]
+            lines += len(ends) if columns == 1 else int((text[ends - 1] != _LINE).sum())
+            inside = (inside + len(quotes)) % 2
+            last = text[-1:].tobytes()
+            block = stream.read(_BLOCK)
+    if inside:
+        raise _malformed([path])
+    return lines + (last != b"\n") - 1
+
+
+def called(path: str) -> str:
+    """A path as messages show it: from the working folder, if it is in there."""
+    here = os.path.join(os.getcwd(), "")
+    return repr(path.removeprefix(here))
+
+
+def literal(text: str) -> str:
+    """A text of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _value(text: str, use: str) -> str:
+    """What a cell is by itself, in SQL: null if it is not of its column's use."""
+    if use in {"key", "text"}:
+        return text
+    if use == "time":
+        return (
+            f"CASE WHEN regexp_matches({text}, '{_TIME}') THEN TRY_CAST({text} AS TIMESTAMPTZ) END"
+        )
+    # 1_0, +-5 and nan(1) are numbers for DuckDB alone.
+    odd = " OR ".join(f"contains({text}, '{each}')" for each in ("_", "+-", "("))
+    number = f"CASE WHEN {odd} THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+    truth = f"CASE lower(trim({text})) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END"
+    return number if use == "number" else f"coalesce({number}, {truth})"
+
+
+def _stream(path: str) -> Any:
+    stream: Any = pa.input_stream  # without compression: None
+    codec = codec_of(path)
+    return stream(path, compression=None if codec == "none" else codec)
+
+
+def _malformed(files: Sequence[str]) -> DataError:
+    return DataError(
+        f"a malformed CSV file: {', '.join(map(called, files[:3]))}",
+        "double quotes around whole cells alone, each closed, and doubled inside of a cell; lines "
+        "that all end alike",
+        "write the file again with a CSV writer",
+    )

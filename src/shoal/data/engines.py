@@ -1,0 +1,226 @@
+"""The engines that compute over records: our own DuckDB, and Spark for its own frames.
+
+Both run the same query. What differs, the functions of times and how texts are grouped, is in here.
+No session's time zone matters: DuckDB's is UTC, and Spark is asked for seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from shoal.errors import DataError, ShoalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+Kind = Literal["whole", "float", "decimal", "truth", "text", "date", "time", "other"]
+Function = "Callable[[pa.Array[Any], pa.Array[Any]], pa.Array[Any]]"
+
+_KINDS: dict[Kind, str] = {
+    "whole": "u?(tiny|small|big)int|u?int(eger)?",
+    "float": "float|double",
+    "decimal": r"decimal\([0-9, ]+\)|u?hugeint",
+    "truth": "boolean",
+    "text": r"(var)?char(\([0-9]+\))?|string( collate .*)?",
+    "date": "date",
+    "time": "timestamp(tz)?(_s|_ms|_ns|_ntz)?( with time zone)?",
+}
+# PySpark's logs of failed queries quote the values that a query failed on.
+_LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def kind_of(engine_type: str) -> Kind:
+    """What a type of an engine means, whichever engine it is."""
+    name = engine_type.lower()
+    return next((kind for kind, form in _KINDS.items() if re.fullmatch(form, name)), "other")
+
+
+class Engine(Protocol):
+    """What runs queries over columns `c0`, `c1`, ... of the records."""
+
+    @property
+    def relation(self) -> str:
+        """What queries call the records."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The engine's types of the columns."""
+
+    def run(self, query: str) -> pa.Table:
+        """The result of a query."""
+
+    def add(self, name: str, function: Callable[..., Any]) -> None:
+        """Make a function of two columns of numbers known, which gives whole numbers."""
+
+    def key(self, column: str, kind: Kind) -> str:
+        """A key as it is grouped by: texts by their bytes, whatever their collation."""
+
+    def seconds(self, column: str, engine_type: str) -> str:
+        """Whole seconds since 1970 in universal time; a time without a zone is universal."""
+
+    def local(self, seconds: str, zone: str) -> str:
+        """Seconds since 1970 as the clocks of a zone show them."""
+
+
+@dataclass(frozen=True)
+class DuckDB:
+    """Our own DuckDB, whose session is in UTC."""
+
+    connection: Any
+    relation: str = "records"
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """As DuckDB calls them."""
+        return tuple(row[1] for row in self.connection.execute("DESCRIBE records").fetchall())
+
+    def run(self, query: str) -> pa.Table:
+        """The result of a query."""
+        found: pa.Table = self.connection.sql(query).to_arrow_table()
+        return found
+
+    def add(self, name: str, function: Callable[..., Any]) -> None:
+        """A vectorised function over arrays of Arrow."""
+        numbers = ["DOUBLE", "DOUBLE"]
+        self.connection.create_function(name, function, numbers, "BIGINT", type="arrow")
+
+    def key(self, column: str, kind: Kind) -> str:
+        """As it is: tables of our own have no collation."""
+        return column
+
+    def seconds(self, column: str, engine_type: str) -> str:
+        """Rounded downwards, also before 1970."""
+        unit, each = ("ns", 10**9) if "_NS" in engine_type else ("us", 10**6)
+        return f"CAST({floored(f'epoch_{unit}({column})', each)} / {each} AS BIGINT)"
+
+    def local(self, seconds: str, zone: str) -> str:
+        """By the zones of ICU, which DuckDB brings along."""
+        return f"CAST(epoch(timezone('{zone}', to_timestamp({seconds}))) AS BIGINT)"
+
+
+@dataclass(frozen=True)
+class Spark:
+    """The session that a frame is of."""
+
+    frame: Any
+    relation: str = "{records}"
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """As Spark calls them."""
+        return tuple(kind for _, kind in self.frame.dtypes)
+
+    def run(self, query: str) -> pa.Table:
+        """The result of a query; keys of text are texts again."""
+        with _silent():
+            found: pa.Table = self.frame.sparkSession.sql(query, records=self.frame).toArrow()
+        return found
+
+    def add(self, name: str, function: Callable[..., Any]) -> None:
+        """A vectorised function over arrays of Arrow."""
+        functions: Any = import_module("pyspark.sql.functions")
+        self.frame.sparkSession.udf.register(name, functions.arrow_udf(function, "bigint"))
+
+    def key(self, column: str, kind: Kind) -> str:
+        """Texts as bytes: columns of Spark may have a collation."""
+        return f"CAST({column} AS BINARY)" if kind == "text" else column
+
+    def seconds(self, column: str, engine_type: str) -> str:
+        """Without casts between times, which follow the session's time zone."""
+        days = f"CAST(unix_date(CAST({column} AS DATE)) AS BIGINT) * 86400"
+        if engine_type == "date":
+            return days
+        if engine_type == "timestamp_ntz":
+            clock = f"hour({column}) * 3600 + minute({column}) * 60 + second({column})"
+            return f"CAST({days} + {clock} AS BIGINT)"
+        return f"unix_seconds({column})"
+
+    def local(self, seconds: str, zone: str) -> str:
+        """By the zones of Java."""
+        return f"unix_seconds(from_utc_timestamp(timestamp_seconds({seconds}), '{zone}'))"
+
+
+def floored(whole: str, width: int) -> str:
+    """A whole number of SQL down to a multiple of a width, also below 0."""
+    return f"({whole} - {rest(whole, width)})"
+
+
+def rest(whole: str, width: int) -> str:
+    """What a whole number of SQL is above a multiple of a width: 0 to width - 1."""
+    return f"((({whole}) % {width} + {width}) % {width})"
+
+
+@contextmanager
+def duckdb() -> Iterator[DuckDB]:
+    """A DuckDB of our own: without the network, and with a private folder to spill to."""
+    import duckdb as engine
+
+    with tempfile.TemporaryDirectory(prefix="shoal-", ignore_cleanup_errors=True) as spill:
+        settings: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": spill,
+        }
+        connection = engine.connect(config=settings)
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield DuckDB(connection)
+        finally:
+            connection.close()
+
+
+@contextmanager
+def engine_errors(described: str) -> Iterator[None]:
+    """Errors of an engine by their kind alone: their texts quote cells.
+
+    Raises:
+        DataError: The engine failed.
+        KeyboardInterrupt: The user stopped it, which engines report as a failure.
+    """
+    try:
+        yield
+    except ShoalError:
+        raise
+    except BaseException as error:
+        if _interrupted(error):
+            raise KeyboardInterrupt() from None
+        if not isinstance(error, Exception):
+            raise
+        raise DataError(
+            f"the engine could not read {described} ({type(error).__name__})",
+            "readable records whose columns have one type each",
+            "check the source with the engine's own tools",
+        ) from None
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether it is Ctrl-C, or what DuckDB makes of it."""
+    while error is not None:
+        said = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+        if said or isinstance(error, KeyboardInterrupt) or "Interrupt" in type(error).__name__:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """PySpark's logs of failed queries are off in a block."""
+    from pyspark.logger import PySparkLogger
+
+    logs = [PySparkLogger.getLogger(name) for name in _LOGS]
+    before = [log.disabled for log in logs]
+    for log in logs:
+        log.disabled = True
+    try:
+        yield
+    finally:
+        for log, disabled in zip(logs, before, strict=True):
+            log.disabled = disabled

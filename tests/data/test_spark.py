@@ -1,0 +1,101 @@
+"""Spark runs the same query: the same integers, whatever its session's time zone."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.errors import DataError
+from tests.data import kinds
+from tests.data.kinds import RULES
+from tests.support import methods
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
+
+
+def test_a_frame_gives_the_same_integers(spark: Any, tmp_path: Path) -> None:
+    """By all kinds of rules, without rows that lack something; Spark takes 10 s to start."""
+    gaps = kinds.with_gaps(kinds.table())
+    frame = kinds.spark_frame(spark, gaps, tmp_path)
+    for tick_bits in (24, 3):
+        options: dict[str, Any] = {"missing": "public", "tick_bits": tick_bits}
+        assert kinds.facts(frame, **options) == kinds.facts(gaps, **options)
+
+
+@pytest.mark.full
+def test_every_rule_and_order_gives_the_same_integers(spark: Any, tmp_path: Path) -> None:
+    """One partition or seven, by user or by value."""
+    whole = kinds.table()
+    frame = kinds.spark_frame(spark, whole, tmp_path)
+    for rule in RULES:
+        assert kinds.found(frame.repartition(3), rule) == kinds.expected(whole, rule), rule
+    tied = methods.tied()
+    for order, rows in methods.orders(tied).items():
+        pq.write_table(rows, tmp_path / f"{order}.parquet")
+        frame = spark.read.parquet(str(tmp_path / f"{order}.parquet"))
+        options: dict[str, Any] = {"cell": "place", "bounds": (0, 100)}
+        for parts in (frame.coalesce(1), frame.repartition(7, "value")):
+            assert kinds.facts(parts, **options) == kinds.facts(tied, **options), order
+
+
+@pytest.mark.full
+def test_sessions_in_other_zones(spark: Any) -> None:
+    """Times with a zone are moments; those without one, and dates, are universal."""
+    rows = spark.sql(
+        "select who, 1.5D as value, timestamp '2013-07-01 04:15:00 UTC' as zoned, "
+        "timestamp_ntz '2013-07-01 04:15:00' as naive, date '2013-07-01' as day "
+        "from values (1.0D), (2.0D), (double('nan')) as t(who)"
+    )
+    for column, hours in (("zoned", (4, 0)), ("naive", (4, 0)), ("day", (0, 20))):
+        for zone, hour in zip(("", ",America/New_York"), hours, strict=True):
+            records = shoal.Records(
+                rows, user="who", value="value", bounds=(0, 9), missing="public",
+                cell=f"hour_of_day({column}{zone})",
+            )  # fmt: skip
+            found = records.occupancy()
+            assert found.cells.column(0).to_pylist() == [hour], (column, zone)
+            assert found.n_users == 2
+
+
+@pytest.mark.full
+def test_collations_do_not_merge_users(spark: Any) -> None:
+    """Names that a collation calls equal are different users."""
+    rows = spark.sql(
+        "select who collate unicode_ci as who, 1 as place, 2.0D as value "
+        "from values ('b'), ('B'), ('a') as t(who)"
+    )
+    records = shoal.Records(rows, user="who", value="value", bounds=(0, 9), cell="place")
+    assert records.occupancy().n_users == 3
+
+
+@pytest.mark.full
+def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """PySpark's own log of a failed query would; afterwards it writes as before."""
+    frame = spark.createDataFrame([("a", "987654.321x", 1)], "who string, text string, place int")
+    rows = frame.selectExpr("who", "cast(text as double) as value", "place")
+    with pytest.raises(DataError, match="could not read") as caught:
+        shoal.Records(rows, user="who", value="value", bounds=(0, 9), cell="place").occupancy()
+    shown = capfd.readouterr()
+    assert "987654" not in shown.err + shown.out + str(caught.value)
+    assert not logging.getLogger("SQLQueryContextLogger").disabled
+
+
+@pytest.mark.full
+def test_the_flights_are_the_same(spark: Any) -> None:
+    """The demo's release has identical integers before noise."""
+    from importlib.resources import files
+
+    place = str(files("shoal") / "datasets" / "flights_2013.parquet")
+    options: dict[str, Any] = {
+        "user": "tailnum", "value": "speed", "bounds": (0, 700), "missing": "public",
+        "cell": ["origin", "hour_of_day(time_hour,America/New_York)"],
+    }  # fmt: skip
+    one, other = kinds.facts(spark.read.parquet(place), **options), kinds.facts(place, **options)
+    assert one == other
