@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,3 +58,16 @@ def test_a_manifest_is_loaded_by_the_class_of_its_kind(family: str, tmp_path: Pa
         if other != family:
             with pytest.raises(DocumentError, match="a manifest of the kind"):
                 kind.load(path)
+
+
+@pytest.mark.parametrize("family", KINDS)
+def test_a_manifest_that_states_too_little_is_not_loaded(family: str, tmp_path: Path) -> None:
+    """Less than its plan loses, in one place or in all of them."""
+    made: Any = releases()[family]()
+    path, exact = tmp_path / "manifest.json", made.manifest["guarantee"]["epsilon"]
+    made.write_manifest(path)
+    text, less = path.read_text(encoding="utf-8"), str(Fraction(exact) * Fraction(999_999, 10**6))
+    for number in (1, 2):
+        path.write_text(text.replace(f'"epsilon":"{exact}"', f'"epsilon":"{less}"', number))
+        with pytest.raises(DocumentError, match="damaged"):
+            KINDS[family].load(path)

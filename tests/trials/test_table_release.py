@@ -19,7 +19,7 @@ from shoal.trials.mechanisms.outcomes import UniformPrior
 from shoal.trials.mechanisms.table import BestTable
 from shoal.trials.request import Units
 from shoal.trials.result import PrivateTrial
-from shoal.trials.table_release import TableRelease, blank_table, draw_table
+from shoal.trials.table_release import TableRelease, draw_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,17 +104,6 @@ def test_without_names_the_order_is_forgotten() -> None:
     named = _release(unit=np.arange(N)).released
     assert isinstance(named, TableRelease)
     assert named.responses is not None
-
-
-def test_blanks_have_the_size_of_draws() -> None:
-    """Rehearsed before anything is read, and of the same shape."""
-    for options in ({}, {"unit": np.arange(N)}):
-        found = _release(**options)
-        drawn = found.released
-        assert isinstance(drawn, TableRelease)
-        blank = blank_table(found.assignment, drawn.drawn_from)
-        assert blank.counts.shape == drawn.counts.shape
-        assert (blank.responses is None) == (drawn.responses is None)
 
 
 @pytest.mark.parametrize("named", [False, True])

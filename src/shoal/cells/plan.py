@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import checks, documents
+import numpy as np
+
+from shoal import checks, documents, files
 from shoal.cells import document as plan_document
 from shoal.cells.chosen_request import chosen_request
 from shoal.cells.derived import planned
@@ -17,14 +20,11 @@ from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
 from shoal.cells.statistics.catalogue import statistics as statistics_of
-from shoal.checks.numpy_errors import quietly
-from shoal.checks.places import whole_path
 from shoal.data.occupancy import Occupancy
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
-from shoal.errors import InputError, raise_alone
-from shoal.files import outputs
+from shoal.errors import InputError
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
@@ -185,10 +185,10 @@ class Plan(PlanViews):
         Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
-        outputs.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
 
     @classmethod
-    @quietly
+    @np.errstate(all="ignore")
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a plan written by `save`; its claims are computed anew and compared.
 
@@ -205,12 +205,12 @@ class Plan(PlanViews):
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         # An absolute path, whatever the working folder is later.
-        origin = whole_path(path)
+        origin = os.path.abspath(path)
         try:
             loaded = cls(**plan_document.parts(document, origin))
             plan_document.check_claims(loaded, document)
         except (InputError, LookupError, ArithmeticError):
-            raise_alone(plan_document.damaged())
+            raise plan_document.damaged() from None
         return planned(loaded)
 
 

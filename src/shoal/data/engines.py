@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from shoal.errors import DataError, ShoalError, is_failure, raise_alone
+from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,16 +152,14 @@ def engine_errors(described: str) -> Iterator[None]:
         raise
     except BaseException as error:
         if _interrupted(error):
-            raise_alone(KeyboardInterrupt())
-        if not is_failure(error):
+            raise KeyboardInterrupt() from None
+        if not isinstance(error, Exception):
             raise
-        raise_alone(
-            DataError(
-                f"the engine could not read {described} ({type(error).__name__})",
-                "readable records whose columns have one type each",
-                "check the source with the engine's own tools",
-            )
-        )
+        raise DataError(
+            f"the engine could not read {described} ({type(error).__name__})",
+            "readable records whose columns have one type each",
+            "check the source with the engine's own tools",
+        ) from None
 
 
 def _interrupted(error: BaseException | None) -> bool:

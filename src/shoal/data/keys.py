@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.documents.strict_json import canonical_bytes
-from shoal.errors import DataError, DocumentError, is_failure, raise_alone
+from shoal.errors import DataError, DocumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -192,11 +192,9 @@ def from_document(document: Document) -> pa.Table:
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
         same = False
     if not same:
-        raise_alone(
-            DocumentError(
-                "the cells are damaged", "a document written by shoal", "write the file again"
-            )
-        )
+        raise DocumentError(
+            "the cells are damaged", "a document written by shoal", "write the file again"
+        ) from None
     return found
 
 
@@ -222,9 +220,7 @@ def _in_arrow(values: Any) -> Any:
         found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
         # Arrow takes bytes of any kind for a text.
         found.validate(full=True)
-    except BaseException as error:
-        if not is_failure(error):
-            raise
+    except Exception:
         return None
     return found
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal import checks, documents
-from shoal.checks.places import whole_path
+from shoal import checks, documents, files
 from shoal.data import keys
-from shoal.errors import DataError, DocumentError, InputError, raise_alone
+from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
     import os
@@ -236,17 +236,16 @@ class Occupancy:
 
         Guarantees: G-REFUSE.
         """
-        from shoal.files import outputs
 
         data = documents.canonical_bytes(self.to_document())
-        outputs.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Occupancy:
         """Read what `save` wrote, or raise a `DocumentError` if it is damaged or another file."""
         found = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
         # An absolute path, whatever the working folder is later.
-        return replace(found, origin=whole_path(path))
+        return replace(found, origin=os.path.abspath(path))
 
     def to_document(self) -> documents.Document:
         """The occupancy as a JSON object; counts are packed integer arrays."""
@@ -280,7 +279,7 @@ class Occupancy:
             if occupancy.fingerprint != document["fingerprint"] or document.keys() != _PARTS:
                 raise _damaged()
         except (KeyError, TypeError, InputError):
-            raise_alone(_damaged())
+            raise _damaged() from None
         vars(occupancy)["_document"] = dict(document)  # packing again would only take time
         return occupancy
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
-from shoal.checks.roles import check_columns
+from shoal.checks import roles
 from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
@@ -321,7 +321,7 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]
-    check_columns({"value": value}, {"user": user, "cell": read})
+    roles({"value": value}, {"user": user, "cell": read})
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
             f"cell columns named {', '.join(names)}",

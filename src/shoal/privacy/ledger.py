@@ -24,7 +24,7 @@ from pathlib import Path
 from random import random
 from typing import TYPE_CHECKING, Any
 
-from shoal.checks.places import whole_path
+from shoal import checks
 from shoal.documents import LEDGER_ENDING as ENDING
 from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.privacy.budget import Budget, from_text
@@ -436,7 +436,7 @@ class Ledger:
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
-    place = Path(whole_path(path, "the ledger path"))
+    place = Path(checks.path(path, "the ledger path")).absolute()
     if place.suffix != ENDING:
         raise InputError(
             f"a ledger named {place.name!r}",
