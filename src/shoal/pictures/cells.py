@@ -57,7 +57,7 @@ def draw_release(release: Release, confidence: float) -> Figure:
     if named:
         size, shape = (7.5 * number, 1.8 + 0.19 * len(labels)), (1, number)
     else:
-        size, shape = (9.0, (7.0 if places else 3.8) * number), (number, 1)
+        size, shape = (9.0, (6.0 if places else 3.8) * number), (number, 1)
     figure, axes = shapes.new(title, size, shape, sharey=named)
     for axis, statistic in zip(axes, statistics, strict=True):
         rows = table.filter(pc.equal(table["statistic"], pa.scalar(str(statistic))))
@@ -109,11 +109,13 @@ def _draw_map(
               (("empty", ~known), ("filled", known), ("hatched", wide))}  # fmt: skip
     filled = PolyCollection(groups["filled"], ec="white", lw=0.3, array=value[known])
     axis.add_collection(filled)
-    axis.add_collection(PolyCollection(groups["empty"], fc=PALE, ec=GREY, lw=0.5, label="left out"))
-    told = "interval wider than half of what all values span"
-    axis.add_collection(
-        PolyCollection(groups["hatched"], fc="none", ec=DARK, lw=0, hatch="////", label=told)
-    )
+    for name, label_of, look in (
+        ("empty", "left out", {"fc": PALE, "ec": GREY, "lw": 0.5}),
+        ("hatched", "interval wider than half of what all values span",
+         {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}),
+    ):  # fmt: skip
+        if groups[name]:
+            axis.add_collection(PolyCollection(groups[name], label=label_of, **look))
     axis.autoscale_view()
     middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
     axis.set(xlabel="longitude", ylabel="latitude", aspect=1 / max(np.cos(middle), 0.05))
