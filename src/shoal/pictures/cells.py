@@ -109,13 +109,12 @@ def _draw_map(
               (("empty", ~known), ("filled", known), ("hatched", wide))}  # fmt: skip
     filled = PolyCollection(groups["filled"], ec="white", lw=0.3, array=value[known])
     axis.add_collection(filled)
-    for name, label_of, look in (
-        ("empty", "left out", {"fc": PALE, "ec": GREY, "lw": 0.5}),
-        ("hatched", "interval wider than half of what all values span",
-         {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}),
-    ):  # fmt: skip
+    empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "left out"}
+    wide_label = "interval wider than half of what all values span"
+    hatched: dict[str, Any] = {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}
+    for name, look in (("empty", empty), ("hatched", {**hatched, "label": wide_label})):
         if groups[name]:
-            axis.add_collection(PolyCollection(groups[name], label=label_of, **look))
+            axis.add_collection(PolyCollection(groups[name], **look))
     axis.autoscale_view()
     middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
     axis.set(xlabel="longitude", ylabel="latitude", aspect=1 / max(np.cos(middle), 0.05))
