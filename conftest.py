@@ -43,6 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         late = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in set(late)]
+    # Examples of a page share names: at the front no worker takes a part of them from another.
+    items.sort(key=lambda item: isinstance(item, pytest.Function))
     for item in items:
         if "hypothesis" in item.keywords or hasattr(getattr(item, "obj", None), "hypothesis"):
             item.add_marker("property")

@@ -6,8 +6,6 @@ contains a private value: only names, options, counts and other public facts.
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 # Of each part of a message.
 _LONGEST = 700
 
@@ -82,38 +80,3 @@ class MissingPartError(ShoalError, ImportError):
 
 class ShoalWarning(UserWarning):
     """A question about public facts that may be as they should: nothing is refused for it."""
-
-
-def is_failure(error: BaseException) -> bool:
-    """Whether an exception says that something failed, not that the work is to stop.
-
-    A crash inside of Polars, or another library in Rust, is no `Exception` for Python.
-
-    Example:
-        >>> is_failure(ValueError()), is_failure(KeyboardInterrupt()), is_failure(SystemExit())
-        (True, False, False)
-    """
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
-
-
-def raise_alone(error: ShoalError | KeyboardInterrupt) -> NoReturn:
-    """Raise an error of ours, or Ctrl-C, without the exception that is being handled.
-
-    Python keeps that exception as `__context__`, also behind `from None`, and its message may hold
-    the line of a file or a value. Local variables of the frames in a traceback are another matter:
-    whoever prints those prints private data.
-
-    Example:
-        >>> try:
-        ...     try:
-        ...         float("431.5 mph")
-        ...     except ValueError:
-        ...         raise_alone(DataError("text among numbers", "numbers", "convert it"))
-        ... except DataError as error:
-        ...     print(error.__context__, error.__cause__)
-        None None
-    """
-    try:
-        raise error
-    finally:
-        error.__cause__ = error.__context__ = None

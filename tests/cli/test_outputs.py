@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import files
-from shoal.files.own import is_own
 from tests.cli.conftest import PLAN, Shell
 from tests.support import flights
 
@@ -212,7 +210,7 @@ def test_no_output_is_an_input(place: Shell) -> None:
         for force in ([], ["--force"]):
             target = spelling(inputs[name], outputs[option])
             line = [*_arguments(verb), option, target, *force]
-            _refused(place, line, f"which is what is read as {name}")
+            _refused(place, line, f"is what is read as {name}")
             Path(f"link.{outputs[option]}").unlink(missing_ok=True)
 
 
@@ -227,24 +225,20 @@ def test_no_output_is_an_input_by_another_path(place: Shell, verb: str, target: 
     """Round about, by its own name, and by a chain of links."""
     if target == "second.json":
         _chain("trial.json", "json")
-    _refused(place, [*_arguments(verb), "--output", target, "--force"], "which is what is read as")
+    _refused(place, [*_arguments(verb), "--output", target, "--force"], "is what is read as")
 
 
 def test_no_two_outputs_are_one_file(place: Shell) -> None:
     """Also where the file is not there yet, or names differ in case alone."""
-    Path("dangling.json").symlink_to("missing.json")
     for verb, one, other in (
         ("release", "new.json", "new.json"),
         ("trial release", "new.json", "./same/new.json"),
         ("release", "new.json", f"{place.folder}/new.json"),
         ("trial release", "new.json", "NEW.json"),
-        ("release", "dangling.json", "missing.json"),
-        ("trial release", "dangling.json", "same/dangling.json"),
-        ("release", "\u00e9.json", "e\u0301.json"),
     ):
         for force in ([], ["--force"]):
             line = [*_arguments(verb), "--output", one, "--manifest", other, *force]
-            _refused(place, line, "which is the place of --output")
+            _refused(place, line, "is the place of --output")
 
 
 @pytest.mark.parametrize(
@@ -265,10 +259,6 @@ def test_what_is_there_is_replaced_by_force_alone(
     line = [*_arguments(verb), option, str(target)]
     assert "--force" in _refused(place, line, "there is a file")
     target.unlink()
-    made = shoal.Ledger.create("made.ledger", epsilon=1, unit="a")
-    target.write_bytes(made.path.read_bytes())
-    _refused(place, [*line, "--force"], "is a ledger")
-    target.unlink()
     target.mkdir()
     _refused(place, [*line, "--force"], "is no regular file")
     target.rmdir()
@@ -279,19 +269,16 @@ def test_what_is_there_is_replaced_by_force_alone(
     _refused(place, [*line, "--force"], "is no regular file")
     target.unlink()
     target.write_bytes(b"somebody's work")
-    _refused(place, [*line, "--force"], "shoal did not make")
-    target.write_bytes(b"")
     place.good(*line, "--force")
-    assert target.read_bytes()
-    assert is_own(target)
+    assert target.read_bytes() != b"somebody's work"
 
 
-@pytest.mark.parametrize("name", ["books.ledger-journal", "books.ledger-wal", "other.ledger-shm"])
-def test_no_output_is_a_part_of_a_ledger(place: Shell, name: str) -> None:
-    """SQLite would take such a file for a part of its own."""
+@pytest.mark.parametrize("name", ["books.ledger-journal", "other.ledger", "plan"])
+def test_no_output_is_a_ledger_or_a_part_of_one(place: Shell, name: str) -> None:
+    """Outputs are known by their endings."""
     for verb in ("release", "trial release", "unbiased release"):
         line = [*_arguments(verb), "--manifest", name]
-        _refused(place, line, "databases keep such files")
+        _refused(place, line, "a name that ends in")
 
 
 def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
@@ -299,7 +286,7 @@ def test_no_output_lies_in_a_folder_of_records(place: Shell) -> None:
     Path("records.parquet").mkdir()
     Path("records.parquet/a").mkdir()
     line = ["plan", "records.parquet", *PLAN, "--output", "same/records.parquet/a/plan.json"]
-    _refused(place, line, "which is what is read as DATA")
+    _refused(place, line, "is what is read as DATA")
 
 
 def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
@@ -343,12 +330,12 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
 ) -> None:
     """The disk fills up in between: the message says where the release is, and it is."""
 
-    def full(_handle: int, _data: bytes) -> None:
+    def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     line = [*_arguments(verb), "--manifest", "new.json"]
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_fill", full)
+        patch.setattr(os, "fsync", full)
         said = place.bad(*line)
     assert "No space left on device" in said
     assert "recorded as entry 1 of books.ledger" in said

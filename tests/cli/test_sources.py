@@ -123,7 +123,7 @@ def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None
     release = ["release", data, "plan.json", "--ledger", "flights.ledger"]
     book = Path("flights.ledger").read_bytes()
     for option in ("--output", "--manifest"):
-        if option == "--output" and kind == "csv.gz":
+        if kind == "csv.gz":  # an ending that no output has
             continue
         line = shell.bad(*release, option, inside, "--force")
         assert "read as DATA" in line

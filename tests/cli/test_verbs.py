@@ -202,7 +202,7 @@ def test_a_bad_frontier_is_refused_before_the_records_are_read(shell: Shell) -> 
     """Another ending, no folder, methods without a picture; then an unknown method."""
     missing = ["plan", "no.parquet", *PLAN, "--epsilon", "1"]
     assert "ends in .png" in shell.bad(*missing, "--frontier", "f.gif")
-    assert "a folder that is there" in shell.bad(*missing, "--frontier", "no/f.png")
+    assert "cannot be written" in shell.bad(*missing, "--frontier", "no/f.png")
     assert "--versus without --frontier" in shell.bad(*missing, "--versus", "balanced")
     assert "method is 'best'" in shell.bad(*FRONTIER, "--versus", "best")
 

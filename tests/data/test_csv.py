@@ -69,7 +69,7 @@ def refused(path: Path, message: str = " ") -> None:
             read()
         assert CANARY not in str(caught.value)
         assert "\n" not in str(caught.value)
-        assert caught.value.__context__ is None
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])

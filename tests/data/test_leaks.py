@@ -59,7 +59,7 @@ def _silent(call: Callable[[], object], caplog: pytest.LogCaptureFixture) -> Sho
     said = caplog.text + " ".join(str(each.message) for each in warned)
     if failed is not None:
         assert failed.__cause__ is None
-        assert failed.__context__ is None
+        assert failed.__suppress_context__ or failed.__context__ is None
         shown = traceback.format_exception(failed)
         said += " ".join([str(failed), repr(failed), repr(failed.args), *shown])
         said += repr(getattr(failed, "__notes__", ""))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -38,21 +36,6 @@ def test_an_outcome_on_a_level_stays_there(levels: tuple[float, ...], data: st.D
             np.array([levels[at]]), np.array([word], np.uint64), range(len(levels))
         )
         assert found.tolist() == [at]
-
-
-def test_levels_as_an_array_are_nobodys_to_write() -> None:
-    """Neither those of a space nor those of a copy, which is the same space."""
-    space = Space.counts(0, 3)
-    first = space.array
-    pickled = pickle.loads(pickle.dumps(space))
-    for each in (space, copy.copy(space), copy.deepcopy(space), pickled):
-        assert each == space
-        assert each.array.tolist() == [0, 1, 2, 3]
-        with pytest.raises(ValueError, match="read-only"):
-            each.array[0] = 9
-        with pytest.raises(ValueError, match="WRITEABLE"):
-            each.array.setflags(write=True)
-    assert first is space.array
 
 
 @given(LEVELS, st.floats(-60, 60), st.integers(2, 9))

@@ -77,3 +77,17 @@ def test_ticks_are_far_coarser_than_the_numbers_near_the_bounds(lo: float, bits:
     with pytest.raises(InputError, match="tick bits"):
         Lattice(Bounds(lo, lo + 1), bits)
     assert Lattice(Bounds(2.0**30, 2.0**30 + 1), 12).bits == 12
+
+
+@pytest.mark.parametrize("pair", [(0, 1.01e50), (-1.01e50, 0), (0, 2.6e154), (0, 9e299)])
+def test_bounds_are_no_further_than_numbers_reach(pair: tuple[float, float]) -> None:
+    """With wider bounds a draw overflowed, uncharged, depending on the values."""
+    with pytest.raises(InputError, match="1e\\+50"):
+        Bounds(*pair)
+
+
+@pytest.mark.parametrize("high", [1e-101, 1e-280, 5e-324])
+def test_bounds_are_no_nearer_than_squares_reach(high: float) -> None:
+    """With narrower bounds the range of a variance is no number but 0."""
+    with pytest.raises(InputError, match="nearer"):
+        Bounds(0, high)

@@ -1,168 +1,199 @@
-"""Pictures of public facts."""
+"""Pictures show the numbers of their subjects, in any format, whatever names and settings are."""
 
 from __future__ import annotations
 
-from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pytest
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
+from matplotlib.collections import LineCollection, PolyCollection
 
 import shoal
 from shoal import trials
-from shoal.cells.typical_error import SPREAD
-from shoal.errors import InputError
-from shoal.pictures import cells, pictures, questions
+from shoal.errors import InputError, ShoalWarning
+from shoal.pictures import cells as of_cells
+from shoal.pictures import trials as of_trials
+from shoal.pictures.shapes import plain_name
 from tests.support import occupancies
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.unit
-
 OCCUPANCY = occupancies.sparse(6)
+# Two dollars make a formula of what is between them; that of the last can be read as one.
+NAMES = ("$0_$9", "$$", "A$_$B", r"$\frac{$", r"a\$b$", "$5 to $10")
+
+
+def _released(names: list[Any], least: int = 1, **options: Any) -> shoal.Release:
+    """A simulated release of means; the first cell has fewer records than the others."""
+    count = len(names)
+    row = np.arange(100 * count)[50:]
+    table = pa.table({"u": row % 97, "c": [names[at] for at in row // 100], "v": row % 5 + 2.0})
+    records = shoal.Records(table, user="u", cell="c", value="v", bounds=(0, 9))
+    plan = shoal.plan(records.occupancy(), bounds=(0, 9), epsilon=5, min_records=least, **options)
+    return plan.release(records, noise=shoal.Simulated(1))
+
+
+def _trial() -> tuple[Any, Any, Any]:
+    """A plan of questions, their answers, and a released trial."""
+    arm, place = np.array(NAMES[:2])[np.arange(600) % 2], np.array(NAMES)[np.arange(600) // 2 % 6]
+    space, bought = trials.Space.binary(), np.arange(600) % 3 % 2
+    plan = trials.Questions(arm, place, control=NAMES[0]).effect().means().plan(space, 4)
+    answers = plan.release(bought, arm, place, noise=shoal.Simulated(1))
+    return plan, answers, trials.UniformPrior(epsilon=4).privatize(
+        bought, arm, place, space=space, control=NAMES[0], noise=shoal.Simulated(1)
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )
-def test_occupancies_and_plans_are_drawn(tmp_path: Path, ending: str, start: bytes) -> None:
-    """The ending chooses the format."""
+def test_the_ending_chooses_the_format(tmp_path: Path, ending: str, start: bytes) -> None:
+    """Of counts, a plan, a frontier and a comparison."""
     plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=5)
-    for subject in (OCCUPANCY, plan):
+    compared = {"bounds": (0, 9), "epsilon": 1, "methods": ["baseline"], "repetitions": 2}
+    for subject in (
+        OCCUPANCY,
+        plan,
+        plan.frontier(["balanced"], [1]),
+        shoal.compare(OCCUPANCY, **compared),
+    ):
         shoal.picture(subject, tmp_path / f"p.{ending}", overwrite=True)
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
 
 
-def test_a_default_plan_shows_the_errors_to_expect() -> None:
-    """Its typical errors in the value's unit, best first, named if there is room."""
+def test_a_plan_shows_its_errors() -> None:
+    """Certified ones over their bounds, or typical ones with the names of few cells."""
+    plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=5)
+    [axis] = of_cells.draw_plan(plan).axes
+    assert np.allclose(axis.lines[0].get_ydata(), np.sort(plan.worst_case_error))
+    assert np.allclose(axis.lines[2].get_ydata(), 4.5)
     plan = shoal.plan(OCCUPANCY, bounds=(0, 9), epsilon=5)
-    assert not plan.certified
-    [axis] = pictures._plan(plan).axes
-    drawn = np.asarray(axis.lines[0].get_ydata())
-    assert np.allclose(drawn, np.sort(plan.typical_error(9 * SPREAD)))
+    [axis] = of_cells.draw_plan(plan).axes
+    assert np.allclose(axis.lines[0].get_ydata(), np.sort(plan.typical_error(2.25)), rtol=0.5)
     names = {each.get_text() for each in axis.get_xticklabels()}
     assert names <= set(plan.occupancy.labels)
-    assert (len(names) == len(drawn)) == (len(drawn) <= 40)
-
-
-def _table(*columns: np.ndarray) -> pa.Table:
-    return pa.table([pa.array(each) for each in columns], names=["u", "c", "v"])
-
-
-def _released(cells: int, least: int) -> shoal.Release:
-    """A simulated release of means; the first cell has fewer records than the others."""
-    cell = np.repeat(np.arange(cells), 100)[50:]
-    table = _table(np.arange(len(cell)) % 97, cell, cell % 5 + 2.0)
-    records = shoal.Records(table, user="u", cell="c", value="v", bounds=(0, 9))
-    plan = shoal.plan(records.occupancy(), bounds=(0, 9), epsilon=5, min_records=least)
-    return plan.release(records, noise=shoal.Simulated(1))
 
 
 @pytest.mark.parametrize("least", [1, 60])
 def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
     """Values and intervals in the cells' order; those that are left out are told apart."""
-    release = _released(12, least)
-    figure = cells.draw_release(release, 0.5)
+    release, left_out = _released(list(range(12)), least), int(least > 1)
+    figure = of_cells.draw_release(release, 0.5)
     [axis] = figure.axes
     table = release.table(0.5)
     assert [each.get_text() for each in axis.get_yticklabels()] == [str(n) for n in range(12)]
-    own = axis.lines[0].get_xdata()
-    left_out = 0 if least == 1 else 1
-    assert np.array_equal(own, table["value"].to_numpy()[left_out:])
-    assert len(axis.lines) == 1 + left_out
-    assert len(figure.legends) == left_out
+    assert np.array_equal(axis.lines[0].get_xdata(), table["value"].to_numpy()[left_out:])
+    assert (len(axis.lines), len(figure.legends)) == (1 + left_out, left_out)
     assert "simulated, not private" in figure.get_suptitle()
-    assert ("1 left out" in figure.get_suptitle()) == (left_out == 1)
+    assert ("1 left out" in figure.get_suptitle()) == bool(left_out)
     [lines, *_] = [each for each in axis.collections if isinstance(each, LineCollection)]
     ends = np.array([line[:, 0] for line in lines.get_segments()])
     assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])
 
 
-def test_many_released_cells_are_drawn_by_their_values(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From the smallest to the largest, without what is pooled; at the confidence asked for."""
-    release = _released(90, 60)
-    [axis] = cells.draw_release(release, 0.5).axes
+def test_many_released_cells_are_drawn_by_their_values() -> None:
+    """From the smallest to the largest, without what is pooled."""
+    release = _released(list(range(90)), 60)
+    [axis] = of_cells.draw_release(release, 0.5).axes
     values = release.table()["value"].to_numpy()[1:]
     assert np.array_equal(axis.lines[0].get_ydata(), np.sort(values))
-    drawn: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
-    for confidence, told in ((None, "mean (95%)"), (0.5, "mean (50%)")):
-        shoal.picture(release, tmp_path / "r.png", confidence=confidence, overwrite=True)
-        assert drawn[-1].axes[0].get_ylabel() == told
+    assert axis.get_ylabel() == "mean (50%)"
+
+
+def test_hexagons_are_drawn_as_a_map() -> None:
+    """Each at its place and coloured by its value, whole at the date line; others are grey."""
+    places = np.array([[48.1, 11.5], [48.2, 11.7], [-17.0, 179.9], [48.3, 11.9]])
+    at = places[np.arange(400) // 100]
+    columns = {"u": np.arange(400) % 97, "lat": at[:, 0], "lon": at[:, 1], "v": np.arange(400) % 5}
+    table = pa.table(columns).slice(50)
+    rule = shoal.hexagon("lat", "lon", 5)
+    records = shoal.Records(table, user="u", cell=rule, value="v", bounds=(0, 9))
+    plan = shoal.plan(records.occupancy(), bounds=(0, 9), epsilon=9, min_records=60)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    axis, bar = of_cells.draw_release(release, 0.95).axes
+    filled, empty, _ = [each for each in axis.collections if isinstance(each, PolyCollection)]
+    assert bar.get_ylabel() == "mean"
+    values = release.table()["value"].to_numpy()[np.array(release.plan.released)]
+    assert np.allclose(filled.get_array(), values)
+    assert (len(filled.get_paths()), len(empty.get_paths())) == (3, 1)
+    boxes = [path.get_extents() for path in (*filled.get_paths(), *empty.get_paths())]
+    for lat, lon in places:
+        assert sum(box.contains(lon, lat) and box.width < 1 for box in boxes) == 1
 
 
 def test_every_statistic_has_a_panel() -> None:
     """Variances come with standard deviations."""
-    rows = np.repeat(np.arange(len(OCCUPANCY.cell)), OCCUPANCY.count)
-    table = _table(OCCUPANCY.user[rows], OCCUPANCY.cell[rows], rows % 9)
-    records = shoal.Records(table, user="u", cell="c", value="v", bounds=(0, 9))
-    plan = shoal.plan(
-        records.occupancy(), bounds=(0, 9), epsilon=5, statistics=["mean", "variance"]
-    )
-    release = plan.release(records, noise=shoal.Simulated(1))
-    panels = cells.draw_release(release, 0.95).axes
-    told = [f"{name} (95%)" for name in ("mean", "variance", "std")]
-    assert [each.get_xlabel() or each.get_ylabel() for each in panels] == told
+    release = _released(list("abc"), statistics=["mean", "variance"])
+    panels = of_cells.draw_release(release, 0.95).axes
+    assert [each.get_xlabel() for each in panels] == [
+        f"{name} (95%)" for name in ("mean", "variance", "std")
+    ]
 
 
-def test_effects_are_drawn_at_the_confidence_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Intervals of all units and of clusters, and the label that says which they are."""
-    bought, arm = np.tile([0, 1, 1, 1], 200), np.tile([0, 1], 400)
-    city = np.repeat([0, 1], 400)
-    trial = trials.UniformPrior(epsilon=4).privatize(bought, arm, city, space=trials.Space.binary())
-    drawn: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
-    for confidence, asked in ((0.5, 0.5), (0.95, None)):
-        shoal.picture(trial, tmp_path / f"{confidence}.png", confidence=asked)
-        [axis] = drawn.pop().axes
-        effect = trial.estimate(confidence=confidence)
-        ends = [np.asarray(line.get_xdata()).tolist() for line in axis.lines]
-        assert list(effect.finite_population.interval) in ends
-        assert f"({100 * confidence:g}%)" in axis.get_xlabel()
-        normal = NormalDist().inv_cdf((1 + confidence) / 2)
-        [bars] = [each for each in axis.collections if isinstance(each, LineCollection)]
-        halves = [float(np.ptp(np.asarray(bar)[:, 0])) / 2 for bar in bars.get_segments()]
-        assert np.allclose(halves, normal * effect.clusters.standard_error)
+def test_a_frontier_shows_errors_at_the_losses_spent() -> None:
+    """The worst cells left, the median cells right; the bound is dashed."""
+    plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=2)
+    frontier = plan.frontier(["balanced", "user_clipped"], [1, 2, 4])
+    for axis, name in zip(of_cells.draw_frontier(frontier).axes, ("worst", "median"), strict=True):
+        lines = {str(line.get_label()): line for line in axis.lines}
+        points = frontier.of("balanced")
+        assert np.allclose(lines["balanced"].get_xdata(), [each.plan.epsilon for each in points])
+        assert np.allclose(
+            lines["balanced"].get_ydata(), [getattr(each.figures, name) for each in points]
+        )
+        assert lines["user_clipped: only noise, not certified"].get_linestyle() == ":"
+        bound = lines["lower bound, each cell alone"]
+        assert np.allclose(
+            bound.get_ydata(), [getattr(each.figures, name) for each in frontier.bounds]
+        )
+        assert bound.get_linestyle() == "--"
 
 
-def test_bad_pictures_are_refused(tmp_path: Path) -> None:
-    """Another subject, another ending, a place that is not there."""
-    with pytest.raises(InputError, match="a subject of type int"):
-        shoal.picture(3, tmp_path / "p.png")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="a confidence with a subject of type Occupancy"):
-        shoal.picture(OCCUPANCY, tmp_path / "p.png", confidence=0.9)
-    with pytest.raises(InputError, match=r"allowed: a name that ends in \.png"):
-        shoal.picture(OCCUPANCY, tmp_path / "p.gif")
-    with pytest.raises(InputError, match="cannot be written"):
-        shoal.picture(OCCUPANCY, tmp_path / "no" / "p.png")
-
-
-def test_questions_are_drawn_with_noise_and_without(tmp_path: Path) -> None:
-    """Widths of a plan in pairs; answers with their intervals; each question by its name."""
-    arm, age = np.arange(800) % 2, np.arange(800) // 2 % 30
-    asked = trials.Questions(arm, covariates={"age": age}).effect().regression(["arm", "age"])
-    plan = asked.plan(trials.Space.binary(), epsilon=1)
-    [axis] = questions.draw_widths(plan).axes
+def test_trials_and_questions_show_their_intervals(tmp_path: Path) -> None:
+    """At the confidence asked for, each by its name; widths with noise and without."""
+    plan, answers, trial = _trial()
+    [axis] = of_trials.draw_widths(plan).axes
     with_noise, without = (np.asarray(line.get_xdata(), float) for line in axis.lines[:2])
     assert np.allclose(with_noise, [each.half_width for each in plan.predicted])
     assert bool((without < with_noise).all())
-    assert [each.get_text() for each in axis.get_yticklabels()] == list(plan.names)
-    release = plan.release(arm, np.arange(800) % 2, covariates={"age": age})
-    [axis] = questions.draw_answers(release, 0.9).axes
-    drawn = np.asarray(axis.lines[0].get_xdata(), float)
-    assert np.allclose(drawn, release.estimate(0.9)["effect"].interval)
+    [axis] = of_trials.draw_answers(answers, 0.9).axes
+    [lines] = [each for each in axis.collections if isinstance(each, LineCollection)]
+    drawn = [tuple(line[:, 0]) for line in lines.get_segments()]
+    assert np.allclose(drawn, [each.interval for each in answers.estimate(0.9)])
     assert "90%" in axis.get_xlabel()
-    for subject in (plan, release):
-        shoal.picture(subject, tmp_path / "p.svg", overwrite=True)
-        assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
-    shoal.picture(release, tmp_path / "q.svg", confidence=0.9)
-    with pytest.raises(InputError, match="a confidence with a subject"):
-        shoal.picture(plan, tmp_path / "r.svg", confidence=0.9)
+    [axis] = of_trials.draw_effects(trial, 0.5).axes
+    effect = trial.estimate(confidence=0.5)
+    ends = [line for each in axis.collections for line in each.get_segments()]  # type: ignore[attr-defined]
+    assert any(np.allclose(line[:, 0], effect.finite_population.interval) for line in ends)
+    assert "(50%)" in axis.get_xlabel()
+    forecast = trials.plan([[500, 500]], trials.Space.binary(), epsilon=1)
+    shoal.picture(forecast, tmp_path / "p.png")
+
+
+def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    """Of cells, arms, clusters and questions, whatever Matplotlib is told to make of dollars."""
+    path = tmp_path / "p.svg"
+    settings: Any = {"text.usetex": True, "text.parse_math": False, "svg.fonttype": "none"}
+    with mpl.rc_context(settings):
+        for subject in (_released(list(NAMES), method="balanced"), *_trial()):
+            shoal.picture(subject, path, overwrite=True)
+            assert "$0_$9" in path.read_text(encoding="utf-8")
+    assert plain_name("$" * 9, most=3) == r"\$\$\$"
+    assert plain_name("a\nb") == "a\\nb"
+    with pytest.warns(ShoalWarning, match="drawn as boxes"):
+        shoal.picture(_released(["\u65e5\u672c", "b"]), tmp_path / "p.png")
+
+
+def test_bad_pictures_are_refused(tmp_path: Path) -> None:
+    """Another subject, another ending, a confidence where there are no intervals."""
+    for subject, name, options, words in (
+        (3, "p.png", {}, "a subject of type int"),
+        (OCCUPANCY, "p.png", {"confidence": 0.9}, "a confidence with a subject of type Occupancy"),
+        (OCCUPANCY, "p.gif", {}, r"allowed: a name that ends in \.png"),
+    ):
+        with pytest.raises(InputError, match=words):
+            shoal.picture(subject, tmp_path / name, **options)  # type: ignore[arg-type]

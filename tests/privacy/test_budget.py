@@ -144,33 +144,6 @@ def test_what_is_shown_does_not_hang_on_the_callers_decimals() -> None:
         assert (str(budget), budget.show(up=True), budget.show(up=False)) == shown
 
 
-class _Pretty(float):
-    def __str__(self) -> str:
-        return "0.0"
-
-    __repr__ = __str__
-
-
-class _Small(Fraction):
-    @property
-    def numerator(self) -> int:
-        return 0
-
-
-class _Whole(int):
-    def __str__(self) -> str:
-        return "0"
-
-
-@pytest.mark.parametrize(
-    "value", [_Pretty(5.0), _Small(5), _Whole(5), type("Tens", (Decimal,), {})("5")]
-)
-def test_amounts_of_classes_of_their_own_are_refused(value: Any) -> None:
-    """What a number says of itself is less than what it is worth."""
-    with pytest.raises(InputError, match="epsilon is"):
-        Budget.of(value)
-
-
 @pytest.mark.parametrize("digits", [False, "1.13"])
 def test_numbers_of_numpy_count_whatever_it_is_told_to_print(digits: Any) -> None:
     """With all digits that tell them from others, and no more."""

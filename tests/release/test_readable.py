@@ -16,7 +16,7 @@ import pytest
 
 import shoal
 from shoal import documents, trials, unbiased
-from shoal.checks.amounts import MOST_DIGITS
+from shoal.checks import MOST_DIGITS
 from shoal.data.keys import as_table
 from shoal.documents import canonical_bytes
 from shoal.errors import DataError, DocumentError, InputError

@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2870, 1400),
-    "pictures": (("src/shoal/pictures",), 809, 500),
+    "pictures": (("src/shoal/pictures",), 600, 500),
     "verification": (("src/shoal/verification",), 9300, 1600),
     "other modules": (
         tuple(

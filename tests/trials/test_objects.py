@@ -137,9 +137,3 @@ def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object
             Space.bins(0, 1, 3).numbers(cells)
         with pytest.raises(DataError, match="no column of real numbers"):
             UserValues.of(cells)  # type: ignore[arg-type]
-
-
-def test_lists_that_may_never_end_are_no_outcomes() -> None:
-    """Arrow would give what an iterator yields one type."""
-    with pytest.raises(DataError, match="outcomes of another kind"):
-        Space.binary().numbers(iter([0, 1]))

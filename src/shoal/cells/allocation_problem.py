@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-
-from shoal.checks.frozen import Frozen, cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Frozen):
+class Problem:
     """Sparse sensitivities, users by numbers, over the width.
 
     Attributes:
@@ -80,7 +79,7 @@ def _parts(matrix: sp.csr_array) -> Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation(Frozen):
+class Allocation:
     """A method's answer at a loss of 1: noise scales over the width, and how good they are.
 
     Attributes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,6 @@ from shoal.cells.contributions.design import members
 from shoal.cells.noise_allocation import finish
 from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import Queries
-from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

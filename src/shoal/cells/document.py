@@ -13,10 +13,9 @@ from shoal.cells.derived import follows
 from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import PAIR
 from shoal.cells.request import make_request
-from shoal.checks.frozen import thaw
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
-from shoal.errors import DocumentError, InputError, raise_alone
+from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import MOST_BITS
 from shoal.release.question import Question
 
@@ -44,7 +43,7 @@ def to_document(plan: PlanFacts) -> documents.Document:
         "bounds": [plan.bounds.lo, plan.bounds.hi],
         "tick_bits": plan.lattice.bits,
         "request": _request_document(plan.request),
-        "source": thaw(plan.source) if plan.source else None,
+        "source": dict(plan.source) if plan.source else None,
         "occupancy": plan.occupancy.to_document(),
         "status": list(plan.status),
         "numbers": {
@@ -146,7 +145,7 @@ def parts(document: documents.Document, origin: str | None) -> dict[str, Any]:
             **_mechanism(document, request, occupancy, np.array(released, dtype=np.int64)),
         }
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, InputError):
-        raise_alone(damaged())
+        raise damaged() from None
 
 
 def check_claims(plan: PlanFacts, document: documents.Document) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from shoal.cells.ranges.balls import before_moving, holds_all
 from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.cells.statistics.mean import Mean
 from shoal.checks import check_confidence
-from shoal.checks.frozen import cached_property, own
 from shoal.theory import gaussian, laplace
 from shoal.theory.user_clipping import hidden_radii
 
@@ -63,14 +63,14 @@ class Numbers:
         if self.plan.joint:
             found = found.copy()
             found[slice(*jointly.rows(self.plan))] = jointly.variances(self.plan, self._shares)
-        kept: NDArray[np.float64] = own(found)
+        kept: NDArray[np.float64] = found
         return kept
 
     @functools.cached_property
     def value(self) -> NDArray[np.float64]:
         """The estimates, moved into `range`, shape (numbers,), in their units."""
         low, high = self.range
-        kept: NDArray[np.float64] = own(np.clip(self.unclamped, low, high))
+        kept: NDArray[np.float64] = np.clip(self.unclamped, low, high)
         return kept
 
     @property
@@ -92,7 +92,7 @@ class Numbers:
         place = self.plan.lattice.value
         low = np.array([place(int(a), self._top) for a in self.chosen.low])
         high = np.array([place(int(b), self._top) for b in self.chosen.high])
-        return own(low), own(high)
+        return low, high
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
         """Where the means (of akmv, the sums above lo) of one number were clipped, if selected.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,6 @@ from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import Queries
 from shoal.cells.ranges.one_interval import USER
 from shoal.cells.weighed_users import Weighed
-from shoal.checks.frozen import cached_property
 from shoal.privacy.noise_lattice import round_scale
 
 if TYPE_CHECKING:

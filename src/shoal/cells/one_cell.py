@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
+import numpy as np
+
 from shoal import checks
 from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
@@ -26,9 +28,7 @@ from shoal.cells.one_cell_values import aggregate_of
 from shoal.cells.planner import decide
 from shoal.cells.request import mean_request
 from shoal.cells.warnings import doubts, few_cells, few_own_much, private_range
-from shoal.checks import check_confidence
-from shoal.checks.keywords import check_keywords
-from shoal.checks.numpy_errors import quietly
+from shoal.checks import check_confidence, keywords
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated, source_of
@@ -239,7 +239,7 @@ def worst_case_optimal(
     return one_estimate("worst_case_optimal", {}, values, users, bounds, epsilon, options)
 
 
-@quietly
+@np.errstate(all="ignore")
 def one_estimate(
     method: str | None,
     settings: Mapping[str, str | int | float],
@@ -267,7 +267,7 @@ def one_estimate(
         InputError: An argument is not usable.
         DataError: Values are missing or not finite, or lengths differ.
     """
-    check_keywords(options, Options.__annotations__, f"mean.{method or 'auto'}", _BOOKS)
+    keywords(options, Options.__annotations__, f"mean.{method or 'auto'}", _BOOKS)
     wanted = check_confidence(options.get("confidence", 0.95))
     lattice = Lattice(Bounds.of(bounds), options.get("tick_bits", 20))
     if method is None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from shoal.checks.floats import read_floats
-from shoal.checks.roles import check_arrays
+from shoal.checks import different, private_numbers
 from shoal.data import keys
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import build
@@ -38,7 +37,7 @@ def numbers_of(values: ArrayLike) -> NDArray[np.float64]:
             "a number in every row",
             "drop such records beforehand if whether a value is present is public",
         )
-    numbers = read_floats(values)
+    numbers = private_numbers(values)
     if numbers is None:
         raise DataError("values that are no real numbers", "one number a record", _CONVERT)
     return numbers
@@ -55,7 +54,7 @@ def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate
     Raises:
         DataError: Lengths differ, nothing is there, or a value is missing or not finite.
     """
-    check_arrays({"value": values}, {"user": users})
+    different({"value": values}, {"user": users})
     numbers = numbers_of(values)
     if numbers.size == 0:
         raise DataError("no records", "at least one record", "give a value and a user for each")

@@ -12,9 +12,7 @@ from shoal import checks
 from shoal.cells.ball_mean import BallMean, ticks
 from shoal.cells.one_cell import worst_case_optimal
 from shoal.cells.one_cell_values import numbers_of
-from shoal.checks import check_confidence
-from shoal.checks.numpy_errors import quietly
-from shoal.checks.roles import check_arrays
+from shoal.checks import check_confidence, different
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
@@ -74,7 +72,7 @@ class VectorEstimate:
     simulated: bool
 
 
-@quietly
+@np.errstate(all="ignore")
 def vector(
     values: ArrayLike,
     users: Sequence[Any] | NDArray[Any] | pa.Array[Any],
@@ -122,7 +120,7 @@ def vector(
         (3, 0.0002)
     """
     wanted = check_confidence(confidence)
-    check_arrays({"value": values}, {"user": users})
+    different({"value": values}, {"user": users})
     points = _points(values)
     limits = Bounds.of(bounds)
     if checks.choice(domain, ("ball", "box"), "domain") == "box":

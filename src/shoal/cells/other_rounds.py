@@ -15,7 +15,6 @@ import numpy as np
 from shoal.cells import user_clipped_plan
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import simulated
-from shoal.checks.numpy_errors import quietly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class OtherRounds:
     alike: float
 
 
-@quietly
+@np.errstate(all="ignore")
 def other_rounds(plan: PlanFacts) -> OtherRounds | None:
     """The plan with one round in place of two, or two in place of one, by simulated errors.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal import checks, documents
+import numpy as np
+
+from shoal import checks, documents, files
 from shoal.cells import document as plan_document
 from shoal.cells.chosen_request import chosen_request
 from shoal.cells.derived import planned
@@ -17,13 +20,11 @@ from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
 from shoal.cells.statistics.catalogue import statistics as statistics_of
-from shoal.checks.numpy_errors import quietly
-from shoal.checks.places import whole_path
 from shoal.data.occupancy import Occupancy
+from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
-from shoal.errors import InputError, raise_alone
-from shoal.files import outputs
+from shoal.errors import InputError
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
-    from shoal.data.records import Records
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
@@ -185,10 +185,10 @@ class Plan(PlanViews):
         Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
-        outputs.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
 
     @classmethod
-    @quietly
+    @np.errstate(all="ignore")
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a plan written by `save`; its claims are computed anew and compared.
 
@@ -205,19 +205,19 @@ class Plan(PlanViews):
         """
         document = documents.read(path, plan_document.SCHEMA, "plan")
         # An absolute path, whatever the working folder is later.
-        origin = whole_path(path)
+        origin = os.path.abspath(path)
         try:
             loaded = cls(**plan_document.parts(document, origin))
             plan_document.check_claims(loaded, document)
         except (InputError, LookupError, ArithmeticError):
-            raise_alone(plan_document.damaged())
+            raise plan_document.damaged() from None
         return planned(loaded)
 
 
 def plan(
-    occupancy: Occupancy,
+    counts: Occupancy | Records,
     *,
-    bounds: Bounds | tuple[float, float],
+    bounds: Bounds | tuple[float, float] | None = None,
     statistics: Sequence[str] = ("mean",),
     epsilon: Amount | None = None,
     error: float | None = None,
@@ -231,7 +231,7 @@ def plan(
     weights: Mapping[str, float] | None = None,
     settings: Mapping[str, str | int | float] | None = None,
     delta: Amount = 0,
-    tick_bits: int = 20,
+    tick_bits: int | None = None,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Choose how users are bounded and how noise is shared, before any value is read.
@@ -243,8 +243,9 @@ def plan(
     docs/theory/optimal.md.
 
     Args:
-        occupancy: The public counts.
-        bounds: Public range of the values, in their unit.
+        counts: The public counts, or records, of which only the counts are read: the plan holds
+            counts, bounds and description of the records, and nothing of their values.
+        bounds: Public range of the values, in their unit; records have theirs.
         statistics: What to release of each cell: `mean`, `variance`, `share_above(60)` with any
             public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
@@ -272,9 +273,10 @@ def plan(
         settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a number
             here has no unit.
         delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where its error is less.
-        tick_bits: Values are rounded to the width over 2^tick_bits.
+        tick_bits: Values are rounded to the width over 2^tick_bits, by default 2^20; records say it
+            themselves.
         source: Public description of the records as `records.describe()` gives it, kept in plan and
-            manifest.
+            manifest; not beside records.
 
     Returns:
         A plan whose `epsilon` never exceeds the one asked for.
@@ -291,9 +293,7 @@ def plan(
         >>> found.method, found.epsilon <= 8, found.worst_case_error.round(2).tolist()
         ('optimal', True, [0.63])
     """
-    todo = "call records.occupancy() or Occupancy.from_counts(...)"
-    checks.instance(occupancy, Occupancy, "an occupancy", todo)
-    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    occupancy, lattice, source = _planned_for(counts, bounds, tick_bits, source)
     wanted = statistics_of(statistics)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
@@ -325,6 +325,30 @@ def plan(
         )
     kept = [each.name for each in fields(facts) if each.name != "built"]
     return planned(Plan(**{name: getattr(facts, name) for name in kept}))
+
+
+def _planned_for(
+    counts: Occupancy | Records,
+    bounds: Bounds | tuple[float, float] | None,
+    tick_bits: int | None,
+    source: Mapping[str, Any] | None,
+) -> tuple[Occupancy, Lattice, Mapping[str, Any] | None]:
+    """Counts, bounds and description, of records or as they are given."""
+    if isinstance(counts, Records):
+        if any(each is not None for each in (bounds, tick_bits, source)):
+            raise InputError(
+                "bounds, tick_bits or source beside records",
+                "records alone, which say these themselves",
+                "leave them out, or give records.occupancy()",
+            )
+        return counts.occupancy(), counts.lattice, counts.describe()
+    todo = "give records, records.occupancy() or Occupancy.from_counts(...)"
+    checks.instance(counts, Occupancy, "counts", todo)
+    if bounds is None:
+        raise InputError(
+            "counts without bounds", "bounds of the values", "give for example bounds=(0, 700)"
+        )
+    return counts, Lattice(Bounds.of(bounds), 20 if tick_bits is None else tick_bits), source
 
 
 def _description(value: object, name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +17,6 @@ from shoal.cells.plan_form import check_capacity, in_form
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.variance import Variance
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.privacy.budget import Budget, round_up
 from shoal.theory import gaussian, joint, laplace
 from shoal.theory import minimax as limits
@@ -41,7 +41,7 @@ _NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFacts(Frozen):
+class PlanFacts:
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each released cell: statistic by statistic, each in
@@ -87,7 +87,6 @@ class PlanFacts(Frozen):
     def __post_init__(self) -> None:
         for name, value in in_form(self).items():
             object.__setattr__(self, name, value)
-        super().__post_init__()
         check_counts(self.occupancy, self.lattice)
         check_weights(self.request, self.occupancy, self.lattice)
         check_capacity(self)

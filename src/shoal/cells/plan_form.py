@@ -15,7 +15,6 @@ import numpy as np
 
 from shoal.cells.queries import PAIR
 from shoal.cells.request import Request
-from shoal.checks.frozen import exactly
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Lattice
 from shoal.errors import InputError
@@ -112,18 +111,20 @@ def in_form(facts: Facts) -> dict[str, Any]:
     _check_kinds(facts)
     cells = facts.status.count("released")
     numbers = len(facts.request.statistics) * cells
+    shapes = {
+        "relative_scale": (numbers,),
+        "duals": (facts.occupancy.n_users,),
+        "targets": (cells,),
+    }
     found: dict[str, Any] = {
-        "relative_scale": exactly(facts.relative_scale, np.float64, "relative_scale", (numbers,)),
-        "selection_scale": exactly(facts.selection_scale, np.float64, "selection_scale"),
-        "parameters": {
-            name: exactly(each, np.int64, "parameters") for name, each in facts.parameters.items()
-        },
+        "relative_scale": np.asarray(facts.relative_scale, np.float64),
+        "selection_scale": np.asarray(facts.selection_scale, np.float64),
+        "parameters": {name: np.asarray(each, np.int64) for name, each in facts.parameters.items()},
     }
     if facts.duals is not None:
-        shape = (facts.occupancy.n_users,)
-        found["duals"] = exactly(facts.duals, np.float64, "duals", shape)
+        found["duals"] = np.asarray(facts.duals, np.float64)
     if facts.targets is not None:
-        found["targets"] = exactly(facts.targets, np.float64, "targets", (cells,))
+        found["targets"] = np.asarray(facts.targets, np.float64)
     scales = [
         found[name] for name in ("relative_scale", "selection_scale", "targets") if name in found
     ]
@@ -133,7 +134,18 @@ def in_form(facts: Facts) -> dict[str, Any]:
         int(each.min(initial=0)) >= 0 and int(each.max(initial=0)) < _MOST_PARAMETER
         for each in found["parameters"].values()
     )
-    if not small or not whole or not duals.min() >= 0 or not 0 < duals.max() <= _MOST_DUAL:
+    formed = all(
+        found[name].shape == shapes.get(name, found[name].shape[:1])
+        for name in found
+        if name != "parameters"
+    )
+    if (
+        not formed
+        or not small
+        or not whole
+        or not duals.min() >= 0
+        or not 0 < duals.max() <= _MOST_DUAL
+    ):
         raise _unlike("scales, dual variables or parameters")
     return found
 

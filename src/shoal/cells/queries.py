@@ -8,6 +8,7 @@ one column a cell, whatever is released.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from shoal.cells.allocation_problem import Problem
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.theory import gaussian, joint, sensitivity
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PAIR = (Mean(), Variance())
 
 
 @dataclass(frozen=True, eq=False)
-class Queries(Frozen):
+class Queries:
     """What is released of every cell of a design.
 
     Attributes:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal import checks, documents
 from shoal.cells import table
 from shoal.cells.derived import follows, is_planned
@@ -17,12 +19,9 @@ from shoal.cells.plan_views import PlanViews
 from shoal.cells.request_rules import keeps
 from shoal.cells.results import from_results, to_results
 from shoal.cells.warnings import doubts, few_own_much
-from shoal.checks.frozen import thaw
-from shoal.checks.numpy_errors import quietly
-from shoal.checks.places import whole_path
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
-from shoal.files import html, outputs, tables
+from shoal.files import html, tables
 from shoal.privacy.budget import Budget, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import unit_of_column
@@ -119,7 +118,7 @@ class Release(release.Release[PlanViews, Numbers]):
         """The released numbers with their error bars, as arrays in the order of released cells."""
         return self.released
 
-    @quietly
+    @np.errstate(all="ignore")
     def table(self, confidence: float = CONFIDENCE) -> pa.Table:
         """One row a cell: keys, status, counts, value, plain number, intervals, noise and errors.
 
@@ -189,11 +188,10 @@ class Release(release.Release[PlanViews, Numbers]):
 
         Guarantees: G-REFUSE.
         """
-        outputs.keep_inputs(path, self.inputs)
-        tables.write(self.table(confidence), path, overwrite=overwrite)
+        tables.write(self.table(confidence), path, self.inputs, overwrite=overwrite)
 
 
-@quietly
+@np.errstate(all="ignore")
 def release_cells(
     plan: PlanFacts,
     records: Records,
@@ -222,7 +220,7 @@ def release_cells(
     inputs: dict[str, str | os.PathLike[str] | None] = {"records": place, "plan": told}
     if ledger is not None:
         book = ledger.path if isinstance(ledger, Ledger) else ledger
-        inputs["ledger"] = whole_path(book)
+        inputs["ledger"] = os.path.abspath(book)
     return Release.delivered(done, anew, inputs=inputs)
 
 
@@ -281,7 +279,7 @@ def _check_counts(plan: PlanFacts, occupancy: Occupancy) -> None:
 
 def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
     described = records.describe()
-    if plan.source is not None and thaw(plan.source) != described:
+    if plan.source is not None and dict(plan.source) != described:
         raise DataError(
             "records with other columns, cell rules or missing rule than the plan's",
             "the records that the plan is about",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shoal import checks
 from shoal.cells.objective import OBJECTIVES, RANGES
 from shoal.cells.presets import METHODS, checked_settings, parts_of
 from shoal.cells.statistics.catalogue import statistics as statistics_of
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, Budget, check_epsilon
 
@@ -28,7 +28,7 @@ MOST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
-class Request(Frozen):
+class Request:
     """A request: how much privacy loss or error, by which method, under which public rules.
 
     Attributes:

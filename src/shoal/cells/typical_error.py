@@ -15,7 +15,6 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.posterior import values_of
 from shoal.cells.statistics.mean import Mean
-from shoal.checks.numpy_errors import quietly
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -92,7 +91,7 @@ def typical_half_widths(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.f
     return _typical(plan, spread).half_width
 
 
-@quietly
+@np.errstate(all="ignore")
 def _typical(plan: PlanFacts, spread: float) -> Typical:
     if plan.statistics != (Mean(),):
         raise InputError(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import cached_property
 from shoal.errors import InputError
 from shoal.theory import joint
 

@@ -55,7 +55,11 @@ def demo(
 
     Example: shoal demo --folder shoal-demo
     """
-    drawing = _drawing()
+    drawing = find_spec("matplotlib") is not None
+    if drawing:  # one that cannot be imported is refused before any work
+        from shoal.pictures.pictures import check_picture
+
+        check_picture("demo.png")
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / _LEDGER
     book = _own_ledger(place)
@@ -127,7 +131,7 @@ def _ledger(
 
 def _check_free(slugs: tuple[str, ...], folder: Path, *, force: bool) -> None:
     """Refuse to replace what this demo did not make."""
-    from shoal.files.outputs import check_outputs
+    from shoal.files import check_outputs
 
     places = {place.name: place for slug in slugs for place in _places(slug, folder)}
     check_outputs(places, {"ledger": folder / _LEDGER}, overwrite=force)
@@ -225,16 +229,6 @@ def _release(
     verified = "verified" if verdict.holds else "NOT verified"
     show(f"Released {job.title}: {how}; manifest {verified}")
     show("  " + "   ".join(_best(release)))
-
-
-def _drawing() -> bool:
-    """Whether there is Matplotlib; one that cannot be imported is refused before any work."""
-    from shoal.pictures.pictures import check_matplotlib
-
-    if find_spec("matplotlib") is None:
-        return False
-    check_matplotlib()
-    return True
 
 
 def _keep(place: Path, data: bytes, *, force: bool) -> None:

@@ -33,7 +33,7 @@ def check_places(
         InputError: Another ending.
         DocumentError: A place that must not or cannot be written.
     """
-    from shoal.files.outputs import check_outputs
+    from shoal.files import check_outputs
     from shoal.files.tables import check_ending
 
     for place in (tables or {}).values():
@@ -68,7 +68,7 @@ def delivering(
     Raises:
         DocumentError: What failed; the release is safe.
     """
-    from shoal.errors import DocumentError, ShoalError, raise_alone
+    from shoal.errors import DocumentError, ShoalError
 
     try:
         _write_all(writers, force=force)
@@ -91,14 +91,12 @@ def delivering(
         got, allowed = f"unexpected {type(error).__name__} after the charge", "no failure"
     else:
         return
-    raise_alone(
-        DocumentError(
-            got,
-            allowed,
-            f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
-            "and ask for it again under the same name, which costs nothing",
-        )
-    )
+    raise DocumentError(
+        got,
+        allowed,
+        f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
+        "and ask for it again under the same name, which costs nothing",
+    ) from None
 
 
 def _write_all(

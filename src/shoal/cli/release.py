@@ -51,7 +51,6 @@ def release(
     """
     import shoal
     from shoal.checks import check_confidence
-    from shoal.checks.frozen import thaw
     from shoal.errors import DocumentError
 
     check_confidence(confidence)
@@ -63,7 +62,7 @@ def release(
         pictures={"--picture": picture},
     )
     loaded = shoal.Plan.load(plan)
-    source = thaw(loaded.source or {})
+    source = dict(loaded.source or {})
     if set(source) != {"user", "value", "cell", "missing"}:
         raise DocumentError(
             "a plan that does not say which columns it is about",

@@ -258,16 +258,14 @@ def _sizes(
 
 
 def _shares(text: str) -> list[float]:
-    from shoal.errors import InputError, raise_alone
+    from shoal.errors import InputError
 
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise_alone(
-            InputError(
-                f"shares {text[:40]!r}", "numbers with commas between", "give for example 0.5,0.5"
-            )
-        )
+        raise InputError(
+            f"shares {text[:40]!r}", "numbers with commas between", "give for example 0.5,0.5"
+        ) from None
 
 
 def _expected(mean: float | None, sd: float | None, between: float) -> Any:

@@ -57,7 +57,7 @@ def numbers(table: pa.Table, value: str) -> Any:
     """A column of numbers; a null becomes NaN, which is refused with the others."""
     import pyarrow as pa
 
-    from shoal.checks.floats import floats
+    from shoal.checks import floats
     from shoal.errors import DataError
 
     column = table.column(value)

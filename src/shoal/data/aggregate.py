@@ -20,9 +20,7 @@ _HALF = 26
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Integer sums of each membership, aligned with its occupancy.
-
-    Only the occupancy is public; the sums never appear in a text or a message.
+    """Integer sums of each membership, aligned with its occupancy; only that is public.
 
     Attributes:
         occupancy: The counts.
@@ -40,14 +38,7 @@ class Aggregate:
     measures: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     def sums_of(self, measure: str) -> NDArray[np.int64]:
-        """Sum of a measure of each membership; of the values themselves without a name.
-
-        Args:
-            measure: A name in `measures`, or no name for the values.
-
-        Returns:
-            Whole ticks, shape (memberships,).
-        """
+        """Whole ticks of a measure by its name, or of the values, shape (memberships,)."""
         return self.measures[measure] if measure else self.sums
 
     @property
@@ -60,27 +51,18 @@ class Aggregate:
         return f"<Aggregate of {self.occupancy.n_users} users, {self.occupancy.n_cells} cells>"
 
     def cell_sums(self) -> list[int]:
-        """Sum of ticks of each cell, exactly.
-
-        Returns:
-            One whole number of ticks a cell.
-        """
+        """Sum of ticks of each cell, exactly."""
         amounts = self.sums
         # Two halves in floating point stay exact where one 64-bit sum could overflow.
-        cells, size = self.occupancy.cell, self.occupancy.n_cells
-        high = np.bincount(cells, amounts >> _HALF, minlength=size)
-        low = np.bincount(cells, amounts & (2**_HALF - 1), minlength=size)
-        return [
-            (int(up) << _HALF) + int(down)
-            for up, down in zip(high.tolist(), low.tolist(), strict=True)
-        ]
+        halves = (
+            np.bincount(self.occupancy.cell, part)
+            for part in (amounts >> _HALF, amounts % 2**_HALF)
+        )
+        high, low = (half.astype(np.int64).astype(object) for half in halves)
+        return list(high * 2**_HALF + low)
 
     def cell_means(self) -> NDArray[np.float64]:
-        """Mean of the values of each cell's records: what simulations compare estimates with.
-
-        Returns:
-            In the value's unit, shape (cells,).
-        """
+        """Mean of each cell's values, in their unit, shape (cells,): for simulations."""
         share = np.array(self.cell_sums(), dtype=np.float64) / self.occupancy.totals
         bounds = self.lattice.bounds
         return np.asarray(bounds.lo + share * 2.0**-self.lattice.bits * float(bounds.width))

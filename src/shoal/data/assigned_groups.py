@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.data import keys
 from shoal.data.assignment import key_column
 from shoal.errors import DataError, InputError
@@ -26,7 +25,7 @@ FEWEST_GROUPS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class AssignedGroups(Frozen):
+class AssignedGroups:
     """Which group each unit is in, and in which cluster and arm each group is.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks, documents
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError
 
@@ -33,7 +33,7 @@ _WHOLE_CLUSTERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Assignment(Frozen):
+class Assignment:
     """Units in groups of one cluster and one arm. All of it is public.
 
     Attributes:

@@ -131,15 +131,9 @@ class Rule:
         return pa.array(number // _HOUR if self.call == "hour_of_day" else number + 1)
 
     def check(self, code: pa.Array[Any], counts: NDArray[np.int64]) -> None:
-        """Refuse places that are none, and ask whether latitude and longitude changed places.
+        """Refuse places outside the globe, and ask whether most have latitude for longitude.
 
         Cells are public, and so is what is said of all records together, in whatever order.
-
-        Raises:
-            DataError: Coordinates outside the globe.
-
-        Warns:
-            ShoalWarning: Most records lie beyond a polar circle, and the other way round do not.
         """
         if self.call != "hexagon":
             return
@@ -255,15 +249,7 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
 def hour_of_day(column: str, tz: str | None = None) -> Rule:
     """A cell rule by hour of the day, 0 to 23.
 
-    Args:
-        column: Times with or without a zone (then UTC), or dates.
-        tz: A name of the time zone database; universal time without it.
-
-    Returns:
-        A rule for `Records(cell=...)`.
-
-    Raises:
-        InputError: An unknown zone.
+    Args, Returns, Raises: as `timeslot`, without a width.
 
     Example:
         >>> str(hour_of_day("time_hour", tz="America/New_York"))
@@ -275,15 +261,7 @@ def hour_of_day(column: str, tz: str | None = None) -> Rule:
 def weekday(column: str, tz: str | None = None) -> Rule:
     """A cell rule by day of the week as ISO 8601 counts it, 1 (Monday) to 7.
 
-    Args:
-        column: Times with or without a zone (then UTC), or dates.
-        tz: A name of the time zone database; universal time without it.
-
-    Returns:
-        A rule for `Records(cell=...)`.
-
-    Raises:
-        InputError: An unknown zone.
+    Args, Returns, Raises: as `timeslot`, without a width.
 
     Example:
         >>> weekday("time_hour").name
@@ -295,15 +273,7 @@ def weekday(column: str, tz: str | None = None) -> Rule:
 def date(column: str, tz: str | None = None) -> Rule:
     """A cell rule by calendar day.
 
-    Args:
-        column: Times with or without a zone (then UTC), or dates.
-        tz: A name of the time zone database; universal time without it.
-
-    Returns:
-        A rule for `Records(cell=...)`.
-
-    Raises:
-        InputError: An unknown zone.
+    Args, Returns, Raises: as `timeslot`, without a width.
 
     Example:
         >>> date("time_hour").name
@@ -315,15 +285,7 @@ def date(column: str, tz: str | None = None) -> Rule:
 def month(column: str, tz: str | None = None) -> Rule:
     """A cell rule by calendar month; the key is a text such as 2013-05.
 
-    Args:
-        column: Times with or without a zone (then UTC), or dates.
-        tz: A name of the time zone database; universal time without it.
-
-    Returns:
-        A rule for `Records(cell=...)`.
-
-    Raises:
-        InputError: An unknown zone.
+    Args, Returns, Raises: as `timeslot`, without a width.
 
     Example:
         >>> month("time_hour").name
@@ -340,15 +302,7 @@ _CALL, _NUMBER = re.compile(r"\s*(\w+)\s*\((.*)\)\s*"), re.compile(r"-?[0-9]{1,1
 
 
 def parse(text: str) -> Rule:
-    """A rule from its text: a column's name, or a call as `str` of a rule writes it.
-
-    Raises:
-        InputError: Another function, or wrong arguments.
-
-    Example:
-        >>> parse("timeslot(time_hour, 1h)") == timeslot("time_hour", "1h"), str(parse("dest"))
-        (True, 'dest')
-    """
+    """A rule from its text: a column's name, or a call as `str` of a rule writes it."""
     call = _CALL.fullmatch(text)
     if call is None:
         return Rule("", (text,))
@@ -367,11 +321,7 @@ def parse(text: str) -> Rule:
 
 
 def rules_of(given: object) -> tuple[Rule, ...]:
-    """Rules from one rule or text, or from a list of them; none from None.
-
-    Raises:
-        InputError: Something else, or a rule whose text is another rule's.
-    """
+    """Rules from one rule or text, or from a list of them; none from None."""
     listed: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
     listed = [] if given is None else listed
     for each in listed:

@@ -43,11 +43,7 @@ def codec_of(path: str) -> str:
 
 
 def header(path: str) -> list[str]:
-    """Names in the first line; they are not for messages, since the line may be a record.
-
-    Raises:
-        DataError: The file has no line of texts.
-    """
+    """Names in the first line; they are not for messages, since the line may be a record."""
     with _stream(path) as stream:
         start = stream.read(_MOST_HEADER).removeprefix(_MARK)
     lines = io.StringIO(start.decode(errors="replace"), newline="")
@@ -69,18 +65,9 @@ def header(path: str) -> list[str]:
 def read_texts(
     connection: Any, files: Sequence[str], names: Sequence[str], uses: Mapping[str, str]
 ) -> None:
-    """Make the table `records` of some columns of CSV files, `c0`, `c1`, ... in the order of uses.
+    """Make the table `records` of columns of CSV files, `c0`, `c1`, ... in the order of their uses.
 
-    Commas between cells, double quotes around them, UTF-8, names in the first line.
-
-    Args:
-        connection: Of DuckDB.
-        files: Files with the same first line.
-        names: Of all columns.
-        uses: What each needed column is for; keys and texts stay texts.
-
-    Raises:
-        DataError: A cell that is not of its column's use, or no CSV.
+    Commas between cells, double quotes around them, UTF-8; `names` are those of the first line.
     """
     columns = [f"t{names.index(name)}" for name in uses]
     values = [_value(text, use) for text, use in zip(columns, uses.values(), strict=True)]
@@ -118,9 +105,6 @@ def count_records(path: str, *, columns: int) -> int:
 
     A quote opens a cell at its start; a line end outside of quotes ends a record. An empty line is
     none, but where there is one column alone.
-
-    Raises:
-        DataError: A quote that is never closed, or that opens within a cell.
 
     Example:
         >>> import tempfile

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from shoal.errors import DataError, ShoalError, is_failure, raise_alone
+from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = Literal["whole", "float", "decimal", "truth", "text", "date", "time", "other"]
-Function = "Callable[[pa.Array[Any], pa.Array[Any]], pa.Array[Any]]"
 
 _KINDS: dict[Kind, str] = {
     "whole": "u?(tiny|small|big)int|u?int(eger)?",
@@ -42,43 +41,16 @@ def kind_of(engine_type: str) -> Kind:
     return next((kind for kind, form in _KINDS.items() if re.fullmatch(form, name)), "other")
 
 
-class Engine(Protocol):
-    """What runs queries over columns `c0`, `c1`, ... of the records."""
-
-    @property
-    def relation(self) -> str:
-        """What queries call the records."""
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The engine's types of the columns."""
-
-    def run(self, query: str) -> pa.Table:
-        """The result of a query."""
-
-    def add(self, name: str, function: Callable[..., Any]) -> None:
-        """Make a function of two columns of numbers known, which gives whole numbers."""
-
-    def key(self, column: str, kind: Kind) -> str:
-        """A key as it is grouped by: texts by their bytes, whatever their collation."""
-
-    def seconds(self, column: str, engine_type: str) -> str:
-        """Whole seconds since 1970 in universal time; a time without a zone is universal."""
-
-    def local(self, seconds: str, zone: str) -> str:
-        """Seconds since 1970 as the clocks of a zone show them."""
-
-
 @dataclass(frozen=True)
 class DuckDB:
-    """Our own DuckDB, whose session is in UTC."""
+    """Our own DuckDB, in UTC; it runs queries over columns `c0`, `c1`, ... of `relation`."""
 
     connection: Any
     relation: str = "records"
 
     @property
     def types(self) -> tuple[str, ...]:
-        """As DuckDB calls them."""
+        """The engine's types of the columns."""
         return tuple(row[1] for row in self.connection.execute("DESCRIBE records").fetchall())
 
     def run(self, query: str) -> pa.Table:
@@ -87,27 +59,27 @@ class DuckDB:
         return found
 
     def add(self, name: str, function: Callable[..., Any]) -> None:
-        """A vectorised function over arrays of Arrow."""
+        """Make a function of two columns of numbers known, which gives whole numbers."""
         numbers = ["DOUBLE", "DOUBLE"]
         self.connection.create_function(name, function, numbers, "BIGINT", type="arrow")
 
     def key(self, column: str, kind: Kind) -> str:
-        """As it is: tables of our own have no collation."""
+        """A key as it is grouped by: tables of our own have no collation."""
         return column
 
     def seconds(self, column: str, engine_type: str) -> str:
-        """Rounded downwards, also before 1970."""
+        """Seconds since 1970 in universal time, also of times without a zone; rounded downwards."""
         unit, each = ("ns", 10**9) if "_NS" in engine_type else ("us", 10**6)
         return f"CAST({floored(f'epoch_{unit}({column})', each)} / {each} AS BIGINT)"
 
     def local(self, seconds: str, zone: str) -> str:
-        """By the zones of ICU, which DuckDB brings along."""
+        """Seconds since 1970 as the clocks of a zone show them, by DuckDB's own ICU."""
         return f"CAST(epoch(timezone('{zone}', to_timestamp({seconds}))) AS BIGINT)"
 
 
 @dataclass(frozen=True)
 class Spark:
-    """The session that a frame is of."""
+    """The session that a frame is of; see `DuckDB`."""
 
     frame: Any
     relation: str = "{records}"
@@ -118,7 +90,7 @@ class Spark:
         return tuple(kind for _, kind in self.frame.dtypes)
 
     def run(self, query: str) -> pa.Table:
-        """The result of a query; keys of text are texts again."""
+        """The result of a query."""
         with _silent():
             found: pa.Table = self.frame.sparkSession.sql(query, records=self.frame).toArrow()
         return found
@@ -162,44 +134,32 @@ def duckdb() -> Iterator[DuckDB]:
     """A DuckDB of our own: without the network, and with a private folder to spill to."""
     import duckdb as engine
 
-    with tempfile.TemporaryDirectory(prefix="shoal-", ignore_cleanup_errors=True) as spill:
-        settings: dict[str, Any] = {
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "temp_directory": spill,
-        }
-        connection = engine.connect(config=settings)
-        try:
-            connection.execute("SET TimeZone = 'UTC'")
-            yield DuckDB(connection)
-        finally:
-            connection.close()
+    off = dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), False)
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-", ignore_cleanup_errors=True) as spill,
+        engine.connect(config={**off, "temp_directory": spill}) as connection,
+    ):
+        connection.execute("SET TimeZone = 'UTC'")
+        yield DuckDB(connection)
 
 
 @contextmanager
 def engine_errors(described: str) -> Iterator[None]:
-    """Errors of an engine by their kind alone: their texts quote cells.
-
-    Raises:
-        DataError: The engine failed.
-        KeyboardInterrupt: The user stopped it, which engines report as a failure.
-    """
+    """Errors of an engine by their kind alone, since their texts quote cells; Ctrl-C as it is."""
     try:
         yield
     except ShoalError:
         raise
     except BaseException as error:
         if _interrupted(error):
-            raise_alone(KeyboardInterrupt())
-        if not is_failure(error):
+            raise KeyboardInterrupt() from None
+        if not isinstance(error, Exception):
             raise
-        raise_alone(
-            DataError(
-                f"the engine could not read {described} ({type(error).__name__})",
-                "readable records whose columns have one type each",
-                "check the source with the engine's own tools",
-            )
-        )
+        raise DataError(
+            f"the engine could not read {described} ({type(error).__name__})",
+            "readable records whose columns have one type each",
+            "check the source with the engine's own tools",
+        ) from None
 
 
 def _interrupted(error: BaseException | None) -> bool:
@@ -218,11 +178,8 @@ def _silent() -> Iterator[None]:
     from pyspark.logger import PySparkLogger
 
     logs = [PySparkLogger.getLogger(name) for name in _LOGS]
-    before = [log.disabled for log in logs]
-    for log in logs:
-        log.disabled = True
-    try:
+    with ExitStack() as before:
+        for log in logs:
+            before.callback(setattr, log, "disabled", log.disabled)
+            log.disabled = True
         yield
-    finally:
-        for log, disabled in zip(logs, before, strict=True):
-            log.disabled = disabled

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.documents.strict_json import canonical_bytes
-from shoal.errors import DataError, DocumentError, is_failure, raise_alone
+from shoal.errors import DataError, DocumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,11 +40,7 @@ _IS_KEY = (
 
 
 def as_array(values: Any, name: str) -> pa.Array[Any]:
-    """A column of keys as one Arrow array.
-
-    Raises:
-        DataError: Not a flat column of text, integers, booleans, dates or times, or a null in it.
-    """
+    """A column of keys as one Arrow array, without nulls and of a type that keys may have."""
     array: Any = _in_arrow(values)
     if array is None:
         raise _bad_type(name, "mixed or nested values, or text that is not UTF-8")
@@ -83,11 +79,7 @@ def is_name(name: object) -> bool:
 
 
 def as_table(cells: object) -> pa.Table:
-    """Key columns of cells as an Arrow table; a single column is called `cell`.
-
-    Raises:
-        DataError: No columns, of different lengths, or without names that a manifest can hold.
-    """
+    """Key columns of cells as an Arrow table; a single column is called `cell`."""
     columns: list[tuple[Any, Any]]
     if isinstance(cells, pa.Table):
         columns = list(zip(cells.column_names, cells.columns, strict=True))
@@ -107,12 +99,7 @@ def as_table(cells: object) -> pa.Table:
 
 
 def numbers(column: Any) -> NDArray[Any]:
-    """Numbers of Arrow without nulls in NumPy. Arrow's own way would load pandas.
-
-    Example:
-        >>> numbers(pa.chunked_array([[1], [2]])).tolist()
-        [1, 2]
-    """
+    """Numbers of Arrow without nulls in NumPy. Arrow's own way would load pandas."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return np.asarray(np.from_dlpack(whole))
 
@@ -141,10 +128,9 @@ def ranked(array: Any, name: str) -> tuple[pa.Array[Any], Whole]:
 
 
 def encode(array: Any, name: str) -> Whole:
-    """Each key's position among the distinct keys, 0.., sorted as by `ranked`.
+    """Each key's position among the distinct keys as `ranked` sorts them.
 
-    Keys are public, the order of rows is not: it may follow the values, so that a position by first
-    appearance would change with the values of other users.
+    Keys are public, the order of rows is not: it may follow the values.
     """
     return ranked(array, name)[1]
 
@@ -160,7 +146,8 @@ def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:
     code, size = _dense(code, size)
     row = np.empty(size, dtype=np.int64)
     row[code] = np.arange(len(code))
-    return cells.take(in_arrow(row)).combine_chunks(), code
+    found = cells.take(in_arrow(row))
+    return pa.table({name: as_array(found.column(name), name) for name in found.column_names}), code
 
 
 def _dense(code: Whole, size: int) -> tuple[Whole, int]:
@@ -196,11 +183,7 @@ def to_document(cells: pa.Table) -> Document:
 
 
 def from_document(document: Document) -> pa.Table:
-    """The inverse of `to_document`.
-
-    Raises:
-        DocumentError: A type or value that shoal does not write.
-    """
+    """The inverse of `to_document`; a `DocumentError` for what shoal does not write."""
     try:
         columns = document["columns"]
         found = as_table({each["name"]: _revive(each["values"], each["type"]) for each in columns})
@@ -209,11 +192,9 @@ def from_document(document: Document) -> pa.Table:
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
         same = False
     if not same:
-        raise_alone(
-            DocumentError(
-                "the cells are damaged", "a document written by shoal", "write the file again"
-            )
-        )
+        raise DocumentError(
+            "the cells are damaged", "a document written by shoal", "write the file again"
+        ) from None
     return found
 
 
@@ -239,9 +220,7 @@ def _in_arrow(values: Any) -> Any:
         found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
         # Arrow takes bytes of any kind for a text.
         found.validate(full=True)
-    except BaseException as error:
-        if not is_failure(error):
-            raise
+    except Exception:
         return None
     return found
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal import checks, documents
-from shoal.checks.places import whole_path
+from shoal import checks, documents, files
 from shoal.data import keys
-from shoal.errors import DataError, DocumentError, InputError, raise_alone
+from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
     import os
@@ -92,7 +92,6 @@ class Occupancy:
             )
 
     def _is_sorted(self) -> bool:
-        """Whether these could be sorted sparse triples; the order among users is `build`'s."""
         user, cell, count, cells = self.user, self.cell, self.count, self.cells.num_rows
         if not 0 < len(user) == len(cell) == len(count) or not 0 < cells <= len(cell):
             return False
@@ -113,15 +112,12 @@ class Occupancy:
         cells: Sequence[Any] | NDArray[Any] | pa.Array[Any] | pa.Table | Mapping[str, Any],
         counts: Sequence[int] | NDArray[np.integer[Any]],
     ) -> Occupancy:
-        """An occupancy from three columns of equal length, one row per user and cell.
+        """Counts from three columns of equal length, one row per user and cell.
 
         Args:
             users: Who, shape (memberships,); any discrete type. Names are not kept.
             cells: Where, shape (memberships,), or a table of as many rows for several key columns.
             counts: How many records, of the same shape; whole numbers of at least 1.
-
-        Returns:
-            The counts, without names.
 
         Raises:
             DataError: Lengths differ, a null, a count below 1, a user twice in a cell, or no rows.
@@ -199,23 +195,12 @@ class Occupancy:
         return state.hexdigest()
 
     def table(self) -> pa.Table:
-        """One row a cell: its keys, users and records.
-
-        Returns:
-            One row a cell, counts alone.
-        """
+        """One row a cell: its keys, users and records."""
         found = self.cells.append_column("users", pa.array(self.users_per_cell))
         return found.append_column("records", pa.array(self.totals))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            One row a cell, as in `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
+        """The same for pandas, or a `MissingPartError` where it is not installed."""
         from shoal.files import tables
 
         return tables.to_pandas(self.table())
@@ -227,11 +212,7 @@ class Occupancy:
         return html.of_table(repr(self), self.table())
 
     def summary(self) -> Summary:
-        """Users, cells, records, the most cells of one user and quantiles of the counts.
-
-        Returns:
-            The same facts in one line each.
-        """
+        """Users, cells, records, the most cells of one user and quantiles of the counts."""
         return Summary(
             users=self.n_users,
             cells=self.n_cells,
@@ -255,34 +236,19 @@ class Occupancy:
 
         Guarantees: G-REFUSE.
         """
-        from shoal.files import outputs
 
         data = documents.canonical_bytes(self.to_document())
-        outputs.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Occupancy:
-        """Read an occupancy written by `save`.
-
-        Args:
-            path: A file written by `save`.
-
-        Returns:
-            The occupancy.
-
-        Raises:
-            DocumentError: Missing, damaged, or of another schema.
-        """
+        """Read what `save` wrote, or raise a `DocumentError` if it is damaged or another file."""
         found = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
         # An absolute path, whatever the working folder is later.
-        return replace(found, origin=whole_path(path))
+        return replace(found, origin=os.path.abspath(path))
 
     def to_document(self) -> documents.Document:
-        """The occupancy as a JSON object; counts are packed integer arrays.
-
-        Returns:
-            Of the schema of occupancies.
-        """
+        """The occupancy as a JSON object; counts are packed integer arrays."""
         return dict(self._document)
 
     @functools.cached_property
@@ -298,17 +264,7 @@ class Occupancy:
 
     @classmethod
     def from_document(cls, document: documents.Document) -> Occupancy:
-        """The inverse of `to_document`, checked against its fingerprint.
-
-        Args:
-            document: The JSON object.
-
-        Returns:
-            The occupancy.
-
-        Raises:
-            DocumentError: A part is missing, damaged, or does not give the fingerprint.
-        """
+        """The inverse of `to_document`, checked against its fingerprint."""
         found = documents.plain(document, "occupancy")
         document = documents.check_schema(found, (SCHEMA,), "occupancy")
         try:
@@ -323,7 +279,7 @@ class Occupancy:
             if occupancy.fingerprint != document["fingerprint"] or document.keys() != _PARTS:
                 raise _damaged()
         except (KeyError, TypeError, InputError):
-            raise_alone(_damaged())
+            raise _damaged() from None
         vars(occupancy)["_document"] = dict(document)  # packing again would only take time
         return occupancy
 
@@ -345,15 +301,9 @@ def build(
     Args:
         users: One user key a row, no nulls.
         cells: The cell's key columns, one row a membership, no nulls.
-        counts: Records of each row.
+        counts: Records of each row, at least 1.
         finish: What the key columns become once the cells are known, in the same order.
         origin: The file that was counted, if there is one.
-
-    Returns:
-        The occupancy, and the permutation p such that membership i is row p[i].
-
-    Raises:
-        DataError: A null, or a user twice in one cell.
     """
     who = keys.encode(users, "user")
     table, where = keys.encode_cells(cells)

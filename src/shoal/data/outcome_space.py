@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen, cached_property
-from shoal.checks.python_objects import untyped
-from shoal.errors import DataError, InputError, is_failure
+from shoal.checks import is_object_column
+from shoal.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
-class Space(Frozen):
+class Space:
     """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
 
     A text that is no label counts as the first level: to refuse it would tell of one outcome.
@@ -190,9 +190,9 @@ class Space(Frozen):
 
         Guarantees: G-RECORDS.
         """
-        from shoal.checks.floats import floats, floats_of, listed
+        from shoal.checks import floats, private_numbers
 
-        if untyped(outcomes) and self.labels is None:
+        if is_object_column(outcomes) and self.labels is None:
             raise DataError(
                 "outcomes that are Python objects",
                 "a column of one type for all its cells, such as float64",
@@ -201,12 +201,11 @@ class Space(Frozen):
         try:
             if self.labels is not None:
                 return self._labelled(_in_arrow(outcomes))
-            if listed(outcomes):
-                return floats_of(outcomes)
-            numbers = floats(_in_arrow(outcomes))
-        except BaseException as error:
-            if not is_failure(error):
-                raise
+            if isinstance(outcomes, list | tuple):
+                numbers = private_numbers(outcomes)
+            else:
+                numbers = floats(_in_arrow(outcomes))
+        except Exception:
             # The text of the engine's error may hold an outcome.
             numbers = None
         if numbers is None or numbers.ndim != 1:

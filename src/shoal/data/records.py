@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
-from shoal.checks.roles import check_columns
+from shoal.checks import roles
 from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
@@ -136,11 +136,7 @@ class Records:
         return [rule.name for rule in self.rules]
 
     def describe(self) -> dict[str, Any]:
-        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule.
-
-        Returns:
-            Names and rules by what they are.
-        """
+        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
         return {
             "user": self.user,
             "value": self.value,
@@ -240,11 +236,7 @@ class Records:
 
 
 def check_size(largest: int, lattice: Lattice) -> None:
-    """Refuse memberships whose sum of squares could pass 64 bits.
-
-    Raises:
-        DataError: More records of a user in a cell than fit.
-    """
+    """Refuse memberships whose sum of squares could pass 64 bits."""
     most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1
     if largest > most:
         raise DataError(
@@ -329,7 +321,7 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
             'give for example user="tailnum", value="speed", cell=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]
-    check_columns({"value": value}, {"user": user, "cell": read})
+    roles({"value": value}, {"user": user, "cell": read})
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
             f"cell columns named {', '.join(names)}",

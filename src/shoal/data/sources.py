@@ -26,7 +26,7 @@ from shoal.errors import DataError, InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from shoal.data.engines import Engine, Kind
+    from shoal.data.engines import Kind
 
 # What a column is for: public keys, numbers, numbers or truths, texts, or times.
 Use = Literal["key", "number", "answer", "text", "time"]
@@ -48,28 +48,16 @@ _READING = Lock()
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of records in an engine.
+    """By names of columns: what queries call them, what they hold, the engine's word for it."""
 
-    Attributes:
-        engine: What runs queries.
-        sql: What queries call each column, by its own name.
-        kinds: What each column holds.
-        types: The engine's own word for it.
-    """
-
-    engine: Engine
+    engine: DuckDB | Spark
     sql: Mapping[str, str]
     kinds: Mapping[str, Kind]
     types: Mapping[str, str]
 
 
 def located(source: object) -> object:
-    """A path as text that no change of the working folder moves; anything else as it is.
-
-    Example:
-        >>> located("a.csv") == os.path.abspath("a.csv"), located(3)
-        (True, 3)
-    """
+    """A path as text that no change of the working folder moves; anything else as it is."""
     if isinstance(source, str | os.PathLike):
         return os.path.join(os.getcwd(), checks.path(source, "a source"))
     return source
@@ -116,11 +104,7 @@ def opened(
 
 
 def files_of(path: str) -> list[str]:
-    """Files of a path, a pattern, or a folder of Parquet files, by the order of their names.
-
-    Raises:
-        DataError: There are none, or of several kinds.
-    """
+    """Files of a path, a pattern, or a folder of Parquet files, by the order of their names."""
     if os.path.isdir(path):
         found = [str(each) for each in Path(path).rglob("*") if _is_like(each, PARQUET)]
     else:
@@ -288,7 +272,7 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[st
     return Columns(engine, sql, kinds, types)
 
 
-def _every(engine: Engine, rows: str, holds: str) -> bool:
+def _every(engine: DuckDB | Spark, rows: str, holds: str) -> bool:
     """Whether something holds of all that is there."""
     found = engine.run(f"SELECT bool_and({holds}) AS every FROM ({rows}) AS r WHERE c IS NOT NULL")
     return bool(found.column("every")[0].as_py())
@@ -299,9 +283,7 @@ def _check_names(
 ) -> None:
     """Refuse columns that are not there, or whose names are another's but for case.
 
-    Raises:
-        DataError: Which one, with names that may be meant. The first line of a CSV file may be a
-            record: its names are told only if one of them is asked for.
+    The first line of a CSV file may be a record: its names are told only if one is asked for.
     """
     texts = [name for name in known if isinstance(name, str)]
     folded = [name.casefold() for name in texts]

@@ -27,11 +27,7 @@ _SMALLEST = 1e-280
 
 @dataclass(frozen=True)
 class Bounds:
-    """The public range [lo, hi] of a value, in the value's unit.
-
-    Attributes:
-        lo: The lower bound, in the value's unit.
-        hi: The upper bound, in the value's unit.
+    """The public range of a value, from `lo` to `hi`, in the value's unit.
 
     Raises:
         InputError: Not two numbers of at most 1e50 in absolute value with lo < hi, 1e-100 apart.
@@ -50,21 +46,15 @@ class Bounds:
             object.__setattr__(self, name, end)
         # Exactly: a width that underflows is none.
         if not self.lo < self.hi or self.width < _NARROWEST:
-            raise _bad_bounds(f"bounds are ({self.lo:g}, {self.hi:g})")
+            raise InputError(
+                f"bounds are ({self.lo:g}, {self.hi:g})",
+                "two finite numbers, the lower one first, no nearer than 1e-100",
+                "give for example bounds=(0, 65)",
+            )
 
     @classmethod
     def of(cls, bounds: Bounds | tuple[float, float]) -> Bounds:
-        """Check a pair of bounds; return bounds as they are.
-
-        Args:
-            bounds: Bounds, or a pair of numbers, in the value's unit.
-
-        Returns:
-            Checked bounds.
-
-        Raises:
-            InputError: Neither of the two, or no usable numbers.
-        """
+        """Check a pair of numbers, in the value's unit; return bounds as they are."""
         if isinstance(bounds, Bounds):
             return bounds
         lo, hi = checks.items(bounds, "bounds", least=2, most=2)
@@ -124,21 +114,8 @@ class Lattice:
         return np.floor((clipped - self.bounds.lo) * self.factor + 0.5).astype(np.int64)
 
     def value(self, numerator: int, denominator: int) -> float:
-        """The value at a share of the width above lo, correctly rounded to a float.
-
-        Example:
-            >>> Lattice(Bounds(-1, 1)).value(1, 4)
-            -0.5
-        """
+        """The value at a share of the width above lo, correctly rounded to a float."""
         lo, (up, down) = Fraction(self.bounds.lo), self.bounds.width.as_integer_ratio()
         whole = lo.denominator * down * denominator
         # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
         return (lo.numerator * down * denominator + up * numerator * lo.denominator) / whole
-
-
-def _bad_bounds(got: str) -> InputError:
-    return InputError(
-        got,
-        "two finite numbers, the lower one first, no nearer than 1e-100",
-        "give for example bounds=(0, 65)",
-    )

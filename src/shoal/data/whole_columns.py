@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.checks.roles import check_columns
+from shoal.checks import roles
 from shoal.data.sources import described, located, opened
 from shoal.errors import DataError
 
@@ -43,7 +43,7 @@ def read_columns(
         >>> read_columns(table, private={"outcome": "bought"}, public={"treatment": "arm"}).shape
         (2, 2)
     """
-    check_columns(private, public)
+    roles(private, public)
     hidden = [name for name in private.values() if name is not None]
     uses: dict[str, Use] = dict.fromkeys(hidden, "text" if texts else "answer")
     uses.update({name: "key" for name in public.values() if name is not None})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import DocumentError, raise_alone
+from shoal.errors import DocumentError
 
 Document = dict[str, Any]
 
@@ -39,13 +39,11 @@ def canonical_bytes(document: Document) -> bytes:
     try:
         return _written(document)
     except (TypeError, ValueError, RecursionError):
-        raise_alone(
-            DocumentError(
-                "contents that JSON cannot hold",
-                "text, finite numbers, true, false, null, and lists and objects of these",
-                "leave other contents out",
-            )
-        )
+        raise DocumentError(
+            "contents that JSON cannot hold",
+            "text, finite numbers, true, false, null, and lists and objects of these",
+            "leave other contents out",
+        ) from None
 
 
 def strict(text: bytes, what: str) -> object:
@@ -70,7 +68,7 @@ def strict(text: bytes, what: str) -> object:
     try:
         found = json.loads(text.decode())
     except (ValueError, RecursionError):
-        raise_alone(_refused(f"{what} is not JSON", "a document in UTF-8 without NaN"))
+        raise _refused(f"{what} is not JSON", "a document in UTF-8 without NaN") from None
     try:
         same = _written(found) == text
     except (ValueError, RecursionError):

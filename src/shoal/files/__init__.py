@@ -1,226 +1,168 @@
-"""Files on their way out: whole or not at all, and never over what is there unless asked to."""
+"""Output files: written whole or not at all, never over an input, never over a file unless asked.
+
+An output is known by its ending, and so is a ledger: no output can be one.
+"""
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
-import sqlite3
-import unicodedata
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeAlias
 
 from shoal import checks
-from shoal.errors import DocumentError, InputError
-from shoal.files.own import is_own
+from shoal.errors import DocumentError
 
-# What SQLite keeps beside a database, and DuckDB: a file that is called so may be taken for a part
-# of it, played into it and deleted.
-LEDGER_PARTS = ("-journal", "-wal", "-shm")
-PARTS = (*LEDGER_PARTS, ".wal")
-# Of a name: file systems take 255 bytes, and a draft has a longer one.
-_LONGEST = 230
-# One page of SQLite, at the least: https://www.sqlite.org/fileformat.html
-_LEAST_DATABASE = 512
-_DEVICES, _MOST_LINKS = ("/dev/", "/proc/"), 40
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+Place: TypeAlias = str | os.PathLike[str]
+Places: TypeAlias = Mapping[str, Place | None]
+
+ENDINGS = (".json", ".csv", ".parquet", ".html", ".png", ".svg", ".pdf", ".md")
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = False) -> None:
+def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
+    """Refuse outputs before anything is counted, drawn or charged for them.
+
+    Links are followed, so that two spellings of one file are one file.
+
+    Args:
+        outputs: What each output is called, and where to; None if it is not wanted.
+        inputs: The same of everything that is read or recorded in.
+        overwrite: Whether files that are there may be replaced; an input never is.
+
+    Raises:
+        DocumentError: Another ending, an output that is an input or lies in one, two outputs that
+            are one file, a file that is there already, or a place that cannot be written.
+
+    Guarantees: G-REFUSE.
+
+    Example:
+        >>> check_outputs({"--output": None}, {"DATA": "flights.parquet"}, overwrite=False)
+    """
+    written: dict[str, str] = {}
+    targets = []
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        target = _target(name, path, inputs)
+        _check_free(target, overwrite=overwrite)
+        other = written.setdefault(str(target.resolve()).casefold(), name)
+        if other != name:
+            raise _taken(name, target, f"the place of {other}")
+        targets.append(target)
+    for target in targets:
+        draft = _draft(target)
+        try:
+            draft.touch(exist_ok=False)
+            draft.unlink()
+        except OSError as error:
+            raise _unwritable(target, error) from None
+
+
+def write_bytes(
+    path: Place, data: bytes, inputs: Places | None = None, *, overwrite: bool = False
+) -> None:
     """Make a file in one step: readers see nothing or all of it, never a part.
-
-    Where the file system has no hard links, a new file is filled under its own name.
 
     Args:
         path: Where to.
         data: The contents.
-        overwrite: Replace an output of shoal that is there; nothing else is ever replaced.
+        inputs: What the contents were made from, and where it is; None if it is no file.
+        overwrite: Whether a file that is there may be replaced; an input never is.
 
     Raises:
-        DocumentError: There is a file already, the place cannot be written, or the disk is full.
-        InputError: `overwrite` is neither True nor False.
+        DocumentError: Another ending, an input, a file already, or a place that cannot be written.
 
     Guarantees: G-REFUSE.
 
     Example:
         >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> write_bytes(folder.name + "/a.json", b'{"schema":"shoal.plan/3"}')
-        >>> write_bytes(folder.name + "/a.json", b"{}", overwrite=True)
-        >>> Path(folder.name + "/a.json").read_bytes()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_bytes(folder + "/a.json", b"{}")
+        ...     Path(folder, "a.json").read_bytes()
         b'{}'
-        >>> folder.cleanup()
     """
-    overwrite = checks.truth(overwrite, "overwrite")
-    target = place_of(path)
-    check_free(target, overwrite=overwrite)
-    handle, draft = _beside(target)
+    target = _target("an output", path, inputs or {})
+    _check_free(target, overwrite=overwrite)
+    draft = _draft(target)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            _fill(stream.fileno(), data)
+        with draft.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
         if overwrite:
-            # A ledger may have been made here since the first look.
-            check_free(target, overwrite=True)
             draft.replace(target)
         else:
-            _take(draft, target, data)
+            _take(draft, target)
     except FileExistsError:
-        failure = _there(target)
+        raise _there(target) from None
     except OSError as error:
-        failure = _unwritable(target, error)
-    else:
-        return
+        raise _unwritable(target, error) from None
     finally:
         draft.unlink(missing_ok=True)
-    raise failure
 
 
-def place_of(path: str | os.PathLike[str]) -> Path:
-    """A path that can be written to, as far as its text tells.
-
-    Raises:
-        DocumentError: No path, or the name of a part of a database.
-    """
+def _take(draft: Path, target: Path) -> None:
+    """Give a finished draft its name unless somebody has it, also if they took it a moment ago."""
     try:
-        target = Path(checks.path(path))
-    except InputError:
-        target = None
-    if target is None or max(map(len, target.parts), default=0) > _LONGEST:
+        target.hardlink_to(draft)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        target.touch(exist_ok=False)
+        draft.replace(target)
+
+
+def _target(name: str, path: Place, inputs: Places) -> Path:
+    """A path that an output may have: of a known ending, and no input."""
+    target = Path(checks.path(path, name))
+    if target.suffix.lower() not in ENDINGS:
         raise DocumentError(
-            f"a place to write to of type {type(path).__name__} that is no path",
-            "a text or a path",
-            "give a file name",
-        )
-    if is_part(target.name):
-        raise DocumentError(
-            f"an output named {os.fspath(target)!r}",
-            f"a name that does not end in {', '.join(PARTS)}: databases keep such files",
+            f"{name} named {os.fspath(target)!r}",
+            f"a name that ends in {', '.join(ENDINGS[:-1])}",
             "choose another name",
         )
+    for other, place in inputs.items():
+        if place is not None and _touches(target, Path(place)):
+            raise _taken(name, target, f"what is read as {other}, or would be a part of it")
     return target
 
 
-def is_part(name: str) -> bool:
-    """Whether a file of this name is a part of a ledger or of another database beside it.
+def _touches(target: Path, read: Path) -> bool:
+    """Whether a file is one that is read, lies in a folder of such, or has the name of one."""
+    try:
+        if target.exists() and read.exists() and target.samefile(read):
+            return True
+        real, place = target.resolve(), read.resolve()
+    except (OSError, ValueError):
+        return True
+    name = str(real).casefold()
+    return real.is_relative_to(place) or fnmatchcase(name, str(place).casefold())
 
-    Letters are compared as file systems do that fold case.
 
-    Example:
-        >>> is_part("a.ledger-journal"), is_part("A.DUCKDB.WAL"), is_part("journal.ledger")
-        (True, True, False)
-    """
-    return unicodedata.normalize("NFKC", name).casefold().endswith(PARTS)
-
-
-def check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse a place where something is that must not be replaced.
-
-    Raises:
-        DocumentError: A file and no `overwrite`, or one that is no output of shoal.
-    """
+def _check_free(target: Path, *, overwrite: bool) -> None:
+    """Refuse a place where something is that must not be replaced."""
     if not os.path.lexists(target):
         return
-    if _leads_to_a_device(target) or (target.exists() and not target.is_file()):
+    if not target.is_file():
         raise DocumentError(
             f"{os.fspath(target)!r} is no regular file", "a file or a new name", "choose another"
         )
     if not overwrite:
         raise _there(target)
-    # A link that leads nowhere may lead to a disk that is not there now.
-    if not target.exists() or is_database(target) or not is_own(target):
-        raise DocumentError(
-            f"{os.fspath(target)!r}, which is a ledger or another file that shoal did not make",
-            "an earlier output: records, ledgers and other files are never replaced, forced or not",
-            "choose another name, or remove the file yourself",
-        )
 
 
-def _leads_to_a_device(target: Path) -> bool:
-    """Whether a path, or a link on its way, lies where the system keeps its devices."""
-    path = os.path.abspath(target)
-    for _ in range(_MOST_LINKS):
-        if path.startswith(_DEVICES):
-            return True
-        if not os.path.islink(path):
-            return False
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
-    return True
+def _draft(target: Path) -> Path:
+    return target.parent / f".shoal-{secrets.token_hex(8)}"
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place where `write_bytes` could not make a file, before any work is done for it.
-
-    Raises:
-        DocumentError: The folder is missing or not writable.
-    """
-    handle, draft = _beside(place_of(path))
-    os.close(handle)
-    draft.unlink()
-
-
-def is_database(path: Path) -> bool:
-    """Whether a regular file is a database of SQLite, as ledgers are, or cannot be told from one.
-
-    SQLite itself looks: to close any other handle of the file would drop the locks that this
-    process may hold on it.
-
-    Example:
-        >>> is_database(Path(__file__))
-        False
-    """
-    try:
-        if path.stat().st_size < _LEAST_DATABASE:
-            return False
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=0)) as found:
-            found.execute("PRAGMA application_id").fetchone()
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        return code & 0xFF != sqlite3.SQLITE_NOTADB
-    except (OSError, ValueError):
-        return True
-    return True
-
-
-def _take(draft: Path, target: Path, data: bytes) -> None:
-    """Give a finished draft its name unless somebody has it, also if they took it a moment ago."""
-    try:
-        os.link(draft, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-    else:
-        return
-    handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    try:
-        _fill(handle, data)
-    except OSError:
-        with suppress(OSError):
-            target.unlink()
-        raise
-    finally:
-        os.close(handle)
-
-
-def _fill(handle: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
-    os.fsync(handle)
-
-
-def _beside(target: Path) -> tuple[int, Path]:
-    """A new file in the folder that the system finds the target in, which text may tell otherwise.
-
-    The kernel takes the process's mask off its mode: to ask for the mask is to change it.
-    """
-    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}"
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-    try:
-        return os.open(draft, flags, 0o666), draft
-    except (OSError, ValueError) as error:
-        failure = _unwritable(target, error)
-    raise failure
+def _taken(name: str, target: Path, what: str) -> DocumentError:
+    return DocumentError(
+        f"{name} {os.fspath(target)!r} is {what}",
+        "a place of its own: what is read is never replaced, forced or not",
+        "choose another name",
+    )
 
 
 def _there(target: Path) -> DocumentError:
@@ -231,9 +173,9 @@ def _there(target: Path) -> DocumentError:
     )
 
 
-def _unwritable(target: Path, error: OSError | ValueError) -> DocumentError:
+def _unwritable(target: Path, error: OSError) -> DocumentError:
     return DocumentError(
-        f"{os.fspath(target)!r} cannot be written ({getattr(error, 'strerror', 'bad name')})",
+        f"{os.fspath(target)!r} cannot be written ({error.strerror or type(error).__name__})",
         "a file in a writable folder with free space",
         "choose another path or make room",
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
-from shoal.files.own import MARK, contents_mark
 
 if TYPE_CHECKING:
     import os
@@ -19,20 +18,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def write(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def write(
+    table: pa.Table,
+    path: files.Place,
+    inputs: files.Places | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
     """Write a table in one step, as CSV, Parquet or JSON, by the path's ending.
 
     Args:
         table: What to write.
         path: Where to.
-        overwrite: Replace a file that is there.
+        inputs: What it was made from, which is never replaced.
+        overwrite: Whether a file that is there may be replaced.
 
     Raises:
         InputError: Another ending.
-        DocumentError: There is a file already, or the place cannot be written.
+        DocumentError: An input, a file already, or a place that cannot be written.
     """
     ending = check_ending(path)
-    files.write_bytes(path, _ENCODE[ending](table), overwrite=overwrite)
+    files.write_bytes(path, _ENCODE[ending](table), inputs, overwrite=overwrite)
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
@@ -100,12 +106,9 @@ def _csv(table: pa.Table) -> bytes:
 def _parquet(table: pa.Table) -> bytes:
     from pyarrow import parquet
 
-    plain, marked = io.BytesIO(), io.BytesIO()
-    parquet.write_table(table, plain)
-    # What the schema says of itself is in the footer, so that the contents stay the same bytes.
-    known = {**(table.schema.metadata or {}), MARK: contents_mark(plain)}
-    parquet.write_table(table.replace_schema_metadata(known), marked)
-    return marked.getvalue()
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    return stream.getvalue()
 
 
 def _json(table: pa.Table) -> bytes:

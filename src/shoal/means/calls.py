@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from shoal.checks.keywords import check_keywords
-from shoal.checks.numpy_errors import quietly
+import numpy as np
+
+from shoal.checks import keywords
 from shoal.means.one_value_per_user import UserValues
 from shoal.means.plan import plan
 
@@ -266,7 +267,7 @@ def symmetric_mean(
     )
 
 
-@quietly
+@np.errstate(all="ignore")
 def _one(
     method: str,
     values: ArrayLike,
@@ -274,7 +275,7 @@ def _one(
     request: Mapping[str, Any],
     **options: Unpack[Options],
 ) -> UnbiasedEstimate:
-    check_keywords(options, Options.__annotations__, f"unbiased.{method}")
+    keywords(options, Options.__annotations__, f"unbiased.{method}")
     given: dict[str, Any] = dict(options)
     planned = {name: given.pop(name) for name in _PLANNED & given.keys()}
     made = plan(method, UserValues.of(values, users).count, **request, **planned)

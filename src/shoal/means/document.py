@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import documents
-from shoal.checks.frozen import thaw
 from shoal.errors import DocumentError, InputError
 from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.coarse import Coarse
@@ -60,7 +59,7 @@ def to_document(
             **({} if request.interval_by == CERTIFIED else {"interval_by": request.interval_by}),
         },
         "parameters": dict(estimator.parameters),
-        "source": thaw(source),
+        "source": source,
         "claims": claims(request, estimator),
     }
 

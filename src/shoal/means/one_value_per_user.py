@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from shoal.checks.floats import read_floats
-from shoal.checks.roles import check_arrays
+from shoal.checks import different, private_numbers
 from shoal.data import keys
 from shoal.errors import DataError
 from shoal.means.estimators.grid import saturated
@@ -56,7 +55,7 @@ class UserValues:
             >>> UserValues.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
             [5.0, 2.0]
         """
-        check_arrays({"value": values}, {"user": users})
+        different({"value": values}, {"user": users})
         numbers = _numbers(values)
         if users is None:
             return cls(saturated(numbers), np.ones(len(numbers), dtype=np.int64))
@@ -105,7 +104,7 @@ def _means(ordered: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     if np.ma.is_masked(values):
         raise _missing()
-    numbers = read_floats(values)
+    numbers = private_numbers(values)
     if numbers is None or numbers.ndim != 1:
         raise DataError(
             "values that are no column of real numbers",

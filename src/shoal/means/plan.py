@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from shoal import checks, documents, files
-from shoal.checks.numpy_errors import quietly
 from shoal.means import document as plan_document
 from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
 from shoal.means.plan_facts import UnbiasedFacts
@@ -101,7 +102,7 @@ class UnbiasedPlan(UnbiasedFacts):
         )
 
     @classmethod
-    @quietly
+    @np.errstate(all="ignore")
     def from_document(cls, document: documents.Document) -> Self:
         """The inverse of `to_document`; claims are computed anew and compared.
 
@@ -241,10 +242,10 @@ def plan(
         bias=checks.optional(bias, checks.number, "bias"),
         weights=weights,
         cap=checks.optional(cap, checks.whole, "cap", least=1, example=10),
-        reuse=checks.optional(reuse, checks.truth, "reuse"),
+        reuse=reuse,
         farthest=checks.optional(farthest, checks.number, "farthest"),
     )
-    about = checks.optional(source, checks.plain_facts, "source")
+    about = checks.optional(source, checks.public_facts, "source", flat=True)
     estimator = request.estimator()
     by = NORMAL if estimator.may_be_normal else CERTIFIED
     if interval_by is not None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from shoal import documents
 from shoal.checks import check_confidence
-from shoal.checks.frozen import Frozen, own
 from shoal.errors import InputError
 from shoal.means import document as plan_document
 from shoal.means.estimators.base import Estimator
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedFacts(Frozen):
+class UnbiasedFacts:
     """Public facts of one unbiased mean. Make one with `shoal.unbiased.plan`.
 
     Attributes:
@@ -38,7 +37,6 @@ class UnbiasedFacts(Frozen):
 
     def __post_init__(self) -> None:
         """Refuse parts that are no request, or no estimator of its method."""
-        super().__post_init__()
         sound = (
             isinstance(self.request, Request)
             and isinstance(self.estimator, Estimator)
@@ -160,8 +158,8 @@ class UnbiasedFacts(Frozen):
     @functools.cached_property
     def document(self) -> documents.Document:
         """The plan as a JSON object, made once, so that nobody can write into it."""
-        found: documents.Document = own(
-            plan_document.to_document(self.request, self.estimator, self.source)
+        found: documents.Document = plan_document.to_document(
+            self.request, self.estimator, self.source
         )
         return found
 

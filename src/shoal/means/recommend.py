@@ -350,4 +350,3 @@ def _check(budget: Budget, bias: object, allowed: object) -> None:
     if budget.epsilon:
         check_epsilon(budget.epsilon)
     checks.optional(bias, checks.number, "bias", least=0, below=2.0**300, example=0.1)
-    checks.truth(allowed, "publish_values")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.numpy_errors import quietly
 from shoal.errors import DataError, InputError
 from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_HALF = 2.0**900
 
 
-@quietly
+@np.errstate(all="ignore")
 def release_mean(
     plan: UnbiasedFacts,
     values: ArrayLike,

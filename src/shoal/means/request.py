@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.means.estimators.calibrate import SearchRequest, best
 from shoal.means.estimators.clipped import Clipped, check_interval
@@ -37,7 +36,7 @@ _MOST_FARTHEST = 2.0**300
 
 
 @dataclass(frozen=True, eq=False)
-class Request(Frozen):
+class Request:
     """Public facts and what was asked for, checked.
 
     Attributes:
@@ -67,7 +66,6 @@ class Request(Frozen):
     interval_by: str = CERTIFIED
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.interval is not None:
             object.__setattr__(self, "interval", check_interval(self.interval))
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from shoal import checks
-from shoal.checks.amounts import amount
+from shoal.checks import amount
 from shoal.errors import InputError
 
 Amount = Fraction | float | int | str

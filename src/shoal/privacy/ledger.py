@@ -24,9 +24,9 @@ from pathlib import Path
 from random import random
 from typing import TYPE_CHECKING, Any
 
-from shoal.checks.places import whole_path
+from shoal import checks
 from shoal.documents import LEDGER_ENDING as ENDING
-from shoal.errors import BudgetError, InputError, LedgerError, ShoalError, raise_alone
+from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.privacy.budget import Budget, from_text
 from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
 
@@ -432,7 +432,7 @@ class Ledger:
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
-    place = Path(whole_path(path, "the ledger path"))
+    place = Path(checks.path(path, "the ledger path")).absolute()
     if place.suffix != ENDING:
         raise InputError(
             f"a ledger named {place.name!r}",
@@ -480,12 +480,10 @@ def _plain_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         failed = f"SQLite fails with code {code}", "a healthy system", "ask again"
+        what, *more = _REASONS.get(code, failed)
+        raise LedgerError(f"the ledger {str(path)!r}: {what}", *more) from None
     except (TypeError, ValueError, ArithmeticError):
-        code, failed = sqlite3.SQLITE_CORRUPT, _REASONS[sqlite3.SQLITE_CORRUPT]
-    else:
-        return
-    reason = _REASONS.get(code, failed)
-    raise_alone(LedgerError(f"the ledger {str(path)!r}: {reason[0]}", *reason[1:]))
+        raise LedgerError(f"the ledger {str(path)!r} has unreadable rows", *_DAMAGED) from None
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

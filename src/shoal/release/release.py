@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from shoal import documents
-from shoal.checks.frozen import cached_property
-from shoal.checks.numpy_errors import quietly
-from shoal.checks.places import whole_path
-from shoal.errors import DocumentError, raise_alone
-from shoal.files import outputs
+import numpy as np
+
+from shoal import documents, files
+from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text, round_up
 from shoal.release.manifest import SCHEMA
 
@@ -77,7 +77,7 @@ class Release(Generic[PlanT, Drawn]):
                 "give another file, or load it with the class of its kind",
             )
         # An absolute path, whatever the working folder is later.
-        loaded = cls(data, loaded=True, inputs={"manifest": whole_path(path)})
+        loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})
         # What cannot be read is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)
@@ -181,9 +181,9 @@ class Release(Generic[PlanT, Drawn]):
 
         Guarantees: G-REFUSE.
         """
-        outputs.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
+        files.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
 
-    @quietly
+    @np.errstate(all="ignore")
     def _part(self, read: Callable[[documents.Document], Found]) -> Found:
         """Something read from the manifest; one whose parts cannot be read is damaged.
 
@@ -198,7 +198,7 @@ class Release(Generic[PlanT, Drawn]):
         except DocumentError:
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
-            raise_alone(damaged())
+            raise damaged() from None
 
 
 def origin_of(entry: Entry, ledger: object = "the ledger", *, again: bool) -> str:

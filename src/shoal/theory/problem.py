@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from shoal import checks
-from shoal.checks.amounts import amount as exact_amount
 from shoal.errors import InputError
 
 _PAIR = 2
@@ -158,7 +157,7 @@ def _moment(moment: object) -> tuple[float, float]:
 
 def _upwards(amount: Amount, name: str) -> float:
     """The least float that is not below: more loss makes every lower bound weaker."""
-    exact = exact_amount(amount, name)
+    exact = checks.amount(amount, name)
     if isinstance(amount, float):
         # A bound is about the very number that was given, in all its digits.
         exact = Fraction(amount)

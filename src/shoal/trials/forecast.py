@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.numpy_errors import quietly
 from shoal.data.outcome_space import check_space
 from shoal.errors import InputError
 from shoal.trials import student
@@ -129,13 +128,13 @@ class TrialPlan(ForecastFacts):
         """Head, one row a mechanism, and what is recommended."""
         return describe(self)
 
-    @quietly
+    @np.errstate(all="ignore")
     def _with(self, sizes: NDArray[np.int64], charge: Budget) -> TrialPlan:
         found = forecasts_of(sizes, self.space, charge, self.expected)
         return replace(self, sizes=sizes, charge=charge, forecasts=found)
 
 
-@quietly
+@np.errstate(all="ignore")
 def plan(
     sizes: ArrayLike | int,
     space: Space,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.privacy.budget import round_up
 from shoal.trials import student
 from shoal.trials.mechanism_forecasts import AGGREGATES, ANSWERS, UNITS, Forecast
@@ -26,7 +25,7 @@ EFFECT, CLUSTERS, TABLE = "effect", "clusters", "table"
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastFacts(Frozen):
+class ForecastFacts:
     """A forecast of every mechanism for one trial: public, nothing is spent.
 
     Attributes:

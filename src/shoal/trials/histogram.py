@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import documents
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.trials.aggregate_lattice import (
     check_counts,
@@ -35,7 +34,7 @@ _SIDES = 2
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyHistogram(Frozen):
+class NoisyHistogram:
     """Every level's share of every group plus Laplace noise of scale 2/(n epsilon).
 
     A changed outcome moves two bins of one group by one each, so the noise is twice what

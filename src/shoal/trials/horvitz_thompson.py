@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.trials import student
 from shoal.trials.aggregate_lattice import (
@@ -45,7 +45,7 @@ _NEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyHorvitzThompson(Frozen):
+class NoisyHorvitzThompson:
     """Differences of group means plus Laplace noise: unbiased, whatever the outcomes.
 
     In a cluster with two arms the difference of the means is released; one outcome of a group of n

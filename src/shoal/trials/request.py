@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
-from shoal.checks.roles import check_arrays
+from shoal.checks import different
 from shoal.data import keys
 from shoal.data.assignment import enrol
 from shoal.data.outcome_space import check_space
@@ -72,7 +72,7 @@ def take_in(
     checks.choice(missing, MISSING, "missing")
     check_space(space)
     printed_text(outcome_name)
-    check_arrays({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
+    different({"outcome": outcomes}, {"treatment": treatment, "cluster": cluster, "unit": unit})
     numbers = space.numbers(outcomes)
     present = ~np.isnan(numbers)
     # Only absence may be declared public: an infinite outcome is an outcome.

@@ -13,7 +13,7 @@ from shoal import checks
 from shoal.checks import check_confidence
 from shoal.data.assigned_groups import groups_of
 from shoal.errors import InputError, ShoalWarning
-from shoal.files import outputs, tables
+from shoal.files import tables
 from shoal.privacy.budget import show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
@@ -256,8 +256,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
 
         Guarantees: G-REFUSE.
         """
-        outputs.keep_inputs(path, self.inputs)
-        tables.write(self.table(), path, overwrite=overwrite)
+        tables.write(self.table(), path, self.inputs, overwrite=overwrite)
 
     def __repr__(self) -> str:
         """One line."""

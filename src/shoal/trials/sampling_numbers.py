@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.trials.aggregate_lattice import TOP, pooled, step_variance
 from shoal.trials.aggregates import Sampling
 
@@ -19,7 +19,7 @@ _PAIR = 2
 
 
 @dataclass(frozen=True, eq=False)
-class SamplingNumbers(Frozen):
+class SamplingNumbers:
     """The sum of (n_c/n)^2 s2/n over groups of two units or more, in whole steps.
 
     Replacing one of n outcomes within a width U moves s2 by at most U^2/n: with m the mean of the

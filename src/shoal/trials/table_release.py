@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import documents
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.trials.best_table.choice import table_of
 from shoal.trials.few_units import warned
 from shoal.trials.group_inference import effects_of_groups, warned_of_groups
@@ -43,7 +43,7 @@ _ROUNDING, _RESPONDING = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class TableRelease(Frozen):
+class TableRelease:
     """Responses of all units and the table they were drawn from: public.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.checks.frozen import Frozen, thaw
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
 from shoal.privacy.budget import Budget, from_text
@@ -28,7 +27,7 @@ _PRIVACY = {
 
 
 @dataclass(frozen=True, eq=False)
-class TrialPlan(Frozen):
+class TrialPlan:
     """Public facts of a trial's release.
 
     Attributes:
@@ -55,7 +54,7 @@ class TrialPlan(Frozen):
             "schema": SCHEMA,
             "space": self.space.to_document(),
             "assignment": self.assignment.to_document(),
-            "mechanism": thaw(self.mechanism),
+            "mechanism": dict(self.mechanism),
             "clustering_epsilon": str(self.clustering_epsilon),
             "claims": {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)},
         }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import documents
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.data.outcome_space import FEWEST_LEVELS
 from shoal.trials import response
 from shoal.trials.few_units import warned
@@ -42,7 +42,7 @@ _ROUNDING, _RESPONDING = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRelease(Frozen):
+class UnitRelease:
     """Responses of all units and the priors they were drawn with: public.
 
     Attributes:

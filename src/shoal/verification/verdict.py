@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.errors import DocumentError, printable, raise_alone
+from shoal.errors import DocumentError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -117,10 +117,8 @@ def checked(
         StopIteration,
         DocumentError,
     ):
-        raise_alone(
-            DocumentError(
-                "the manifest is damaged, or may have been changed",
-                "a document written by shoal",
-                "fetch it again, or have it delivered from the ledger",
-            )
-        )
+        raise DocumentError(
+            "the manifest is damaged, or may have been changed",
+            "a document written by shoal",
+            "fetch it again, or have it delivered from the ledger",
+        ) from None

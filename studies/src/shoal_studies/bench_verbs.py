@@ -60,7 +60,10 @@ def aggregate(
     ] = 20,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Keep the generated file here; a temporary one if not given."),
+        typer.Option(help="Keep the generated files here; temporary ones if not given."),
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="An older checkout, which is measured beside this one.")
     ] = None,
 ) -> None:
     """Compare a plain DuckDB query, our pass and our whole release on the same file.
@@ -69,7 +72,7 @@ def aggregate(
     """
     from shoal_studies.benchmarks.aggregate import run
 
-    for line in run(rows, users, cells, cells_per_user, folder):
+    for line in run(rows, users, cells, cells_per_user, folder, against):
         show(line)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from shoal import files
 from shoal.errors import InputError
-from shoal.files.outputs import check_outputs
-from shoal.files.own import MARK, MARK_COLUMN, PAGE_END
+from shoal.files import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -126,15 +125,15 @@ def write(
     prepare([study], folder, overwrite=overwrite)
     table, drawing, text = places(study, folder)
     rows, picture = io.StringIO(newline=""), io.BytesIO()
-    writer = csv.DictWriter(rows, [MARK_COLUMN, *outcome.rows[0]], lineterminator="\n")
+    writer = csv.DictWriter(rows, ["study", *outcome.rows[0]], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({MARK_COLUMN: study.name, **row} for row in outcome.rows)
-    outcome.figure.savefig(picture, dpi=150, metadata={"Software": MARK.decode()})
+    writer.writerows({"study": study.name, **row} for row in outcome.rows)
+    outcome.figure.savefig(picture, dpi=150)
     paper = PAPERS.get(study.name[:3])
     reading = (
         f"# {study.title}\n\nSource: {study.source}{f': {paper}' if paper else ''}.\n\n"
         f"{outcome.reading}\n\n"
-        f"![{study.title}]({drawing.name})\n\n{PAGE_END.decode()}"
+        f"![{study.title}]({drawing.name})\n"
     )
     written = (rows.getvalue().encode(), picture.getvalue(), reading.encode())
     for place, data in zip((table, drawing, text), written, strict=True):

@@ -299,7 +299,7 @@ def test_groups_are_part_of_the_plan() -> None:
         )
         with pytest.raises(DataError, match=said):
             plan.release(SCORE, ARM, HOME, PUBLIC, assigned=assigned)
-    with pytest.raises(InputError, match="outcome column, or memory that it shares, as assigned"):
+    with pytest.raises(InputError, match="outcome column as assigned"):
         plan.release(GROUP, ARM, HOME, PUBLIC, assigned=GROUP)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import cached_property
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

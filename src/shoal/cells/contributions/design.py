@@ -11,11 +11,11 @@ high - low; noise scales are relative to it, so that accounting does not depend 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.theory.sensitivity import OUTWARD
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SHARE = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Groups(Frozen):
+class Groups:
     """Records of several users averaged together before they are clipped.
 
     Attributes:
@@ -49,7 +49,7 @@ class Groups(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Interval(Frozen):
+class Interval:
     """Where the mean of each member is clipped: the range's middle -+ near/(2 whole) of its range.
 
     The range is the whole width, or was selected.
@@ -64,7 +64,7 @@ class Interval(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Design(Frozen):
+class Design:
     """Weights and contributions of every membership in the released cells.
 
     Attributes:

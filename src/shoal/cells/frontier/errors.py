@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from shoal.cells.plan_facts import PlanFacts
-from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

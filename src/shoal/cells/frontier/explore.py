@@ -64,8 +64,6 @@ def compare_plans(
         choices = default_methods(base)
     else:
         choices = tuple(_choice(one) for one in checks.items(methods, "methods"))
-    if progress is not None:
-        checks.function(progress, "progress", "leave it out")
     losses = default_epsilons(base) if epsilons is None else _losses(epsilons)
     asks = [
         (choice, epsilon) for choice in dict.fromkeys(map(label, choices)) for epsilon in losses

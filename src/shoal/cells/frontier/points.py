@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic
 
 from shoal import checks
 from shoal.cells.frontier.errors import Bound, JointBound, LeftOut, P, Point, bound_of, jointly
-from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from fractions import Fraction

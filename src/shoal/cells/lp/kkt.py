@@ -15,6 +15,7 @@ alpha and t, twice as large as the number of cells: users and entries cost only 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from shoal.cells.lp.problem import FREE
-from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable

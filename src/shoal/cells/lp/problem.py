@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ _SUM = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class TargetProblem(Frozen):
+class TargetProblem:
     """Cells with a worst-case error that each may have, over the width; the loss is to be least.
 
     Choose weights 0 <= w <= v and noise b >= 0 to minimise the largest loss of a user,
@@ -126,7 +126,7 @@ class TargetProblem(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Packed(Frozen):
+class Packed:
     """Entries sorted by cell.
 
     Attributes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.contributions.design import FINE, SHARE, add_by
 from shoal.cells.ranges.selected import Range, ends
-from shoal.checks.frozen import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

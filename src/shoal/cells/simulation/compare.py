@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.cells.simulation.distributions import Normal
 from shoal.cells.simulation.simulate import METHODS, check_occupancy, simulate
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, USERS
-from shoal.checks.numpy_errors import quietly
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
 
@@ -102,7 +102,7 @@ def usual(bounds: Bounds) -> Normal:
     )
 
 
-@quietly
+@np.errstate(all="ignore")
 def compare(
     occupancy: Occupancy,
     *,

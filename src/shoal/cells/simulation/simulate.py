@@ -17,7 +17,6 @@ from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.naive import NAIVE
-from shoal.checks.numpy_errors import quietly
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Occupancy
 from shoal.data.value_lattice import Bounds, Lattice
@@ -134,7 +133,7 @@ class Simulation:
         return "\n".join([head, *lines])
 
 
-@quietly
+@np.errstate(all="ignore")
 def simulate(
     occupancy: Occupancy,
     distribution: Distribution,
@@ -186,11 +185,9 @@ def simulate(
         [2.0]
     """
     check_occupancy(occupancy)
-    checks.function(distribution, "distribution", "give for example shoal.Normal(50, 10)")
     choices = [_choice(each) for each in checks.items(methods, "methods", most=_MOST_METHODS)]
     turns = checks.whole(repetitions, "repetitions", least=1, most=_MOST_TURNS)
     start = checks.whole(seed, "seed", most=_MOST_SEED)
-    checks.function(progress, "progress", "leave it out")
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     trials = [
         _trial(occupancy, lattice, method, each, settings)

@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.means.estimators.grid import saturated
 from shoal.means.estimators.normal import Spread
@@ -50,7 +49,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimator(Frozen, ABC):
+class Estimator(ABC):
     """A frozen description of one estimator: public facts alone.
 
     It estimates the common mean of independent users from one value each. Its privacy holds for

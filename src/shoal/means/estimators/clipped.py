@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal import checks
-from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.grid import Grid
@@ -67,7 +66,6 @@ class Clipped(Estimator):
     name: ClassVar[str] = "clipped_mean"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_interval(self.interval)
         low, high = self.grid.edges
         if not (low <= self.interval[0] and self.interval[1] <= high):
@@ -115,7 +113,7 @@ class Clipped(Estimator):
     def parameters(self) -> Mapping[str, int | str]:
         """Grid and noise, and those of squares if there are."""
         inner = clipping_parameters(self.grid, self.noise)
-        found: Mapping[str, int | str] = own({**inner, **squares_parameters(self.squares)})
+        found: Mapping[str, int | str] = {**inner, **squares_parameters(self.squares)}
         return found
 
     @cached_property

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal.checks.frozen import own
 from shoal.means.estimators.base import OUTWARD, Drawn
 from shoal.means.estimators.clipped import (
     Clipped,
@@ -107,7 +106,7 @@ class Residual(Clipped):
     def parameters(self) -> Mapping[str, int | str]:
         """Grid, noise and probability."""
         inner = clipping_parameters(self.grid, self.noise)
-        found: Mapping[str, int | str] = own({**inner, "sampling_words": str(self.chance.words)})
+        found: Mapping[str, int | str] = {**inner, "sampling_words": str(self.chance.words)}
         return found
 
     @property

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.clipped import check_interval
@@ -98,7 +97,6 @@ class Sampled(Estimator):
     name: ClassVar[str] = "sampled_mean"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_interval(self.interval)
         self._check_squares()
 
@@ -115,7 +113,7 @@ class Sampled(Estimator):
     @cached_property
     def parameters(self) -> Mapping[str, int | str]:
         """The probability."""
-        found: Mapping[str, int | str] = own({"sampling_words": str(self.chance.words)})
+        found: Mapping[str, int | str] = {"sampling_words": str(self.chance.words)}
         return found
 
     @property

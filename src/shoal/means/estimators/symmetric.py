@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.checks.frozen import own
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.clipped import squares_parameters
@@ -87,7 +86,6 @@ class Symmetric(Estimator):
     name: ClassVar[str] = "symmetric_mean"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         final, users = self.final, self.weights.users
         fits = self.coarse.users == users if self.reuse else 0 < self.coarse.users < users
         sound = (
@@ -136,28 +134,26 @@ class Symmetric(Estimator):
     def parameters(self) -> Mapping[str, int | str]:
         """All steps; zeros for a middle step that there is not."""
         middle, step = self.middle, None if self.middle is None else self.middle.noise
-        found: Mapping[str, int | str] = own(
-            {
-                "coarse_users": self.coarse.users,
-                "coarse_exponent": self.coarse.exponent,
-                "coarse_per_user": self.coarse.per_user,
-                "coarse_bits": self.coarse.bits,
-                "coarse_threshold": self.coarse.threshold,
-                "coarse_windows": self.coarse.windows,
-                "coarse_delta": str(self.coarse_delta),
-                "middle_shift": 0 if middle is None else middle.shift,
-                "middle_half": 0 if middle is None else middle.half,
-                "middle_per_unit": 0 if step is None else step.per_unit,
-                "middle_bits": 0 if step is None else step.bits,
-                "reuse": int(self.reuse),
-                "shift": self.shift,
-                "half": self.half,
-                "per_unit": self.noise.per_unit,
-                "lattice_bits": self.noise.bits,
-                "sampling_words": str(self.chance.words),
-                **squares_parameters(self.squares),
-            }
-        )
+        found: Mapping[str, int | str] = {
+            "coarse_users": self.coarse.users,
+            "coarse_exponent": self.coarse.exponent,
+            "coarse_per_user": self.coarse.per_user,
+            "coarse_bits": self.coarse.bits,
+            "coarse_threshold": self.coarse.threshold,
+            "coarse_windows": self.coarse.windows,
+            "coarse_delta": str(self.coarse_delta),
+            "middle_shift": 0 if middle is None else middle.shift,
+            "middle_half": 0 if middle is None else middle.half,
+            "middle_per_unit": 0 if step is None else step.per_unit,
+            "middle_bits": 0 if step is None else step.bits,
+            "reuse": int(self.reuse),
+            "shift": self.shift,
+            "half": self.half,
+            "per_unit": self.noise.per_unit,
+            "lattice_bits": self.noise.bits,
+            "sampling_words": str(self.chance.words),
+            **squares_parameters(self.squares),
+        }
         return found
 
     @cached_property

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ MOST_WEIGHT = 2**30
 
 
 @dataclass(frozen=True, eq=False)
-class Weights(Frozen):
+class Weights:
     """Weights w_l in ascending order; the estimate is of sum_l w_l x_l / W, W their sum.
 
     For independent users of one mean it has that mean, and variance at most `squares` times theirs.
@@ -42,7 +41,6 @@ class Weights(Frozen):
     number: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         number = self.number
         sound = (
             isinstance(number, np.ndarray)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,9 +121,9 @@ def _most(weights: Floats) -> tuple[Floats, Floats]:
     shape: tuple[int, ...] = getattr(weights, "shape", ())
     if len(shape) != 2 or 0 in shape:
         raise InputError(f"weights of shape {shape}", "sums by units", "give a row for each sum")
-    weights = exactly(weights, np.float64, "weights", shape)
+    weights = np.asarray(weights, np.float64)
     most = weights.max(axis=1)
-    if bool((weights < 0).any()) or not most.all():
+    if not bool((weights >= 0).all()) or not most.all():
         raise InputError(
             "a weight below 0, or a sum without weight",
             "weights from 0, one above 0 in each sum",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.theory.questions.weights import check_rows
 
@@ -39,7 +38,7 @@ _OUTWARD = 1 + 2.0**-40
 
 
 @dataclass(frozen=True)
-class GaussianStrategy(Frozen):
+class GaussianStrategy:
     """Noise of many questions, and proof of how near it is to the least.
 
     Source: docs/theory/questions.md#gaussian-noise.

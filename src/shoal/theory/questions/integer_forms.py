@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen, cached_property, exactly, set_exactly
 from shoal.errors import InputError
 from shoal.theory.questions.integer_strategy import TICKS, unit_steps
 
@@ -36,7 +36,7 @@ _MOST_STEP = 1 << 60
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerForm(Frozen):
+class IntegerForm:
     """V = sum over rows of (B t)^2, with columns of B that several units share.
 
     Source: docs/theory/questions.md#forms-in-whole-numbers.
@@ -63,12 +63,12 @@ class IntegerForm(Frozen):
 
     def __post_init__(self) -> None:
         """Own arrays, within what exact sums allow."""
-        super().__post_init__()
-        set_exactly(self, np.int64, "kind", "limits")
+        for name in ("kind", "limits"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.int64))
         shape: tuple[int, ...] = getattr(self.factor, "shape", ())
         if len(shape) != 2 or 0 in shape or self.kind.ndim != 1 or not len(self.kind):
             raise _unusable()
-        object.__setattr__(self, "factor", exactly(self.factor, np.int64, "factor", shape))
+        object.__setattr__(self, "factor", np.asarray(self.factor, np.int64))
         used = np.bincount(self.kind, minlength=shape[1]) if self.kind.min() >= 0 else np.zeros(1)
         bits = bits_for(shape[0], len(self.kind))
         if len(used) != shape[1] or not used.all() or int(np.abs(self.factor).max()) > 1 << bits:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 from shoal.theory.questions.integer_strategy import TICKS, unit_steps
 
@@ -111,11 +110,11 @@ def second_moments(group: Whole, ticks: Whole, step: int) -> list[int]:
         >>> second_moments(np.array([0, 1, 0]), np.array([1, 2, -3]), 2)
         [5, 2]
     """
-    group = exactly(group, np.int64, "group")
+    group = np.asarray(group, np.int64)
     step = checks.whole(step, "step", least=1)
     if not 0 < len(group) <= _MOST_UNITS or int(group.min()) < 0:
         raise InputError("groups beyond their range", "codes from 0", "give at most 2^20 units")
-    ticks = exactly(ticks, np.int64, "ticks", group.shape)
+    ticks = np.asarray(ticks, np.int64)
     # Clipped without a word: whether an outcome lies outside is private.
     squares = np.clip(ticks, -TICKS // 2, TICKS // 2) ** 2
     sums = np.zeros(int(group.max()) + 1, dtype=np.int64)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen, exactly
 from shoal.errors import InputError
 from shoal.theory.questions.weights import check_rows
 
@@ -35,7 +34,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True)
-class IntegerStrategy(Frozen):
+class IntegerStrategy:
     """Whole-number weights and steps of a release, and what it costs.
 
     Source: docs/theory/questions.md#in-whole-numbers.
@@ -187,7 +186,7 @@ def answers(rows: Whole, steps: Whole, ticks: Whole) -> list[int]:
         [5]
     """
     rows, steps = _whole(rows, steps)
-    ticks = exactly(ticks, np.int64, "ticks", rows.shape[1:])
+    ticks = np.asarray(ticks, np.int64)
     # Clipped without a word: whether an outcome lies outside is private.
     ticks = np.clip(ticks, -TICKS // 2, TICKS // 2)
     upper, lower = (rows >> _LIMB_BITS) @ ticks, (rows & ((1 << _LIMB_BITS) - 1)) @ ticks
@@ -201,8 +200,8 @@ def _whole(rows: Whole, steps: Whole) -> tuple[Whole, Whole]:
     shape: tuple[int, ...] = getattr(rows, "shape", ())
     if len(shape) != 2 or 0 in shape or shape[1] > _MOST_UNITS:
         raise InputError(f"rows of shape {shape}", "numbers by units", "give at most 2^20 units")
-    rows = exactly(rows, np.int64, "rows", shape)
-    steps = exactly(steps, np.int64, "steps", shape[:1])
+    rows = np.asarray(rows, np.int64)
+    steps = np.asarray(steps, np.int64)
     if max(int(rows.max()), -int(rows.min())) > 1 << _ROW_BITS or int(steps.min()) < 1:
         raise InputError(
             "weights beyond 2^40, or steps below 1",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.theory.questions.gaussian_strategy import independent, least_covariance
 from shoal.theory.questions.weights import check_rows
@@ -39,7 +38,7 @@ _SEED, _ROTATIONS = 20_230_130, 3
 
 
 @dataclass(frozen=True)
-class DiagonalStrategy(Frozen):
+class DiagonalStrategy:
     """A part of the loss for each question, and proof of how near it is to the best parts.
 
     Source: docs/theory/questions.md#laplace-noise.
@@ -68,7 +67,7 @@ class DiagonalStrategy(Frozen):
 
 
 @dataclass(frozen=True)
-class LaplaceStrategy(Frozen):
+class LaplaceStrategy:
     """Sums of questions to release, and a bound that no other sums beat.
 
     Source: docs/theory/questions.md#laplace-noise.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def half_width(
         >>> half_width(0.95, np.array([1.0]), 0.0, 0.0).round(3).tolist()
         [1.96]
     """
-    variance = exactly(variance, np.float64, "variance")
+    variance = np.asarray(variance, np.float64)
     scale = checks.number(scale, "scale", least=0)
     variance_scale = checks.number(variance_scale, "variance_scale", least=0)
     inflation = checks.number(inflation, "inflation", least=1)
@@ -138,7 +137,7 @@ def quantile(confidence: float, variance: Floats, scale: float) -> Floats:
         [2.996, 3.495]
     """
     confidence = checks.check_confidence(confidence)
-    variance = exactly(variance, np.float64, "variance")
+    variance = np.asarray(variance, np.float64)
     scale = checks.number(scale, "scale", least=0)
     if not bool((variance >= 0).all()):
         raise InputError("a variance below 0", "variances from 0", "take max(V, 0)")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def precision_shares(sizes: NDArray[np.int64], ratio: float, epsilon: float) -> 
         >>> precision_shares(np.array([[10, 10], [1, 19]]), 2.0, 1.0).round(3).tolist()
         [0.909, 0.091]
     """
-    sizes = exactly(sizes, np.int64, "sizes", (len(sizes), 2))
+    sizes = np.asarray(sizes, np.int64)
     if not len(sizes) or int(sizes.min()) < 1:
         raise InputError(
             "a cluster without a unit in an arm", "at least one in each", "merge clusters"
@@ -87,8 +86,8 @@ def distance(shares: Floats, units: NDArray[np.int64]) -> float:
         >>> distance(np.array([0.5, 0.5]), np.array([10, 30]))
         0.25
     """
-    shares = exactly(shares, np.float64, "shares")
-    units = exactly(units, np.int64, "units", shares.shape)
+    shares = np.asarray(shares, np.float64)
+    units = np.asarray(units, np.int64)
     if not len(units) or int(units.min()) < 0 or not units.any():
         raise InputError("no units", "counts of units above 0", "give the units of each cluster")
     return float(np.abs(shares - units / units.sum()).sum() / 2)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ def parts_of_form(form: Floats) -> tuple[Floats, Floats]:
     shape: tuple[int, ...] = getattr(form, "shape", ())
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise InputError(f"a form of shape {shape}", "units by units", "give a square matrix")
-    size = np.abs(exactly(form, np.float64, "form", shape))
-    if float(np.abs(form - form.T).max()) > _SYMMETRIC * float(size.max()):
+    size = np.abs(np.asarray(form, np.float64))
+    if not float(np.abs(form - form.T).max()) <= _SYMMETRIC * float(size.max()):
         raise InputError("a form that is not symmetric", "Q = Q'", "take (Q + Q')/2")
     diagonal = np.diag(size).copy()
     np.fill_diagonal(size, 0)
@@ -180,7 +179,7 @@ def clipped_sensitivity(factor: Floats, limits: Floats, width: float) -> float:
         0.75
     """
     factor = _factor(factor)
-    limits = exactly(limits, np.float64, "limits", (len(factor),))
+    limits = np.asarray(limits, np.float64)
     if not bool((limits > 0).all()):
         raise InputError("a limit of at most 0", "limits above 0", "take three deviations")
     width = checks.number(width, "width", above=0)
@@ -194,12 +193,12 @@ def _factor(factor: Floats) -> Floats:
     shape: tuple[int, ...] = getattr(factor, "shape", ())
     if len(shape) != 2 or 0 in shape:
         raise InputError(f"a factor of shape {shape}", "rows by units", "give a matrix")
-    return np.asarray(exactly(factor, np.float64, "factor", shape))
+    return np.asarray(np.asarray(factor, np.float64))
 
 
 def _parts(diagonal: Floats, others: Floats) -> tuple[Floats, Floats]:
-    diagonal = exactly(diagonal, np.float64, "diagonal")
-    others = exactly(others, np.float64, "others", diagonal.shape)
+    diagonal = np.asarray(diagonal, np.float64)
+    others = np.asarray(others, np.float64)
     if not len(diagonal) or float(min(diagonal.min(), others.min())) < 0:
         raise InputError("no units, or parts below 0", "sizes from 0", "take the parts of a form")
     return diagonal, others

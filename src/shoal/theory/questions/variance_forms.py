@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
         1.0
     """
     weights, cluster = _weighed(weights, cluster)
-    design = exactly(design, np.float64, "design", (len(weights), *np.shape(design)[1:2]))
+    design = np.asarray(design, np.float64)
     groups = int(cluster.max()) + 1
     if groups == 1 or not np.bincount(cluster).all():
         raise InputError("one group, or an empty one", "at least two groups", "number them from 0")
@@ -173,8 +172,8 @@ def degrees_of_freedom(factor: Floats) -> float:
 
 
 def _weighed(weights: Floats, code: Codes) -> tuple[Floats, Codes]:
-    weights = exactly(weights, np.float64, "weights")
-    code = exactly(code, np.int64, "codes", weights.shape)
+    weights = np.asarray(weights, np.float64)
+    code = np.asarray(code, np.int64)
     if not len(code) or int(code.min()) < 0:
         raise InputError("no units, or codes below 0", "codes from 0", "number labels from 0")
     return weights, code

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import exactly
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def effect(arm: Codes, cluster: Codes, *, shares: Floats | None = None) -> Float
     sizes = cell_sizes(arm, cluster)
     if shares is None:
         shares = np.bincount(cluster) / len(cluster)
-    shares = exactly(shares, np.float64, "shares", (len(sizes),))
+    shares = np.asarray(shares, np.float64)
     if bool((shares < 0).any()):
         raise InputError("a share below 0", "shares from 0", "give a part of the whole a cluster")
     return _signed(arm, shares[cluster], sizes[cluster])
@@ -160,10 +159,14 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
             "units by columns, at least one column and no more columns than units",
             "ask fewer questions than there are units",
         )
-    design = exactly(design, np.float64, "design", shape)
+    design = np.asarray(design, np.float64)
+    if not np.isfinite(design).all():
+        raise InputError(
+            "a design without a number somewhere", "finite numbers", "drop these units"
+        )
     root = np.ones(shape[0])
     if precision is not None:
-        precision = exactly(precision, np.float64, "precision", (shape[0],))
+        precision = np.asarray(precision, np.float64)
         if not bool((precision > 0).all()):
             raise InputError("a precision of at most 0", "precisions above 0", "drop these units")
         root = np.sqrt(precision)
@@ -238,10 +241,10 @@ def check_rows(rows: Floats) -> Floats:
             "questions by units, and no more questions than units",
             "ask fewer questions",
         )
-    rows = exactly(rows, np.float64, "weights", shape)
-    if not np.abs(rows).max(axis=1).all():
+    rows = np.asarray(rows, np.float64)
+    if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
         raise InputError(
-            "a question without any weight", "a weight that is not 0", "leave the question out"
+            "a question without any weight", "a finite weight that is not 0", "leave it out"
         )
     return rows
 
@@ -324,7 +327,7 @@ def scaled(rows: Floats, width: float, targets: Floats | None = None) -> Floats:
     width = checks.number(width, "width", above=0)
     if targets is None:
         targets = np.abs(rows).max(axis=1) / spikiness(rows)
-    targets = exactly(targets, np.float64, "targets", (len(rows),))
+    targets = np.asarray(targets, np.float64)
     if not bool((targets > 0).all()):
         raise InputError("a target of at most 0", "targets above 0", "say which error is wanted")
     return np.asarray(rows * (width / targets)[:, None])
@@ -369,7 +372,7 @@ def _signed(arm: Codes, share: Floats, sizes: Codes) -> Floats:
 
 
 def _codes(values: Codes, name: str, units: int | None = None) -> Codes:
-    found = exactly(values, np.int64, name, None if units is None else (units,))
+    found = np.asarray(values, np.int64)
     if not len(found) or int(found.min()) < 0:
         raise InputError(
             f"{name} without units, or codes below 0",

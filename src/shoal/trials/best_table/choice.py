@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen
 from shoal.errors import DocumentError, InputError
 from shoal.theory.label_privacy import ratio_for
 from shoal.trials.best_table.columns import Program
@@ -37,7 +36,7 @@ _EVEN = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class TableChoice(Frozen):
+class TableChoice:
     """A table with what it is best for, and the proof of how good it is.
 
     Attributes:

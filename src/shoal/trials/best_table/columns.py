@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen
 from shoal.errors import InputError
 from shoal.trials.best_table.dual_bound import Certificate
 
@@ -28,7 +27,7 @@ _STARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Columns(Frozen):
+class Columns:
     """Outputs and the levels under which each is likelier by e^epsilon.
 
     Attributes:
@@ -43,7 +42,7 @@ class Columns(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Solved(Frozen):
+class Solved:
     """The solution and what proves how good it is.
 
     Attributes:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -21,7 +19,7 @@ _ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(Frozen):
+class Certificate:
     """Dual variables of the linear program over all columns; levels are centred, of width 1.
 
     With h_y(o) = weight_y o^2 - slope_y o - total_y and

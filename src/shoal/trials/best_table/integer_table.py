@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError
 from shoal.theory.label_privacy import ratio_epsilon
 
@@ -26,7 +26,7 @@ _SHIFT = np.uint64(64 - BITS)
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerTable(Frozen):
+class IntegerTable:
     """Responses of every level with exact probabilities, unbiased to the last digit.
 
     A level k gives response j with probability numbers[j, k]/2^62, and response j says
@@ -54,7 +54,6 @@ class IntegerTable(Frozen):
     numbers: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not (self._is_stochastic() and self._is_unbiased()):
             raise InputError(
                 "a table of responses that is none",

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal import checks
-from shoal.checks.amounts import amount
+from shoal.checks import amount
 from shoal.errors import InputError
 from shoal.trials import histogram, horvitz_thompson
 from shoal.trials.aggregate_release import AggregateRelease, draw_aggregate

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-from shoal.checks.keywords import check_keywords
-from shoal.checks.numpy_errors import quietly
+import numpy as np
+
+from shoal.checks import keywords
 from shoal.privacy.budget import Budget, from_text
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.trials.charge import clustering_of
@@ -142,7 +143,7 @@ class Mechanism:
         return _privatize(self, outcomes, treatment, cluster, space, options)
 
 
-@quietly
+@np.errstate(all="ignore")
 def _privatize(
     mechanism: Mechanism,
     outcomes: Any,
@@ -188,7 +189,7 @@ def _privatize(
 
 
 def _check_options(options: Options) -> None:
-    check_keywords(options, Options.__annotations__, "privatize")
+    keywords(options, Options.__annotations__, "privatize")
     printed_text(options.get("outcome_name", ""))
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels, choose
 from shoal.trials.expected import check_expected
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared(Frozen):
+class _Prepared:
     """A unit-level mechanism with its whole numbers."""
 
     name: str
@@ -130,7 +129,6 @@ class _WithPrior(_UnitMechanism):
     expected: Expected | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         floor = checks.optional(self.floor, checks.number, "floor", above=0, most=1, example=0.1)
         scale = checks.optional(
             self.histogram_scale, checks.number, "histogram_scale", above=0, infinite=True
@@ -252,7 +250,6 @@ class UniformPrior(_UnitMechanism):
     pooled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         object.__setattr__(self, "levels", check_levels(self.levels))
         check_expected(self.expected)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.checks.frozen import Frozen
 from shoal.data.outcome_space import check_space
 from shoal.trials.best_table.choice import best_table
 from shoal.trials.charge import charge_of
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared(Frozen):
+class _Prepared:
     """The table with its whole numbers."""
 
     name: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError, printable
 from shoal.theory.questions.noisy_variance import added_noise, half_width
 from shoal.trials.questions.assigned import Known
@@ -149,7 +149,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading(Frozen):
+class Reading:
     """How answers follow from released numbers: public facts alone.
 
     Attributes:

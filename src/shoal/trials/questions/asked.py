@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks
-from shoal.checks.frozen import Frozen
 from shoal.errors import DocumentError, InputError
 from shoal.theory.questions import weights
 from shoal.theory.questions.precision import precision_shares
@@ -106,7 +105,7 @@ class Stated:
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Frozen):
+class Block:
     """The questions of one entry.
 
     Attributes:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import InputError, printable
 from shoal.theory.questions.integer_forms import bits_for, integer_form
 from shoal.theory.questions.variance_forms import cr2
@@ -159,7 +159,7 @@ def forms_agree(
 
 
 @dataclass(frozen=True, eq=False)
-class Known(Frozen):
+class Known:
     """What a form tells of its question's variance.
 
     Attributes:

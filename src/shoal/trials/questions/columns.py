@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import checks, documents
-from shoal.checks.floats import floats, read_floats
-from shoal.checks.frozen import Frozen, cached_property
+from shoal.checks import floats, private_numbers
 from shoal.data import keys
 from shoal.data.assigned_groups import checked_groups
 from shoal.data.assignment import Assignment, enrol, key_column
-from shoal.errors import DataError, DocumentError, InputError, is_failure, raise_alone
+from shoal.errors import DataError, DocumentError, InputError
 from shoal.trials.effects import key_text
 from shoal.trials.group_inference import check_one_by_one
 
@@ -34,7 +34,7 @@ _SINGLE = "where an arm has nobody"
 
 
 @dataclass(frozen=True, eq=False)
-class Covariate(Frozen):
+class Covariate:
     """One public column: distinct values, rising, and which of them each unit has.
 
     Attributes:
@@ -59,7 +59,7 @@ class Covariate(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Columns(Frozen):
+class Columns:
     """All that is public of the units. They come by cluster, arm, then covariates.
 
     Units that are alike in all columns are interchangeable: no order of rows is kept.
@@ -202,7 +202,7 @@ def columns_of(
             raise
         # Other mechanisms leave such clusters out; here columns and outcomes stay as they are.
         todo = "merge such clusters with others, or leave their units out of all columns"
-        raise_alone(DataError(error.got, error.allowed, todo))
+        raise DataError(error.got, error.allowed, todo) from None
     assignment, rows = enrolled.assignment, enrolled.rows
     _check_sizes(assignment)
     given = given_covariates(covariates)
@@ -340,9 +340,7 @@ def _numbers(values: Any) -> NDArray[np.float64] | None:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             return floats(values)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
+        except Exception:
             return None
-    found = read_floats(values)
+    found = private_numbers(values)
     return found if found is not None and found.ndim == 1 else None

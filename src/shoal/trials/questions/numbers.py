@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import documents
-from shoal.checks.frozen import Frozen, cached_property
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.theory.questions.integer_forms import IntegerForm, loss_with_forms
@@ -43,7 +43,7 @@ ANSWERED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers(Frozen):
+class Numbers:
     """Rows of weights as whole numbers, steps, and what all of it costs.
 
     Attributes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal import documents, files
-from shoal.errors import DocumentError, raise_alone
+from shoal.errors import DocumentError
 from shoal.trials.questions.plan_facts import SCHEMA, QuestionsFacts
 from shoal.trials.questions.release import release_questions
 
@@ -129,10 +129,8 @@ class QuestionsPlan(QuestionsFacts):
         except DocumentError:
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-            raise_alone(
-                DocumentError(
-                    "the plan is damaged, or may have been changed",
-                    "a document written by shoal",
-                    "fetch it again, or plan anew",
-                )
-            )
+            raise DocumentError(
+                "the plan is damaged, or may have been changed",
+                "a document written by shoal",
+                "fetch it again, or plan anew",
+            ) from None

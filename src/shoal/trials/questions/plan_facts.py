@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen, cached_property, thaw
-from shoal.checks.numpy_errors import quietly
 from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, round_up
@@ -47,7 +46,7 @@ LEAST_SPREAD, _SPENT = 1e-6, Fraction(999, 1000)
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionsFacts(Frozen):
+class QuestionsFacts:
     """Public facts of a release of questions. Make one with `Questions.plan`.
 
     Attributes:
@@ -259,7 +258,7 @@ class QuestionsFacts(Frozen):
         }
 
     @classmethod
-    @quietly
+    @np.errstate(all="ignore")
     def from_document(cls, document: documents.Document) -> Self:
         """The inverse of `to_document`; the loss is computed anew and compared.
 
@@ -274,7 +273,7 @@ class QuestionsFacts(Frozen):
         """
         columns = Columns.from_document(document["columns"])
         found = cls(
-            Space.from_document(thaw(document["space"])),
+            Space.from_document(dict(document["space"])),
             columns,
             tuple(Asked.from_document(each) for each in document["questions"]),
             float(document["spread"]),

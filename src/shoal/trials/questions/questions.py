@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal import checks
-from shoal.checks.numpy_errors import quietly
 from shoal.data.outcome_space import check_space
 from shoal.errors import InputError, ShoalWarning
 from shoal.trials.charge import charge_of
@@ -79,7 +80,7 @@ class Questions:
     columns: Columns
     one_by_one: bool
 
-    @quietly
+    @np.errstate(all="ignore")
     def __init__(
         self,
         arm: Any,
@@ -164,7 +165,7 @@ class Questions:
         """
         return self._with(Asked(REGRESSION, columns=check_regressors(self.columns, columns)))
 
-    @quietly
+    @np.errstate(all="ignore")
     def plan(
         self, space: Space, epsilon: Amount, *, spread: float | None = None, clip: bool = False
     ) -> QuestionsPlan:
@@ -199,7 +200,7 @@ class Questions:
         if not self.asked:
             raise InputError("no questions", "at least one", "ask with effect, means or regression")
         loss = charge_of(epsilon).epsilon
-        if checks.truth(clip, "clip") and (spread is None or self.columns.assigned is None):
+        if clip and (spread is None or self.columns.assigned is None):
             raise InputError(
                 "clip=True without assigned groups and a spread",
                 "both: what is clipped are sums of groups, to three deviations",

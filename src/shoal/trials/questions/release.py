@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.checks.numpy_errors import quietly
-from shoal.checks.roles import check_arrays
+from shoal.checks import different
 from shoal.errors import DataError
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
@@ -35,7 +34,7 @@ NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates 
 _FOLLOWS = ("numbers", "claims")
 
 
-@quietly
+@np.errstate(all="ignore")
 def release_questions(
     plan: QuestionsFacts,
     outcomes: Any,
@@ -62,7 +61,7 @@ def release_questions(
     public = {"arm": arm, "cluster": cluster, "assigned": groups_said(assigned)} | {
         f"covariate {key}": each for key, each in given
     }
-    check_arrays({"outcome": outcomes}, public)
+    different({"outcome": outcomes}, public)
     control = plan.columns.assignment.arms[0].as_py()
     columns, rows = columns_of(arm, cluster, covariates, control, public["assigned"])
     _check_columns(columns, plan.columns)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.files import outputs, tables
+from shoal.files import tables
 from shoal.privacy.budget import Budget, show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
@@ -162,8 +162,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
 
         Guarantees: G-REFUSE.
         """
-        outputs.keep_inputs(path, self.inputs)
-        tables.write(self.table(), path, overwrite=overwrite)
+        tables.write(self.table(), path, self.inputs, overwrite=overwrite)
 
     def __repr__(self) -> str:
         """One line."""

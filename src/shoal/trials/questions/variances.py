@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.checks.frozen import Frozen
 from shoal.trials.questions.asked import REGRESSION, design_of
 from shoal.trials.questions.groups import adjusted_for, codes_of, group_means, inflation
 
@@ -31,7 +30,7 @@ FEWEST_DEGREES = 9.9
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(Frozen):
+class Fit:
     """A linear prediction of outcomes, and the groups within which residuals differ alike.
 
     Attributes:
@@ -67,7 +66,7 @@ class Fit(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Frozen):
+class Sums:
     """V = sum_h part_h S_h - b' form b + tr(form C), for coefficients b with noise of covariance C.
 
     Attributes:

@@ -1,162 +1,145 @@
-"""A plain DuckDB query, our pass and our whole release on the same generated file, in one run."""
+"""Our pass, that of an older checkout, and plain DuckDB on the same generated file, in one run."""
 
 from __future__ import annotations
 
+import json
+import os
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
-import time
-from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.errors import InputError
-from shoal_studies.apart import apart, peak
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from shoal import Records
+    Measured = tuple[float, float, float]
 
 _ROUNDS = 3
-# What the phases load when first used: starting up is not what is compared.
-_MODULES = (
-    *("duckdb", "pyarrow.parquet", "opendp.prelude"),
-    *("shoal.data.records", "shoal.cells.plan"),
-)
-_BOUNDS = (0.0, 65.0)
-_COLUMNS = ("user", "cell", "value")
+# Cells of a pass, by name; those that the engine computes from times and places have fewer records.
+_CELLS = {
+    "cell": "cell",
+    "hexagon": "hexagon(lat,lon,3)",
+    "time zone": "hour_of_day(moment,America/New_York)",
+}
+# Run in a process of its own, with the sources of some checkout: seconds, processor time and GiB.
+_SCRIPT = """
+import inspect, json, resource, sys, time
+import pyarrow as pa
+job, data, cell = sys.argv[1:]
+def passed(source, cell):
+    import shoal
+    named = {'by' if 'by' in inspect.signature(shoal.Records).parameters else 'cell': cell}
+    return shoal.Records(source, user='user', value='value', bounds=(0, 65), **named)
+def plain():
+    import duckdb
+    query = 'select "user", cell, count(*), sum(value), sum(value * value) from '
+    duckdb.connect().sql(f"{query} read_parquet('{data}') group by 1, 2").to_arrow_table()
+# What is loaded when first used is not compared.
+passed(pa.table({'user': [1], 'cell': [1], 'value': [1.0]}), 'cell').aggregate()
+jobs = {'plain': plain, 'pass': lambda: passed(data, cell).aggregate()}
+start, used = time.perf_counter(), time.process_time()
+jobs[job]()
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
+"""
+_COLD = """
+import inspect, shoal, sys
+named = {'by' if 'by' in inspect.signature(shoal.Records).parameters else 'cell': 'dest'}
+records = shoal.Records(sys.argv[1], user='tailnum', value='speed', bounds=(0, 700),
+                        missing='public', **named)
+records.counts() if hasattr(records, 'counts') else records.occupancy()
+"""
 
 
 def run(
-    rows: int, users: int, cells: int, cells_per_user: int, folder: Path | None
+    rows: int,
+    users: int,
+    cells: int,
+    cells_per_user: int,
+    folder: Path | None,
+    against: Path | None,
 ) -> Iterator[str]:
-    """Generate the records, then time each phase in a process of its own, in turn.
+    """Generate the records, then measure each job in a process of its own, in turn.
 
-    Every phase reads the same Parquet file, warmed once; the plan is made before, as it would be;
-    memory is the peak of the phase's process.
+    Every job reads the same Parquet file; memory is the peak of its process. Hexagons and time
+    zones have a tenth of the records.
     """
+    import shoal
+
+    checkouts = {"this": Path(shoal.__file__).parents[1]}
+    if against is not None:
+        checkouts["older"] = against.resolve() / "src"
     with tempfile.TemporaryDirectory() as scratch:
-        place = folder or Path(scratch)
+        place = (folder or Path(scratch)).resolve()
         place.mkdir(parents=True, exist_ok=True)
-        data = place.resolve() / f"records-{rows}-{users}-{cells}-{cells_per_user}.parquet"
-        if not data.exists():
-            _alone(_generate, data, rows, users, cells, cells_per_user)
-        _check(data, rows)
-        size = data.stat().st_size / 1e9
-        yield (
-            f"{rows:,} records, {users:,} users, {cells:,} cells, "
-            f"at most {cells_per_user} of them a user; {size:.2f} GB of Parquet"
-        )
-        plan = Path(scratch) / "plan.json"
-        planned, memory = _alone(_plan, data, plan)
-        yield _line("count and plan (beforehand)", planned, None, memory)
-        phases: dict[str, Callable[..., None]] = {
-            "plain DuckDB GROUP BY user, cell": _plain,
-            "our pass": _pass,
-            "our whole release": _release,
-            "count, plan and release": _everything,
-        }
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in phases}
-        for turn in range(_ROUNDS):
-            for at, (name, phase) in enumerate(phases.items()):
-                ledger = Path(scratch) / f"{turn}-{at}.ledger"
-                found[name].append(_alone(phase, data, plan, ledger))
-        plain = None
-        for name, each in found.items():
-            seconds = statistics.median(second for second, _ in each)
-            plain = plain or seconds
-            yield _line(name, seconds, seconds / plain, max(memory for _, memory in each))
-        yield f"median of {_ROUNDS} turns, each in a new process"
+        paths = [
+            _generated(place, many, users, cells, cells_per_user) for many in (rows, rows // 10)
+        ]
+        size = paths[0].stat().st_size / 1e9
+        yield f"{rows:,} records, {users:,} users, {cells:,} cells; {size:.2f} GB of Parquet"
+        jobs = {("plain DuckDB", "this"): ("plain", paths[0], "cell")}
+        for name in checkouts:
+            jobs[f"pass, {name} checkout", name] = ("pass", paths[0], "cell")
+            for kind in ("hexagon", "time zone"):
+                jobs[f"{kind}, {name}", name] = ("pass", paths[1], _CELLS[kind])
+        found: dict[str, list[Measured]] = {label: [] for label, _ in jobs}
+        for _ in range(_ROUNDS):
+            for (label, name), (job, data, cell) in jobs.items():
+                found[label].append(_measured(checkouts[name], job, str(data), cell))
+        plain = statistics.median(seconds for seconds, _, _ in found["plain DuckDB"])
+        for label, each in found.items():
+            seconds, used, memory = (
+                statistics.median(column) for column in zip(*each, strict=True)
+            )
+            yield (
+                f"{label:<34}{seconds:>8.2f} s  {seconds / plain:>5.2f} x plain {used:>8.2f} s of "
+                f"processor time  {memory:>6.2f} GiB at the peak"
+            )
+        for name, checkout in checkouts.items():
+            times = [_cold(checkout) for _ in range(_ROUNDS)]
+            used = statistics.median(times)
+            yield f"{f'first count, {name} checkout':<34}{used:>8.2f} s of processor time"
+        yield f"medians of {_ROUNDS} turns, each in a new process"
 
 
-def _line(name: str, seconds: float, ratio: float | None, memory: float) -> str:
-    compared = "" if ratio is None else f"{ratio:.2f} x plain"
-    return f"{name:<34}{seconds:>8.2f} s  {compared:>14}  {memory:>6.2f} GiB at the peak"
+def _measured(checkout: Path, job: str, data: str, cell: str) -> Measured:
+    done = _python(checkout, _SCRIPT, job, data, cell)
+    seconds, used, memory = json.loads(done)
+    return seconds, used, memory
 
 
-def _check(data: Path, rows: int) -> None:
-    """A file that was kept is used again; another file of its name is not."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        found = parquet.ParquetFile(data)
-        same = found.metadata.num_rows == rows and found.schema_arrow.names == list(_COLUMNS)
-    except (OSError, pa.ArrowException):
-        same = False
-    if not same:
-        raise InputError(
-            "a file in --folder that has the name of generated records and is none",
-            f"{rows} records with the columns {', '.join(_COLUMNS)}",
-            "give an empty folder",
-        )
+def _cold(checkout: Path) -> float:
+    """Processor time of a whole process that counts once."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _python(checkout, _COLD, str(files("shoal") / "datasets" / "flights_2013.parquet"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _alone(job: Callable[..., None], *arguments: object) -> tuple[float, float]:
-    """Seconds and peak GiB of a job in a new process; starting and importing is not counted."""
-    [(seconds, memory)] = apart(_timed, job, arguments)
-    return seconds, memory
+def _python(checkout: Path, script: str, *arguments: str) -> str:
+    settings = {**os.environ, "PYTHONPATH": str(checkout)}
+    command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
 
 
-def _timed(
-    job: Callable[..., None], arguments: tuple[object, ...]
-) -> Iterator[tuple[float, float]]:
-    for name in _MODULES:
-        import_module(name)
-    began = time.perf_counter()
-    job(*arguments)
-    yield time.perf_counter() - began, peak()
-
-
-def _generate(data: Path, rows: int, users: int, cells: int, cells_per_user: int) -> None:
+def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: int) -> Path:
+    """A file of records, which is used again if it is there."""
     import duckdb
 
-    duckdb.connect().sql(
-        f"""select (hash(i) % {users})::int as "user",
-                   (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {cells_per_user}
-                    * (1 + hash(i) % {users} % 17))::bigint % {cells})::int as cell,
-                   (hash(3 * i + 1) % 6500) / 100.0 as value
-            from range({rows}) as t(i)"""
-    ).write_parquet(str(data))
-
-
-def _plain(data: Path, _plan: Path, _ledger: Path) -> None:
-    import duckdb
-
-    duckdb.connect().sql(
-        """select "user", cell, count(*), sum(value), sum(value * value)
-            from read_parquet($place) group by 1, 2""",
-        params={"place": str(data)},
-    ).to_arrow_table()
-
-
-def _records(data: Path) -> Records:
-    import shoal
-
-    return shoal.Records(data, user="user", value="value", bounds=_BOUNDS, cell="cell")
-
-
-def _pass(data: Path, _plan: Path, _ledger: Path) -> None:
-    _records(data).aggregate()
-
-
-def _plan(data: Path, plan: Path) -> None:
-    import shoal
-
-    occupancy = _records(data).occupancy()
-    shoal.plan(occupancy, bounds=_BOUNDS, epsilon=1).save(plan)
-
-
-def _release(data: Path, plan: Path, ledger: Path) -> None:
-    import shoal
-
-    book = shoal.Ledger.create(ledger, epsilon=1, unit="user")
-    shoal.Plan.load(plan).release(_records(data), ledger=book)
-
-
-def _everything(data: Path, _plan: Path, ledger: Path) -> None:
-    import shoal
-
-    records, book = _records(data), shoal.Ledger.create(ledger, epsilon=1, unit="user")
-    plan = shoal.plan(records.occupancy(), bounds=_BOUNDS, epsilon=1)
-    plan.release(records, ledger=book)
+    data = place / f"records-{rows}-{users}-{cells}-{cells_per_user}.parquet"
+    if not data.exists():
+        duckdb.connect().sql(
+            f"""select (hash(i) % {users})::int as "user",
+                       (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {cells_per_user}
+                        * (1 + hash(i) % {users} % 17))::bigint % {cells})::int as cell,
+                       (hash(3 * i + 1) % 6500) / 100.0 as value,
+                       to_timestamp(1356998400 + (hash(5 * i) % 31536000)::bigint) as moment,
+                       30 + (hash(7 * i) % 20000)::double / 1000 as lat,
+                       (hash(11 * i) % 40000)::double / 1000 - 100 as lon
+                from range({rows}) as t(i)"""
+        ).write_parquet(str(data))
+    return data

@@ -1,0 +1,521 @@
+"""Arguments that many packages take, refused in one way, and columns by what they may be.
+
+Each function returns the argument in the one form that the library works with, or raises an error
+of one short line. Arrays and tables, which may hold private values, are shown by their type alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Kind = TypeVar("Kind")
+Name = TypeVar("Name", bound=str)
+
+_CLIP = 40
+_MOST_ITEMS = 100_000
+# Nearer to 1, a quantile of noise is beyond floating-point numbers.
+_LEAST_CONFIDENCE, _MOST_CONFIDENCE = 1e-12, 1 - 1e-12
+_MOST_FACTS = 100_000
+_FACTS, _LARGEST_FACT = (str, int, bool, type(None)), 2**63
+_SHOWN = (str, bytes, bool, int, float, complex, Fraction, Decimal, type(None))
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
+# Of an amount; as many as manifests allow. "1e999999999" is short to write and has many more.
+MOST_DIGITS = 400
+_LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
+
+
+def shown(value: object, most: int = _CLIP) -> str:
+    """A value as a message may show it: short, on one line, and of arrays and objects the type.
+
+    Example:
+        >>> shown(0.5), shown("a"), shown([1, 2]), shown(10**5000)
+        ('0.5', "'a'", 'a list', 'a number of thousands of digits')
+    """
+    if isinstance(value, np.generic):
+        with suppress(Exception):
+            value = value.item()
+    if type(value) not in _SHOWN:
+        name = type(value).__name__
+        return f"{'an' if name[:1].lower() in set('aeiou') else 'a'} {name[:_CLIP]}"
+    if isinstance(value, str | bytes):
+        value = value[: 2 * most]
+    try:
+        written = str(value) if isinstance(value, Decimal | Fraction) else repr(value)
+    except ValueError:
+        # Python does not print so many digits.
+        return "a number of thousands of digits"
+    return written if len(written) <= most else f"{written[:most]} ..."
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a real number, of Python or NumPy; true and false are none.
+
+    Example:
+        >>> is_number(2), is_number(np.float32(2)), is_number(True), is_number("2")
+        (True, True, False, False)
+    """
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def number(
+    value: object,
+    name: str,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    infinite: bool = False,
+    example: float = 1,
+) -> float:
+    """A number in a range, as a float.
+
+    Args:
+        value: What was given.
+        name: What it is called.
+        least: Smallest that is allowed.
+        most: Largest that is allowed.
+        above: It must be larger than this.
+        below: It must be smaller than this.
+        infinite: Whether infinity is allowed where the range has no end.
+        example: What could be given.
+
+    Raises:
+        InputError: Another thing, or outside the range.
+
+    Example:
+        >>> number(np.float32(0.5), "gamma", above=0, below=1)
+        0.5
+        >>> number(2, "gamma", above=0, below=1)
+        Traceback (most recent call last):
+        shoal.errors.InputError: gamma is 2; allowed: a finite number above 0 and below 1; ...
+    """
+    found = math.nan
+    if is_number(value):
+        with suppress(OverflowError, ValueError, TypeError):
+            found = float(value)  # type: ignore[arg-type]
+    ends = (found > above or above == -math.inf) and (found < below or below == math.inf)
+    inside = least <= found <= most and ends
+    if inside and (infinite or math.isfinite(found)):
+        # Zero has one sign: two spellings of a question would be charged twice.
+        return found + 0.0
+    words = [
+        *([f"of at least {least:g}"] if least > -math.inf else []),
+        *([f"above {above:g}"] if above > -math.inf else []),
+        *([f"of at most {most:g}"] if most < math.inf else []),
+        *([f"below {below:g}"] if below < math.inf else []),
+    ]
+    kind = "a number" if infinite else "a finite number"
+    raise InputError(
+        f"{name} is {shown(value)}",
+        " ".join([kind, " and ".join(words)]).strip(),
+        f"give for example {example!r}",
+    )
+
+
+def whole(
+    value: object, name: str, *, least: int = 0, most: int = 2**62, example: int | None = None
+) -> int:
+    """A whole number in a range, as Python's own.
+
+    Raises:
+        InputError: Another thing, or outside the range.
+
+    Example:
+        >>> whole(np.int16(3), "cap", least=1)
+        3
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
+        found = int(value)
+        if least <= found <= most:
+            return found
+    raise InputError(
+        f"{name} is {shown(value)}",
+        f"a whole number from {least} to {most}",
+        f"give for example {least if example is None else example}",
+    )
+
+
+def choice(value: object, options: Iterable[Name], name: str) -> Name:
+    """One of some names.
+
+    Raises:
+        InputError: Another one, or no text.
+
+    Example:
+        >>> choice("mean", ("mean", "variance"), "statistic")
+        'mean'
+    """
+    known = tuple(options)
+    if isinstance(value, str):
+        for option in known:
+            if option == value:
+                return option
+    raise InputError(
+        f"{name} is {shown(value)}", f"one of {', '.join(known)}", f"give another {name}"
+    )
+
+
+def instance(value: object, kind: type[Kind], name: str, todo: str) -> Kind:
+    """An object of a class.
+
+    Raises:
+        InputError: An object of another.
+
+    Example:
+        >>> instance(3, int, "a number", "give one")
+        3
+    """
+    if isinstance(value, kind):
+        return value
+    raise InputError(f"{name} of type {type(value).__name__[:_CLIP]}", f"{kind.__name__}", todo)
+
+
+def optional(value: object, check: Callable[..., Kind], *args: object, **named: Any) -> Kind | None:
+    """None, or what another check makes of it.
+
+    Example:
+        >>> optional(None, whole, "cap"), optional(3, whole, "cap")
+        (None, 3)
+    """
+    return None if value is None else check(value, *args, **named)
+
+
+def items(value: object, name: str, *, least: int = 1, most: int = _MOST_ITEMS) -> list[Any]:
+    """The parts of a list, tuple or array of one dimension; no text, and no endless iterator.
+
+    Raises:
+        InputError: Another thing, or too few or too many parts.
+
+    Example:
+        >>> items((1, 2), "epsilons"), items(np.array([0.5]), "epsilons")
+        ([1, 2], [0.5])
+    """
+    found: list[Any] | None = None
+    if isinstance(value, np.ndarray):
+        found = value.tolist() if value.ndim == 1 and not np.ma.is_masked(value) else None
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
+        found = list(value) if len(value) <= most else None
+    if found is not None and least <= len(found) <= most:
+        return found
+    got = shown(value) if found is None else f"a list of {len(found)}"
+    allowed = f"a list of {least}" if least == most else f"a list of {least} to {most}"
+    raise InputError(f"{name} is {got}", allowed, "put them in a list")
+
+
+def mapping(value: object, name: str) -> dict[str, Any]:
+    """A mapping by texts, as a dictionary.
+
+    Raises:
+        InputError: Another thing, or a key that is no text.
+
+    Example:
+        >>> mapping({"a": 1}, "weights")
+        {'a': 1}
+    """
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return dict(value)
+    raise InputError(f"{name} is {shown(value)}", "a mapping by name", f"leave {name} out")
+
+
+def check_confidence(confidence: object) -> float:
+    """A probability between 1e-12 and 1 - 1e-12, so that it and what is left are both told from 1.
+
+    Raises:
+        InputError: It is not.
+
+    Example:
+        >>> check_confidence(0.95)
+        0.95
+    """
+    # Ends within 1e-12 of 0 and 1 would be printed as 0 and 1.
+    number(confidence, "confidence", above=0, below=1, example=0.95)
+    least, most = _LEAST_CONFIDENCE, _MOST_CONFIDENCE
+    return number(confidence, "confidence", least=least, most=most, example=0.95)
+
+
+def text(value: object, name: str, *, most: int = 1000) -> str:
+    """A text that is not empty, that can be written down as UTF-8, and is not too long.
+
+    Raises:
+        InputError: It is not.
+
+    Example:
+        >>> text("dest", "a column")
+        'dest'
+    """
+    with suppress(UnicodeEncodeError):
+        if isinstance(value, str) and 0 < len(value) <= most and b"\0" not in value.encode():
+            return str(value)
+    raise InputError(
+        f"{name} is {shown(value)}", f"a text of 1 to {most} characters", "give the name of one"
+    )
+
+
+def public_facts(value: object, name: str, *, flat: bool = False) -> dict[str, Any]:
+    """A mapping as JSON keeps it: the public description of a source in plans and manifests.
+
+    Args:
+        value: What was given.
+        name: What it is called.
+        flat: Whether each fact must be a text, a whole number, a truth or None.
+
+    Raises:
+        InputError: Another thing, or one that JSON cannot hold.
+
+    Example:
+        >>> public_facts({"year": 2013}, "source")
+        {'year': 2013}
+    """
+    found, written = mapping(value, name), ""
+    with suppress(TypeError, ValueError, RecursionError):
+        written = json.dumps(found, allow_nan=False, ensure_ascii=False).encode().decode()
+    if not written or len(written) > _MOST_FACTS:
+        raise InputError(
+            f"{name} that cannot be written as JSON",
+            f"texts, numbers, lists and mappings of at most {_MOST_FACTS} characters",
+            f"leave {name} out",
+        )
+    for each in found.values() if flat else ():
+        if type(each) not in _FACTS or (type(each) is int and abs(each) >= _LARGEST_FACT):
+            raise InputError(
+                f"{name} with {shown(each)}",
+                "texts, whole numbers of less than 64 bits, truths and None",
+                "give lists and fractions as texts",
+            )
+    kept: dict[str, Any] = json.loads(written)
+    return kept
+
+
+def path(value: object, name: str = "path") -> str:
+    """A path as text: not empty, no zero byte.
+
+    Raises:
+        InputError: It is none.
+
+    Example:
+        >>> from pathlib import Path
+        >>> path(Path("a.csv"))
+        'a.csv'
+    """
+    found = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
+    if isinstance(found, str) and found and "\0" not in found:
+        return found
+    raise InputError(f"{name} is {shown(value)}", "a path", "give the name of a file")
+
+
+def keywords(given: Iterable[str], known: Iterable[str], where: str, todo: str = "") -> None:
+    """Refuse options that a function which passes them on does not have.
+
+    Raises:
+        InputError: One that is not known.
+
+    Example:
+        >>> keywords(["seed"], ["noise"], "mean.auto")
+        Traceback (most recent call last):
+        shoal.errors.InputError: an option 'seed' of mean.auto; allowed: noise; check the spelling.
+    """
+    names = list(known)
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        got = f"an option {shown(min(unknown))} of {where}"
+        raise InputError(got, ", ".join(names), todo or "check the spelling")
+
+
+def amount(value: object, name: str) -> Fraction:
+    """An exact amount of privacy loss, 0 or more; a float counts as its shortest decimal.
+
+    Args:
+        value: A fraction, number, or text such as "0.1" or "1/3".
+        name: What it is called.
+
+    Raises:
+        InputError: Not a number, not finite, below zero, or of more than 400 digits.
+
+    Example:
+        >>> amount(0.1, "epsilon"), amount("1/3", "epsilon")
+        (Fraction(1, 10), Fraction(1, 3))
+    """
+    found = None
+    with suppress(TypeError, ValueError, ArithmeticError):
+        found = _fraction(value)
+    limit = 10**MOST_DIGITS
+    if found is None or found < 0 or found.numerator >= limit or found.denominator >= limit:
+        raise InputError(
+            f"{name} is {shown(value)}",
+            f"a finite number, 0 or more, of at most {MOST_DIGITS} digits",
+            f"give for example {name}=0.1",
+        )
+    return found
+
+
+def array(value: object) -> NDArray[Any] | None:
+    """A plain array of numbers, texts or objects, or None for a mask, ragged lists and the like."""
+    if np.ma.is_masked(value):
+        return None
+    with suppress(Exception):
+        found = np.asarray(value)
+        return found if found.dtype.kind in "biufUSMmO" else None
+    return None
+
+
+def private_numbers(values: Any) -> NDArray[np.float64] | None:
+    """Private numbers in floating point, NaN where one is missing; None for anything else.
+
+    A list is read number by number, its rows may be lists; a column has a numeric type of its
+    library. What is refused is refused by its type: nothing is said of a value.
+
+    Example:
+        >>> private_numbers([1, True]).tolist(), private_numbers(["1"]) is None
+        ([1.0, 1.0], True)
+    """
+    with suppress(Exception), np.errstate(over="ignore"):
+        if isinstance(values, list | tuple):
+            nested = all(isinstance(each, list | tuple | np.ndarray) for each in values[:1])
+            kinds = set(map(type, chain.from_iterable(values) if nested else values))
+            if any(
+                not issubclass(kind, _NUMBERS) or issubclass(kind, np.timedelta64) for kind in kinds
+            ):
+                return None
+            return np.array(values, dtype=np.float64)
+        if type(values).__module__.startswith("pyarrow"):
+            return floats(values)
+        found = array(values)
+        return (
+            found.astype(np.float64) if found is not None and found.dtype.kind in "biuf" else None
+        )
+    return None
+
+
+def floats(column: Any) -> NDArray[np.float64]:
+    """The nearest float of each number of an Arrow column, NaN where there is none.
+
+    Decimals are read from their texts: Arrow's cast is wrong in the last bit at some numbers of
+    digits, and a column has as many digits as its longest cell.
+
+    Args:
+        column: Numbers, booleans or decimals, as an array or in chunks.
+
+    Returns:
+        Shape (rows,), in the units of the column.
+
+    Raises:
+        pyarrow.ArrowException: Anything else.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> floats(pa.array([1, None])).tolist()
+        [1.0, nan]
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.string())
+    elif pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif not any(
+        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+    ):
+        # A text would be read as the number that it may spell.
+        raise pa.ArrowTypeError
+    found = column.cast(pa.float64(), safe=False)
+    return np.array(found.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def is_object_column(column: object) -> bool:
+    """Whether a column in memory holds Python objects, by its dtype alone: it has no one type.
+
+    Example:
+        >>> is_object_column(np.array([1, 2.5])), is_object_column(np.array([1, "a"], dtype=object))
+        (False, True)
+    """
+    kind = getattr(column, "dtype", None)
+    return "object" in str(getattr(getattr(kind, "categories", None), "dtype", kind)).lower()
+
+
+def roles(
+    private: Mapping[str, str | None], public: Mapping[str, str | Sequence[str] | None]
+) -> None:
+    """Refuse a private column that is named in a public role, whatever the case of its letters.
+
+    Args:
+        private: Role and column; None for a role that nothing has.
+        public: Role and column or columns.
+
+    Raises:
+        InputError: One column in both.
+
+    Guarantees: G-REFUSE.
+
+    Example:
+        >>> roles({"outcome": "bought"}, {"unit": "person", "cluster": None})
+    """
+    for role, name in private.items():
+        for other, given in public.items():
+            names = [given] if isinstance(given, str) else given or ()
+            if name is not None and any(name.casefold() == each.casefold() for each in names):
+                raise _both(f"the {role} column {name!r} as {other}", role, other)
+
+
+def different(private: Mapping[str, object], public: Mapping[str, object]) -> None:
+    """Refuse one object as a private and as a public column.
+
+    Raises:
+        InputError: It is.
+
+    Guarantees: G-REFUSE.
+
+    Example:
+        >>> different({"outcome": [0, 1]}, {"unit": ["ann", "bob"], "cluster": None})
+    """
+    for role, column in private.items():
+        for other, given in public.items():
+            if column is not None and column is given:
+                raise _both(f"the {role} column as {other}", role, other)
+
+
+def _both(got: str, role: str, other: str) -> InputError:
+    return InputError(
+        got,
+        f"a {other} column that does not hold the {role}",
+        f"the {other} is public and leaves as it is: give another column",
+    )
+
+
+def _fraction(value: object) -> Fraction:
+    if isinstance(value, bool | np.bool_):
+        raise TypeError
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, np.floating):
+        # In as many digits as tell it from others, whatever NumPy is told to print.
+        written = np.format_float_scientific(value)
+    elif isinstance(value, str | float | Decimal):
+        written = str(value)
+    else:
+        raise TypeError
+    if len(written) > 2 * MOST_DIGITS or _LONG_EXPONENT.search(written) or "_" in written:
+        raise ValueError
+    if not written.isascii():
+        raise ValueError
+    return Fraction(written)

@@ -1,0 +1,118 @@
+"""The shapes of all pictures: intervals by name, curves, and ranked dots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+BLUE, ORANGE, GREY, DARK, PALE = "#1f6f8b", "#d1495b", "#8d99ae", "#333333", "#eeeeee"
+# Told apart by people who see no red or no green (Okabe and Ito).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5d3a9b", "#7a5c3e")
+MARKERS = "os^DvPX<"
+# More rows than that have no room for their names.
+MOST_NAMED = 80
+# Up to this span a logarithmic axis has ticks at 2 and 5.
+_FINE = 1e3
+
+
+def new(
+    title: str, size: tuple[float, float], shape: tuple[int, int] = (1, 1), **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure of a size in inches with its panels, in rows and columns."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    axes = figure.subplots(*shape, squeeze=False, **options).ravel().tolist()
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
+        axis.set_axisbelow(True)
+    return figure, axes
+
+
+def intervals(
+    axis: Axes,
+    names: Sequence[str],
+    value: NDArray[np.float64],
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
+    hollow: NDArray[np.bool_] | None = None,
+) -> None:
+    """A row a name, downwards: its value as a dot with its interval, grey and hollow if pooled."""
+    place = np.arange(len(names))
+    pooled = np.zeros(len(names), bool) if hollow is None else hollow
+    for rows, line, face, label in (
+        (~pooled, BLUE, BLUE, "released"),
+        (pooled, GREY, "white", "left out: pooled from other cells"),
+    ):
+        if rows.any():
+            axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=line, linewidth=1.6)
+            look: dict[str, Any] = {"color": line, "markerfacecolor": face, "markersize": 5}
+            axis.plot(value[rows], place[rows], "o", label=label, **look)
+    if len(names) <= MOST_NAMED:
+        axis.set_yticks(place, [plain_name(each, 40) for each in names], fontsize=8)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.grid(visible=False, axis="y")
+
+
+def ranked(
+    axis: Axes,
+    value: NDArray[Any],
+    label: str = "",
+    colour: str = BLUE,
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> NDArray[np.int64]:
+    """A column each, from the smallest value to the largest; returns their order."""
+    order = np.argsort(value, kind="stable")
+    place = np.arange(1, len(order) + 1)
+    if ends is not None:
+        axis.vlines(place, ends[0][order], ends[1][order], color=colour, linewidth=0.8, alpha=0.5)
+    axis.plot(place, value[order], "o", color=colour, markersize=2.5, label=label)
+    return order
+
+
+def curve(
+    axis: Axes, x: Sequence[float], y: Sequence[float], label: str, at: int, style: str = "-"
+) -> None:
+    """A line with a marker a point; its number decides how it looks, later ones are thinner."""
+    marker = MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
+    look: dict[str, Any] = {"color": COLOURS[at % len(COLOURS)], "marker": marker, "markersize": 5}
+    axis.plot(x, y, style, label=label, linewidth=1.2 + 3 * 0.7**at, **look)
+
+
+def logarithmic(axis: Axes, which: str) -> None:
+    """Make an axis, `x` or `y`, logarithmic, with ordinary numbers as ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(axis, f"set_{which}scale")("log")
+    low, high = getattr(axis, f"get_{which}lim")()
+    ticks = getattr(axis, f"{which}axis")
+    ticks.set_major_locator(LogLocator(subs=(1, 2, 5) if high < _FINE * low else (1,), numticks=30))
+    ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ticks.set_minor_formatter(NullFormatter())
+
+
+def legend(figure: Figure, axis: Axes, columns: int = 2) -> None:
+    """What is drawn in a panel, below all of them."""
+    look: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": 9}
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", **look)
+
+
+def plain_name(name: str, most: int = 60) -> str:
+    r"""A name as Matplotlib's text: cut, printable, and never read as a formula.
+
+    Example:
+        >>> print(plain_name("$10 to $99"))
+        \$10 to \$99
+    """
+    return printable(name)[:most].replace("$", r"\$")

@@ -1,0 +1,135 @@
+"""Arguments in one form or refused in one line; private columns by their type."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal import checks, mean, trials, unbiased
+from shoal.errors import InputError
+
+pytestmark = pytest.mark.unit
+N = 40
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda value: checks.number(value, "x"),
+        lambda value: checks.whole(value, "x", most=9),
+        lambda value: checks.text(value, "x"),
+        lambda value: checks.choice(value, ("a", "b"), "x"),
+        lambda value: checks.items(value, "x"),
+        lambda value: checks.mapping(value, "x"),
+        lambda value: checks.path(value, "x"),
+        lambda value: checks.amount(value, "x"),
+        lambda value: checks.check_confidence(value),
+    ],
+)
+def test_what_is_of_no_use_is_refused_in_one_line(check: Any) -> None:
+    """Whatever it is; nothing is shown of an array but its type."""
+    for value in (None, True, float("nan"), "a\0b", np.array([[431.5]]), object(), {1: 2}):
+        with pytest.raises(InputError) as refused:
+            check(value)
+        assert "431.5" not in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+@given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=5), st.data())
+def test_a_decimal_is_read_alike_with_any_number_of_digits(
+    whole: list[int], data: st.DataObject
+) -> None:
+    """The digits of the longest cell of a column change no other cell."""
+    numbers = [Decimal(each).scaleb(-data.draw(st.integers(0, 15))) for each in whole]
+    expected = np.array([float(each) for each in numbers])
+    for scale in range(15, 60, 11):
+        column = pa.array(numbers, pa.decimal256(76, scale))
+        np.testing.assert_array_equal(checks.private_numbers(column), expected)
+
+
+def test_private_numbers_are_read_by_type_or_refused() -> None:
+    """Each cell of a list by itself; a text is no number, whatever it spells."""
+    for values, expected in (
+        ([1, None, 2**70, np.float16(0.5)], [1.0, np.nan, 2.0**70, 0.5]),
+        ([[1, None], (2.5, True)], [[1.0, np.nan], [2.5, 1.0]]),
+        (pa.array([1, None], pa.uint64()), [1.0, np.nan]),
+        (pa.chunked_array([[True], [False]]), [1.0, 0.0]),
+        (np.arange(2, dtype="u1"), [0.0, 1.0]),
+        ([], []),
+    ):
+        np.testing.assert_array_equal(checks.private_numbers(values), expected)
+    for refused in (
+        ["1"], [1, "2"], [10**400], [[1], [2, 3]], [np.timedelta64(1)], pa.array(["1"]), "12", {1},
+        np.array([1, None]), np.ma.array([1, 2], mask=[0, 1]), np.array(["1"]), None,
+    ):  # fmt: skip
+        assert checks.private_numbers(refused) is None
+
+
+def test_public_facts_are_what_json_keeps() -> None:
+    """Tuples as lists; nothing that only Python knows."""
+    assert checks.public_facts({"a": (1, "x")}, "source") == {"a": [1, "x"]}
+    for facts in ({"a": {1, 2}}, {"a": float("nan")}, {"a": "\ud800"}, {"a": "x" * 100_001}):
+        with pytest.raises(InputError):
+            checks.public_facts(facts, "source")
+    for facts in ({"a": [1]}, {"a": 0.5}, {"a": 2**63}):
+        with pytest.raises(InputError):
+            checks.public_facts(facts, "source", flat=True)
+
+
+def test_amounts_are_exact() -> None:
+    """A float counts as its shortest decimal, in the precision that it has."""
+    assert checks.amount(0.1, "x") == checks.amount(np.float32(0.1), "x") == Fraction(1, 10)
+    assert checks.amount("1/3", "x") == checks.amount(Fraction(1, 3), "x") == Fraction(1, 3)
+    for bad in (-1, "1e9999999", "1_0", "\u0661", float("inf"), np.True_, 10**400, 1j):
+        with pytest.raises(InputError):
+            checks.amount(bad, "x")
+
+
+def test_the_private_column_has_no_public_role() -> None:
+    """By its name whatever the case of its letters, and as the object itself."""
+    for public in ({"cell": ["dest", "SPEED"]}, {"user": "Speed", "cell": None}):
+        with pytest.raises(InputError, match="the value column 'speed' as"):
+            checks.roles({"value": "speed", "other": None}, public)
+    checks.roles({"value": "speed"}, {"user": "tail", "cell": ["dest"]})
+    values = np.arange(N)
+    space, moment = trials.Space.counts(0, N), unbiased.Moment(2, 5)
+    clipped: dict[str, Any] = {"interval": (0, N), "bias": 1, "moment": moment, "epsilon": 1}
+    asked = trials.Questions(np.arange(N) % 2).effect().plan(space, 1)
+    for call in (
+        lambda: trials.UniformPrior(2).privatize(values, values % 2, unit=values, space=space),
+        lambda: trials.BestTable(2, levels=5).privatize(values, values, space=space),
+        lambda: asked.release(values, values),
+        lambda: mean.auto(values, values, bounds=(0, N), epsilon=1),
+        lambda: mean.vector(values, values, bounds=(0, 9), epsilon=1),
+        lambda: unbiased.clipped_mean(values, values, **clipped),
+    ):
+        with pytest.raises(InputError, match="column as "):
+            call()
+
+
+def test_an_unknown_option_is_named() -> None:
+    """Of a function that passes its options on."""
+    for call in (
+        lambda: mean.auto([1.0], [1], bounds=(0, 1), epsilon=1, seed=1),
+        lambda: trials.UniformPrior(1).privatize([1], [0], space=trials.Space.binary(), seed=1),
+    ):
+        with pytest.raises(InputError, match="an option 'seed' of"):
+            call()
+
+
+def test_objects_of_frames_are_told_by_their_type() -> None:
+    """Also categories of objects."""
+    import pandas as pd
+
+    mixed = pd.Series([1, "a"], dtype=object)
+    assert checks.is_object_column(mixed)
+    assert checks.is_object_column(mixed.astype("category"))
+    assert not checks.is_object_column(shoal.unbiased.Moment(2, 1))
