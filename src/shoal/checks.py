@@ -87,19 +87,6 @@ def number(
 ) -> float:
     """A number in a range, as a float.
 
-    Args:
-        value: What was given.
-        name: What it is called.
-        least: Smallest that is allowed.
-        most: Largest that is allowed.
-        above: It must be larger than this.
-        below: It must be smaller than this.
-        infinite: Whether infinity is allowed where the range has no end.
-        example: What could be given.
-
-    Raises:
-        InputError: Another thing, or outside the range.
-
     Example:
         >>> number(np.float32(0.5), "gamma", above=0, below=1)
         0.5
@@ -135,9 +122,6 @@ def whole(
 ) -> int:
     """A whole number in a range, as Python's own.
 
-    Raises:
-        InputError: Another thing, or outside the range.
-
     Example:
         >>> whole(np.int16(3), "cap", least=1)
         3
@@ -156,9 +140,6 @@ def whole(
 def choice(value: object, options: Iterable[Name], name: str) -> Name:
     """One of some names.
 
-    Raises:
-        InputError: Another one, or no text.
-
     Example:
         >>> choice("mean", ("mean", "variance"), "statistic")
         'mean'
@@ -175,9 +156,6 @@ def choice(value: object, options: Iterable[Name], name: str) -> Name:
 
 def instance(value: object, kind: type[Kind], name: str, todo: str) -> Kind:
     """An object of a class.
-
-    Raises:
-        InputError: An object of another.
 
     Example:
         >>> instance(3, int, "a number", "give one")
@@ -201,9 +179,6 @@ def optional(value: object, check: Callable[..., Kind], *args: object, **named: 
 def items(value: object, name: str, *, least: int = 1, most: int = _MOST_ITEMS) -> list[Any]:
     """The parts of a list, tuple or array of one dimension; no text, and no endless iterator.
 
-    Raises:
-        InputError: Another thing, or too few or too many parts.
-
     Example:
         >>> items((1, 2), "epsilons"), items(np.array([0.5]), "epsilons")
         ([1, 2], [0.5])
@@ -223,9 +198,6 @@ def items(value: object, name: str, *, least: int = 1, most: int = _MOST_ITEMS) 
 def mapping(value: object, name: str) -> dict[str, Any]:
     """A mapping by texts, as a dictionary.
 
-    Raises:
-        InputError: Another thing, or a key that is no text.
-
     Example:
         >>> mapping({"a": 1}, "weights")
         {'a': 1}
@@ -237,9 +209,6 @@ def mapping(value: object, name: str) -> dict[str, Any]:
 
 def check_confidence(confidence: object) -> float:
     """A probability between 1e-12 and 1 - 1e-12, so that it and what is left are both told from 1.
-
-    Raises:
-        InputError: It is not.
 
     Example:
         >>> check_confidence(0.95)
@@ -253,9 +222,6 @@ def check_confidence(confidence: object) -> float:
 
 def text(value: object, name: str, *, most: int = 1000) -> str:
     """A text that is not empty, that can be written down as UTF-8, and is not too long.
-
-    Raises:
-        InputError: It is not.
 
     Example:
         >>> text("dest", "a column")
@@ -271,14 +237,6 @@ def text(value: object, name: str, *, most: int = 1000) -> str:
 
 def public_facts(value: object, name: str, *, flat: bool = False) -> dict[str, Any]:
     """A mapping as JSON keeps it: the public description of a source in plans and manifests.
-
-    Args:
-        value: What was given.
-        name: What it is called.
-        flat: Whether each fact must be a text, a whole number, a truth or None.
-
-    Raises:
-        InputError: Another thing, or one that JSON cannot hold.
 
     Example:
         >>> public_facts({"year": 2013}, "source")
@@ -307,9 +265,6 @@ def public_facts(value: object, name: str, *, flat: bool = False) -> dict[str, A
 def path(value: object, name: str = "path") -> str:
     """A path as text: not empty, no zero byte.
 
-    Raises:
-        InputError: It is none.
-
     Example:
         >>> from pathlib import Path
         >>> path(Path("a.csv"))
@@ -323,9 +278,6 @@ def path(value: object, name: str = "path") -> str:
 
 def keywords(given: Iterable[str], known: Iterable[str], where: str, todo: str = "") -> None:
     """Refuse options that a function which passes them on does not have.
-
-    Raises:
-        InputError: One that is not known.
 
     Example:
         >>> keywords(["seed"], ["noise"], "mean.auto")
@@ -341,13 +293,6 @@ def keywords(given: Iterable[str], known: Iterable[str], where: str, todo: str =
 
 def amount(value: object, name: str) -> Fraction:
     """An exact amount of privacy loss, 0 or more; a float counts as its shortest decimal.
-
-    Args:
-        value: A fraction, number, or text such as "0.1" or "1/3".
-        name: What it is called.
-
-    Raises:
-        InputError: Not a number, not finite, below zero, or of more than 400 digits.
 
     Example:
         >>> amount(0.1, "epsilon"), amount("1/3", "epsilon")
@@ -410,15 +355,6 @@ def floats(column: Any) -> NDArray[np.float64]:
     Decimals are read from their texts: Arrow's cast is wrong in the last bit at some numbers of
     digits, and a column has as many digits as its longest cell.
 
-    Args:
-        column: Numbers, booleans or decimals, as an array or in chunks.
-
-    Returns:
-        Shape (rows,), in the units of the column.
-
-    Raises:
-        pyarrow.ArrowException: Anything else.
-
     Example:
         >>> import pyarrow as pa
         >>> floats(pa.array([1, None])).tolist()
@@ -456,15 +392,6 @@ def roles(
 ) -> None:
     """Refuse a private column that is named in a public role, whatever the case of its letters.
 
-    Args:
-        private: Role and column; None for a role that nothing has.
-        public: Role and column or columns.
-
-    Raises:
-        InputError: One column in both.
-
-    Guarantees: G-REFUSE.
-
     Example:
         >>> roles({"outcome": "bought"}, {"unit": "person", "cluster": None})
     """
@@ -477,11 +404,6 @@ def roles(
 
 def different(private: Mapping[str, object], public: Mapping[str, object]) -> None:
     """Refuse one object as a private and as a public column.
-
-    Raises:
-        InputError: It is.
-
-    Guarantees: G-REFUSE.
 
     Example:
         >>> different({"outcome": [0, 1]}, {"unit": ["ann", "bob"], "cluster": None})
