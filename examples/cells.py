@@ -34,9 +34,9 @@ def main() -> None:
     ledger = shoal.Ledger.create(folder / "city.ledger", epsilon=4, unit="bus")
     for name, seed in (("2026-10", 1), ("2026-11", 2)):
         records = shoal.Records(
-            month(seed), user="bus", value="speed", bounds=(0, 60), cell=["station", "hour"]
+            month(seed), user="bus", value="speed", bounds=(0, 60), by=["station", "hour"]
         )
-        plan = shoal.plan(records.occupancy(), bounds=(0, 60), epsilon=2)
+        plan = shoal.plan(records.counts(), bounds=(0, 60), epsilon=2)
         print(plan)  # what every cell will err, before any value is read
         release = plan.release(records, ledger=ledger, name=name)
         print(release.table().select(["station", "hour", "value", "low", "high"]).to_pylist()[0])

@@ -1,10 +1,10 @@
 """User-level differentially private statistics.
 
-The way of the data: `Records` (private) are counted into an `Occupancy` (public), a `plan` is made
+The way of the data: `Records` (private) are counted into `Counts` (public), a `plan` is made
 from it and can be judged before any value is read, `Plan.release` carries it out against a
 `Ledger`, and `verify` recomputes every claim of the manifest.
 
-**What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Occupancy`, `Bounds`.
+**What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Counts`, `Bounds`.
 **What is released**: `plan`, `Plan`, `Release`, `Simulated`; of one cell at once, `mean`; of
 experiments, `trials`; without bias, `unbiased`.
 **Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.cells.simulation.distributions import Normal
     from shoal.cells.simulation.simulate import simulate
     from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
@@ -40,7 +40,7 @@ _HOME = {
     "Bounds": "shoal.data.value_lattice",
     "Ledger": "shoal.privacy.ledger",
     "Normal": "shoal.cells.simulation.distributions",
-    "Occupancy": "shoal.data.occupancy",
+    "Counts": "shoal.data.occupancy",
     "Plan": "shoal.cells.plan",
     "Records": "shoal.data.records",
     "Release": "shoal.cells.release",
@@ -63,9 +63,9 @@ _ROOMS = ("bounds", "mean", "trials", "unbiased")
 
 __all__ = [
     "Bounds",
+    "Counts",
     "Ledger",
     "Normal",
-    "Occupancy",
     "Plan",
     "Records",
     "Release",

@@ -116,13 +116,13 @@ def attack(size: int, seed: int, _folder: Path) -> Iterator[str]:
             yield f"plan {number - 1} of seed {seed} states {stated}, loses only {found}"
 
 
-def _occupancy(rng: np.random.Generator) -> shoal.Occupancy:
+def _occupancy(rng: np.random.Generator) -> shoal.Counts:
     users, cells = int(rng.integers(1, 25)), int(rng.integers(1, 6))
     present = rng.random((users, cells)) < rng.choice([0.2, 0.6, 1.0])
     present[np.arange(users) % users, np.arange(users) % cells] = True
     user, cell = np.nonzero(present)
     count = np.ceil(np.exp(rng.choice([0.2, 1.2, 2.5]) * rng.normal(size=len(user)) + 1))
-    return shoal.Occupancy.from_counts(user, cell, count.astype(int))
+    return shoal.Counts.from_counts(user, cell, count.astype(int))
 
 
 def _moves(plan: shoal.Plan) -> list[list[tuple[int, float]]]:
@@ -202,7 +202,7 @@ def _gaussian_cells(rng: np.random.Generator, oracle: Oracle) -> tuple[float, fl
     count = rng.integers(1, 5, users * cells)
     delta = float(rng.choice([1e-9, 1e-6, 1e-3]))
     plan = shoal.plan(
-        shoal.Occupancy.from_counts(user, cell, count), bounds=(0, 9), epsilon=_epsilon(rng),
+        shoal.Counts.from_counts(user, cell, count), bounds=(0, 9), epsilon=_epsilon(rng),
         method=method, statistics=statistics, uninformative="keep", delta=delta,
     )  # fmt: skip
     if not plan.gaussian:

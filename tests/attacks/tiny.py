@@ -88,10 +88,10 @@ def attempt(counts: tuple[tuple[int, ...], ...], wanted: dict[str, Any], folder:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
-            records = shoal.Records(_table(counts), user="u", value="v", bounds=(0, 8), cell="c")
+            records = shoal.Records(_table(counts), user="u", value="v", bounds=(0, 8), by="c")
             try:
                 plan = shoal.plan(
-                    records.occupancy(), bounds=(0, 8), **{"method": "balanced", **wanted}
+                    records.counts(), bounds=(0, 8), **{"method": "balanced", **wanted}
                 )
             except shoal.ShoalError:
                 return ""

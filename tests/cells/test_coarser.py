@@ -21,7 +21,7 @@ def _sparse(cells: int, days: int) -> shoal.Plan:
     columns = {"shop": [f"s{at // days}" for at in where.tolist()]}
     if days > 1:
         columns["day"] = [f"d{at % days:02}" for at in where.tolist()]
-    counts = shoal.Occupancy.from_counts(who, pa.table(columns), np.ones(len(who), dtype=int))
+    counts = shoal.Counts.from_counts(who, pa.table(columns), np.ones(len(who), dtype=int))
     return shoal.plan(counts, bounds=(0, 65), epsilon=1)
 
 
@@ -48,9 +48,9 @@ def test_hexagons_have_parents() -> None:
     }
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
     records = shoal.Records(
-        table, user="user", value="value", bounds=(0, 65), cell=shoal.hexagon("lat", "lon", 9)
+        table, user="user", value="value", bounds=(0, 65), by=shoal.hexagon("lat", "lon", 9)
     )
-    plan = shoal.plan(records.occupancy(), bounds=(0, 65), epsilon=0.5)
+    plan = shoal.plan(records.counts(), bounds=(0, 65), epsilon=0.5)
     found = best_coarser(plan)
     assert found is not None
     assert found.name == "with hexagons of resolution 6"
@@ -67,7 +67,7 @@ def test_key_columns_have_any_name(name: str) -> None:
     """Also that of a column which the merging of cells makes."""
     at = np.arange(576)
     columns = pa.table({name: pa.array(at % 12), "day": pa.array(at // 12 % 12)})
-    counts = shoal.Occupancy.from_counts(at // 4, columns, np.ones(576, dtype=int))
+    counts = shoal.Counts.from_counts(at // 4, columns, np.ones(576, dtype=int))
     plan = shoal.plan(counts, bounds=(0, 10), epsilon=0.05)
     found = best_coarser(plan)
     assert found is not None

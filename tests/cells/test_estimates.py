@@ -54,14 +54,14 @@ def records(values: NDArray[np.float64], cells: int = 1) -> shoal.Records:
     user = np.repeat(np.arange(len(RECORDS)), RECORDS)
     columns = {"user": user, "cell": user % cells, "value": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
-    return shoal.Records(table, user="user", value="value", cell="cell", bounds=BOUNDS)
+    return shoal.Records(table, user="user", value="value", by="cell", bounds=BOUNDS)
 
 
 def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
     """A plan of one of the mechanisms that select ranges."""
     method, settings = METHODS[name]
     return shoal.plan(
-        of.occupancy(),
+        of.counts(),
         bounds=BOUNDS,
         epsilon=epsilon,
         method=method,

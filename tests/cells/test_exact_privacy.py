@@ -21,7 +21,7 @@ from shoal.cells.presets import parts_of
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.mean import Mean
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class Small:
     bits: int
 
     @property
-    def occupancy(self) -> Occupancy:
+    def occupancy(self) -> Counts:
         """The counts as an occupancy."""
         users, cells = zip(*self.counts, strict=True)
-        return Occupancy.from_counts(users, cells, list(self.counts.values()))
+        return Counts.from_counts(users, cells, list(self.counts.values()))
 
     def steps(self, sums: tuple[int, ...]) -> tuple[int, ...]:
         """The released statistics before noise, from each cell's sum of ticks."""

@@ -33,7 +33,7 @@ def test_noise_of_another_shape_is_not_drawn(
     records: shoal.Records, shape: list[float], tmp_path: Path
 ) -> None:
     """Intervals rest on how noise is shared, which costs no other epsilon."""
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1)
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=1)
     assert plan.method == "user_clipped"
     other = replace(plan, relative_scale=plan.relative_scale * shape)
     assert other.exact_epsilon == plan.exact_epsilon
@@ -47,7 +47,7 @@ def test_noise_of_another_shape_is_not_drawn(
 @pytest.mark.parametrize("method", ["user_clipped", "balanced", "optimal", "levy"])
 def test_copies_of_a_plan_are_drawn_from(records: shoal.Records, method: str) -> None:
     """A copy is another plan, and has all that its request leads to."""
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, method=method)
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=1, method=method)
     for other in (replace(plan, built=None), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
         assert not is_planned(other, other)
         assert other.release(records, noise=shoal.Simulated(1)).simulated
@@ -57,7 +57,7 @@ def test_plans_of_the_planner_and_of_files_are_known(
     records: shoal.Records, tmp_path: Path
 ) -> None:
     """They were compared once: a release does not plan them again."""
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1)
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=1)
     plan.save(tmp_path / "plan.json")
     assert is_planned(plan, plan)
     loaded = shoal.Plan.load(tmp_path / "plan.json")
@@ -68,8 +68,8 @@ def test_plans_of_the_planner_and_of_files_are_known(
 def test_a_plan_whose_numbers_are_seen_otherwise_is_not_drawn(tmp_path: Path) -> None:
     """NumPy lets anybody give a read-only array other strides."""
     records = methods.records(methods.tied(3, 60, 3))
-    weights = {label: 1.0 + at for at, label in enumerate(records.occupancy().labels)}
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=1, weights=weights)
+    weights = {label: 1.0 + at for at, label in enumerate(records.counts().labels)}
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=1, weights=weights)
     assert len(set(plan.relative_scale.tolist())) > 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

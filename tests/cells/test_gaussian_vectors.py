@@ -46,7 +46,7 @@ def _gaussian() -> Iterator[None]:
 
 def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: str = DELTA) -> shoal.Plan:
     users, cells = zip(*counts, strict=True)
-    occupancy = shoal.Occupancy.from_counts(users, cells, list(counts.values()))
+    occupancy = shoal.Counts.from_counts(users, cells, list(counts.values()))
     return shoal.plan(
         occupancy,
         bounds=(0, 1),
@@ -151,9 +151,9 @@ def test_noise_has_the_deviation_that_is_charged() -> None:
     """9,600 numbers around the same centre are normal with the stated scales."""
     users, cells = np.repeat(np.arange(50), 80), np.tile(np.arange(80), 50)
     table = _table(users, cells, np.full(4000, 0.5))
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="at")
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), by="at")
     plan = shoal.plan(
-        records.occupancy(), bounds=(0, 1), epsilon="0.5", delta=DELTA, method="user_clipped"
+        records.counts(), bounds=(0, 1), epsilon="0.5", delta=DELTA, method="user_clipped"
     )
     assert plan.gaussian
     drawn: list[float] = []
@@ -180,18 +180,18 @@ def _crowded() -> tuple[shoal.Records, NDArray[np.float64]]:
     own, place = rng.normal(0, 6, 300)[user], rng.normal(0, 5, 30)[cell]
     value = np.clip(40 + own + place + rng.normal(0, 5, len(user)), 0, 100)
     table = _table(user, cell, value)
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 100), cell="at")
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 100), by="at")
     return records, np.bincount(cell, value) / 300
 
 
 def test_noise_is_that_with_the_smaller_typical_error() -> None:
     """Users in 30 cells get Gaussian noise, users in one cell Laplace noise."""
     records, _ = _crowded()
-    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
-    pure = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1)
+    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1, delta=DELTA)
+    pure = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1)
     assert plan.gaussian
     assert typical_errors(plan).mean() < typical_errors(pure).mean()
-    alone = shoal.Occupancy.from_counts(np.arange(300), np.arange(300) % 3, np.ones(300, dtype=int))
+    alone = shoal.Counts.from_counts(np.arange(300), np.arange(300) % 3, np.ones(300, dtype=int))
     plan = shoal.plan(alone, bounds=(0, 100), epsilon=1, delta=DELTA, method="user_clipped")
     assert (plan.gaussian, plan.delta) == (False, 0)
 
@@ -208,7 +208,7 @@ def test_deltas_that_no_lattice_serves_are_not_used(delta: str, epsilon: object)
 def test_values_are_nearer_and_intervals_cover() -> None:
     """20 releases of 30 cells: smaller errors than numbers', at least 94% covered."""
     records, truth = _crowded()
-    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon="0.3", delta=DELTA)
+    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon="0.3", delta=DELTA)
     assert plan.gaussian
     plain, value, covered = [], [], []
     for turn in range(20):
@@ -227,7 +227,7 @@ def test_values_are_nearer_and_intervals_cover() -> None:
 def test_what_clipped_users_hide_by_hand() -> None:
     """K users who hide a radius each in l2, over the cells as their norms are."""
     records, _ = _crowded()
-    plan: PlanFacts = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
+    plan: PlanFacts = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1, delta=DELTA)
     numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers  # type: ignore[arg-type]
     assert isinstance(numbers, Numbers)
     assert numbers.chosen is not None
@@ -248,7 +248,7 @@ def test_what_clipped_users_hide_by_hand() -> None:
 def test_a_ledger_books_delta_and_delivers_again(tmp_path: Path) -> None:
     """Epsilon and delta are charged once; a budget without delta refuses."""
     records, _ = _crowded()
-    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1, delta=DELTA)
+    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1, delta=DELTA)
     plan.save(tmp_path / "plan.json")
     plan = shoal.Plan.load(tmp_path / "plan.json")
     assert plan.gaussian

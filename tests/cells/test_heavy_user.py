@@ -28,7 +28,7 @@ def _records(heavy: int) -> tuple[shoal.Records, np.ndarray]:
     value = np.clip(rng.gamma(3, 6, len(who)), 0, 120)
     table = pa.table({"who": pa.array(who), "cell": pa.array(cell), "value": pa.array(value)})
     truth = np.bincount(cell, value) / np.bincount(cell)
-    made = shoal.Records(table, user="who", value="value", cell=["cell"], bounds=(0, 120))
+    made = shoal.Records(table, user="who", value="value", by=["cell"], bounds=(0, 120))
     return made, truth
 
 
@@ -37,7 +37,7 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
     """In full the heaviest user made the selection one of noise alone."""
     records, truth = _records(heavy)
     plan = shoal.plan(
-        records.occupancy(), bounds=(0, 120), epsilon=2, method="optimal",
+        records.counts(), bounds=(0, 120), epsilon=2, method="optimal",
         settings={"range": "selected"}, uninformative="keep",
     )  # fmt: skip
     inside, off = 0, []

@@ -35,7 +35,7 @@ def test_more_records_than_fit_are_refused() -> None:
     for counts in ([2**40, 1], [_MOST, 1], [_MOST // 2, _MOST // 2, 1]):
         users = list(range(len(counts)))
         with pytest.raises(DataError, match="more records than any table holds"):
-            shoal.Occupancy.from_counts(users, [0] * len(users), counts)
+            shoal.Counts.from_counts(users, [0] * len(users), counts)
 
 
 @loop_over(
@@ -51,7 +51,7 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
     tried = 0
     for counts in _TABLES:
         users = np.arange(len(counts))
-        occupancy = shoal.Occupancy.from_counts(users, users * 0, np.array(counts))
+        occupancy = shoal.Counts.from_counts(users, users * 0, np.array(counts))
         with suppress(ShoalError):
             plan = shoal.plan(
                 occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",

@@ -75,21 +75,19 @@ def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -
     """A cell of two users beside one of thirty; every claim of its release holds."""
     users = [*range(30), 0, 1]
     cells = ["large"] * 30 + ["small"] * 2
-    counts = shoal.Occupancy.from_counts(users, cells, [1] * 32)
+    counts = shoal.Counts.from_counts(users, cells, [1] * 32)
     table = {"user": users, "cell": cells, "value": [7.0] * 32}
     both, alone = (
         shoal.plan(
             each, bounds=(0, 10), epsilon=0.5, method="worst_case_optimal", uninformative="keep"
         )
-        for each in (counts, shoal.Occupancy.from_counts(users[:30], cells[:30], [1] * 30))
+        for each in (counts, shoal.Counts.from_counts(users[:30], cells[:30], [1] * 30))
     )
     assert both.parameters["threshold"].tolist() == [1, 0]
     assert both.worst_case_error[0] == pytest.approx(alone.worst_case_error[0], rel=1e-4)
     assert both.worst_case_error[1] == pytest.approx(5, rel=ROUNDINGS)
     assert both.epsilon <= 0.5
-    records = shoal.Records(
-        pa.table(table), user="user", cell="cell", value="value", bounds=(0, 10)
-    )
+    records = shoal.Records(pa.table(table), user="user", by="cell", value="value", bounds=(0, 10))
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="user")
     release = both.release(records, ledger=ledger)
     release.write_manifest(tmp_path / "manifest.json")
@@ -102,7 +100,7 @@ def test_selections_are_paid_for_where_nobody_counts(where: RangeRule) -> None:
     """Users of such cells pay for what is selected of them; epsilon is kept."""
     parts = plan_parts.composed(TruncatedUsers(), where)
     assert parts is not None
-    counts = shoal.Occupancy.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [2, 1, 1, 3, 1])
+    counts = shoal.Counts.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [2, 1, 1, 3, 1])
     request = plan_parts.request(parts, Fraction(1, 2))
     plan = decide(counts, Lattice(Bounds(0, 10), 20), request)
     assert plan.parameters["threshold"].tolist() == [0, 0]

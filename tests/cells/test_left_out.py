@@ -14,9 +14,9 @@ from tests.support import occupancies
 pytestmark = pytest.mark.unit
 
 
-def apart() -> shoal.Occupancy:
+def apart() -> shoal.Counts:
     """Nobody is in two cells: 40, 10 and 4 users of one record each."""
-    return shoal.Occupancy.from_counts(range(54), [0] * 40 + [1] * 10 + [2] * 4, [1] * 54)
+    return shoal.Counts.from_counts(range(54), [0] * 40 + [1] * 10 + [2] * 4, [1] * 54)
 
 
 def test_counts_below_a_rule_are_told() -> None:
@@ -54,7 +54,7 @@ def test_a_cell_by_itself_needs_what_is_said(method: str, delta: str) -> None:
 def test_users_in_several_cells_pay_for_all() -> None:
     """Two cells of the same users: each needs the budget of both, and of what is released."""
     user = [*range(40), *range(40), *range(40)]
-    occupancy = shoal.Occupancy.from_counts(user, np.repeat([0, 1, 2], 40), [1] * 120)
+    occupancy = shoal.Counts.from_counts(user, np.repeat([0, 1, 2], 40), [1] * 120)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=0.5, method="equalised", max_error="5.01%")
     assert len(plan.released) == 1
     others = np.flatnonzero(np.array(plan.status, dtype=object) != "released")

@@ -18,7 +18,7 @@ from shoal.cells.ranges.selected import Range
 from shoal.cells.request_rules import keeps
 from shoal.cells.weighed_users import Weighed
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from tests.support import occupancies, worst_case_errors
@@ -71,7 +71,7 @@ def test_no_other_weights_do_better_than_certified(statistics: list[str], seed: 
 def test_one_cell_is_bounded_as_one_cell_optimally_is() -> None:
     """A single cell has the least error of all ways of bounding users."""
     counts = np.array([90, 20, 20, 7, 5, 1])
-    one = Occupancy.from_counts(range(6), ["all"] * 6, counts)
+    one = Counts.from_counts(range(6), ["all"] * 6, counts)
     made = shoal.plan(one, bounds=(0, 1), epsilon=1.5, method="optimal", uninformative="keep")
     assert made.relative_error[0] == pytest.approx(worst_case_errors.error(counts, 1.5), rel=1e-4)
 
@@ -204,7 +204,7 @@ def test_noise_is_gaussian_where_that_errs_less() -> None:
         assert made.exact_delta == Fraction("1e-6")
         assert 0.999 < made.epsilon <= 1
         assert (made.worst_case_error < pure.worst_case_error).all()
-    alone = Occupancy.from_counts(range(40), [1, 2] * 20, [1] * 40)
+    alone = Counts.from_counts(range(40), [1, 2] * 20, [1] * 40)
     made = shoal.plan(alone, delta="1e-6", **{"method": "balanced", **wanted})
     assert not made.gaussian
     assert made.exact_delta == 0

@@ -177,7 +177,7 @@ def test_plans_depend_on_counts_alone() -> None:
     base = occupancies.sparse(3)
     order = rng.permutation(len(base.user))
     names = np.array([f"u{k:03}" for k in rng.permutation(base.n_users)])
-    other = shoal.Occupancy.from_counts(
+    other = shoal.Counts.from_counts(
         names[base.user][order], base.cells["cell"].to_numpy()[base.cell][order], base.count[order]
     )
     for method in MECHANISMS:
@@ -227,7 +227,7 @@ def test_auto_for_the_worst_case_has_the_least_certificate(
     counts: list[int], epsilon: float
 ) -> None:
     """In one cell no mechanism's certificate is lower, and it is E_OPT of theory."""
-    occupancy = shoal.Occupancy.from_counts(range(len(counts)), ["all"] * len(counts), counts)
+    occupancy = shoal.Counts.from_counts(range(len(counts)), ["all"] * len(counts), counts)
 
     def error(method: str, options: dict[str, Any]) -> float:
         plan = shoal.plan(
@@ -269,9 +269,9 @@ def test_auto_on_real_flights(
 
     data = str(files("shoal") / "datasets" / "flights_2013.parquet")
     records = shoal.Records(
-        data, user="tailnum", value="speed", bounds=(0, 700), cell=cell, missing="public"
+        data, user="tailnum", value="speed", bounds=(0, 700), by=cell, missing="public"
     )
-    occupancy, aggregate = records.occupancy(), records.aggregate()
+    occupancy, aggregate = records.counts(), records.aggregate()
     found = {}
     for method in (reference, "user_clipped"):
         plan = shoal.plan(

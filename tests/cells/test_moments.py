@@ -17,7 +17,7 @@ from shoal.cells.moments import WeighedMoments
 from shoal.cells.presets import parts_of
 from shoal.cells.statistics.share import ShareAbove
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.records import check_size
 from shoal.data.value_lattice import Bounds, Lattice
 
@@ -39,7 +39,7 @@ Values = list[list[int]]
 class Case:
     """Ticks of every membership of an occupancy, and how users are weighed."""
 
-    occupancy: Occupancy
+    occupancy: Counts
     values: Values
     name: str
     parameters: Parameters
@@ -122,7 +122,7 @@ def cases(draw: st.DrawFn, name: str) -> Case:
     keys = st.tuples(st.integers(0, 4), st.integers(0, 2))
     counts = draw(st.dictionaries(keys, st.integers(1, 9), min_size=1))
     users, cells = zip(*counts, strict=True)
-    occupancy = Occupancy.from_counts(users, cells, list(counts.values()))
+    occupancy = Counts.from_counts(users, cells, list(counts.values()))
     ends = st.sampled_from([0, 1, 2 ** (BITS - 1), 2**BITS - 1, 2**BITS])
     tick = st.one_of(st.integers(0, 2**BITS), ends)
     values = [draw(st.lists(tick, min_size=m, max_size=m)) for m in occupancy.count.tolist()]
@@ -193,7 +193,7 @@ def test_means_are_clipped_means_of_users(name: str, data: st.DataObject) -> Non
 
 def full(users: int, count: int, ticks: NDArray[np.int64]) -> Aggregate:
     """Users with equally many records in one cell, all at one tick each."""
-    occupancy = Occupancy.from_counts(np.arange(users), np.zeros(users, int), [count] * users)
+    occupancy = Counts.from_counts(np.arange(users), np.zeros(users, int), [count] * users)
     centred = ticks - 2 ** (BITS - 1)
     return Aggregate(occupancy, LATTICE, centred * count, centred**2 * count)
 
@@ -227,7 +227,7 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
 
 def test_a_wrong_weight_is_caught() -> None:
     """The comparison rejects moments of another cap."""
-    occupancy = Occupancy.from_counts(["a", "b"], [0, 0], [1, 5])
+    occupancy = Counts.from_counts(["a", "b"], [0, 0], [1, 5])
     values = [[0] * m if m == 1 else [2**BITS] * m for m in occupancy.count.tolist()]
     kept = np.ones(2, dtype=np.int64)
     one = Case(occupancy, values, "clip_user", {"cap": np.array([2]), "kept": kept})
@@ -238,5 +238,5 @@ def test_a_wrong_weight_is_caught() -> None:
 
 def test_nothing_private_is_shown() -> None:
     """Moments print their public design only."""
-    case = Case(Occupancy.from_counts(["a"], [0], [1]), [[777_777]], "baseline", {})
+    case = Case(Counts.from_counts(["a"], [0], [1]), [[777_777]], "baseline", {})
     assert str(777_777 - 2 ** (BITS - 1)) not in repr(case.moments())

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.property
 SHARED = ("balanced", "equalised", "uniform")
 
 
-def released(occupancy: shoal.Occupancy, **wanted: Any) -> set[int]:
+def released(occupancy: shoal.Counts, **wanted: Any) -> set[int]:
     """Cells of a plan with a largest error; none if there is no such plan."""
     try:
         plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
@@ -41,7 +41,7 @@ def released(occupancy: shoal.Occupancy, **wanted: Any) -> set[int]:
     return set(plan.released.tolist())
 
 
-def crowd_and_few() -> shoal.Occupancy:
+def crowd_and_few() -> shoal.Counts:
     """Gaussian noise is better for the crowded cells, and worse for the one with few users."""
     rng = np.random.default_rng(6)
     users, cells = int(rng.integers(30, 60)), int(rng.integers(5, 60))
@@ -51,7 +51,7 @@ def crowd_and_few() -> shoal.Occupancy:
     few[: int(rng.integers(2, 20)), 0] = 1
     inside = np.hstack([inside, few])
     user, cell = np.nonzero(inside)
-    return shoal.Occupancy.from_counts(user, cell, inside[user, cell])
+    return shoal.Counts.from_counts(user, cell, inside[user, cell])
 
 
 @pytest.mark.parametrize("method", SHARED)
@@ -65,7 +65,7 @@ def crowd_and_few() -> shoal.Occupancy:
 @settings(max_examples=25)
 def test_a_larger_budget_leaves_out_no_other_cell(
     method: str,
-    occupancy: shoal.Occupancy,
+    occupancy: shoal.Counts,
     epsilon: float,
     more: float,
     most: float,
@@ -90,7 +90,7 @@ def test_gaussian_noise_takes_no_cell_away() -> None:
 @given(occupancy=occupancies.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 def test_cells_that_come_later_take_none_away(
-    method: str, occupancy: shoal.Occupancy, epsilon: float, most: float
+    method: str, occupancy: shoal.Counts, epsilon: float, most: float
 ) -> None:
     """Offering more cells takes none away that all of them come after in the order."""
     wanted = {"method": method, "epsilon": epsilon, "max_error": f"{100 * most:.6f}%"}
@@ -107,7 +107,7 @@ def test_cells_that_come_later_take_none_away(
 @given(occupancy=occupancies.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
 @settings(max_examples=20)
 def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
-    method: str, occupancy: shoal.Occupancy, epsilon: float, most: float
+    method: str, occupancy: shoal.Counts, epsilon: float, most: float
 ) -> None:
     """The next cell of the order is left out because some error would be too large."""
     wanted: dict[str, Any] = {"method": method, "epsilon": epsilon}
@@ -150,10 +150,10 @@ def test_the_order_knows_counts_alone() -> None:
 
 def test_without_a_largest_error_no_other_plan_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """One plan, as before; and one if all cells keep the error."""
-    made: list[shoal.Occupancy] = []
+    made: list[shoal.Counts] = []
     solve = planner._solve
 
-    def counted(occupancy: shoal.Occupancy, *others: Any) -> Any:
+    def counted(occupancy: shoal.Counts, *others: Any) -> Any:
         made.append(occupancy)
         return solve(occupancy, *others)
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 
-def _counts(users: int, cells: int, heavy: int = 9) -> shoal.Occupancy:
+def _counts(users: int, cells: int, heavy: int = 9) -> shoal.Counts:
     """Every other user has one record in each cell, the rest more."""
     who = np.repeat(np.arange(users), cells)
     counts = np.where(who % 2 == 0, 1, heavy)
-    return shoal.Occupancy.from_counts(who, np.tile(np.arange(cells), users), counts)
+    return shoal.Counts.from_counts(who, np.tile(np.arange(cells), users), counts)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +148,11 @@ def test_tight_bounds_keep_rare_events() -> None:
     values = (rng.random(3000) < 0.02).astype(float)
     columns = {"who": who, "cell": cell, "v": values}
     table = pa.table({name: pa.array(found) for name, found in columns.items()})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 1), cell="cell")
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 1), by="cell")
     truth = np.array([values[cell == at].mean() for at in range(30)])
     error = {}
     for known in ("tight", "loose"):
-        plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, range=known)
+        plan = shoal.plan(records.counts(), bounds=(0, 1), epsilon=1, range=known)
         drawn = [plan.release(records, noise=shoal.Simulated(turn)) for turn in range(20)]
         error[known] = np.mean([abs(each.to_pandas()["value"] - truth).mean() for each in drawn])
     assert error["tight"] <= 1.1 / 100
@@ -167,8 +167,8 @@ def test_outliers_are_covered_in_few_cells(cells: int) -> None:
     values = np.where(rng.random(1000) < 0.03, 90.0, np.clip(rng.normal(35, 6, 1000), 0, 100))
     columns = {"who": who, "cell": cell, "v": values}
     table = pa.table({name: pa.array(found) for name, found in columns.items()})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), cell="cell")
-    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1)
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
+    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1)
     truth = np.array([values[cell == at].mean() for at in range(cells)])
     missed, error, sums = [], [], records.aggregate()
     for turn in range(100):
@@ -188,7 +188,7 @@ def test_users_in_very_many_cells_have_two_rounds_with_a_delta(
     """By counts, epsilon and delta alone; the plan says so, and keeps to it when it is loaded."""
     who = np.repeat(np.arange(1000), 40)
     where = (np.arange(1000)[:, None] * 7 + np.arange(40)).ravel() % 300
-    many, wanted = shoal.Occupancy.from_counts(who, where, np.ones_like(who)), statistics(["mean"])
+    many, wanted = shoal.Counts.from_counts(who, where, np.ones_like(who)), statistics(["mean"])
     for delta, cells, settings in (
         ("1e-9", many, {"rounds": 2}), ("0", many, {}), ("1e-9", _counts(1000, 40), {}),
     ):  # fmt: skip
@@ -237,7 +237,7 @@ def test_a_loaded_plan_has_the_method_of_its_objective(objective: str, tmp_path:
         shoal.Plan.load(path)
 
 
-def _shapes() -> dict[str, shoal.Occupancy]:
+def _shapes() -> dict[str, shoal.Counts]:
     """Users of one cell, of many cells, and heavy ones among them."""
     rng = np.random.default_rng(0)
     who, where = np.repeat(np.arange(200), 40), np.tile(np.arange(40), 200)
@@ -252,7 +252,7 @@ def _shapes() -> dict[str, shoal.Occupancy]:
         "unlike in many": (who, where, unlike),
         "few in many": (few, spread, np.ones_like(few)),
     }
-    return {name: shoal.Occupancy.from_counts(*each) for name, each in found.items()}
+    return {name: shoal.Counts.from_counts(*each) for name, each in found.items()}
 
 
 @pytest.mark.full
@@ -260,7 +260,7 @@ def _shapes() -> dict[str, shoal.Occupancy]:
 @pytest.mark.parametrize("delta", ["1e-9", "1e-4"])
 @pytest.mark.parametrize(("shape", "occupancy"), _shapes().items())
 def test_a_delta_never_makes_a_certified_plan_worse(
-    shape: str, occupancy: shoal.Occupancy, delta: str, objective: str, tmp_path: Path
+    shape: str, occupancy: shoal.Counts, delta: str, objective: str, tmp_path: Path
 ) -> None:
     """With more privacy loss granted no error that is certified is larger."""
     wanted: dict[str, Any] = {

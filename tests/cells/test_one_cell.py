@@ -253,7 +253,7 @@ def test_typical_intervals_know_about_rounding(name: str, tick_bits: int) -> Non
 
 def test_counts_beyond_64_bits_are_refused() -> None:
     """Sums of ticks that could wrap are never planned, with any mechanism."""
-    occupancy = shoal.Occupancy.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
+    occupancy = shoal.Counts.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
     for name in [*MECHANISMS, "balanced", "equalised"]:
         with pytest.raises(InputError, match="records of one user in one cell"):
             shoal.plan(occupancy, bounds=(0, 1), epsilon=1, method=name, uninformative="keep")
@@ -274,7 +274,7 @@ def test_absurd_epsilons_for_vectors_are_refused(epsilon: object) -> None:
 
 def test_the_threshold_of_sums_counts_as_noise() -> None:
     """Akmv's noise may be as wide as the bounds; such a cell is left out."""
-    occupancy = shoal.Occupancy.from_counts([0, 1], ["a", "a"], [100, 100])
+    occupancy = shoal.Counts.from_counts([0, 1], ["a", "a"], [100, 100])
     with pytest.raises(InputError, match="without a single cell"):
         shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv")
 

@@ -13,11 +13,11 @@ from shoal.cells.typical_error import CELLS, simulated
 pytestmark = pytest.mark.unit
 
 
-def _counts(users: int, cells: int, each: int = 3) -> shoal.Occupancy:
+def _counts(users: int, cells: int, each: int = 3) -> shoal.Counts:
     rng = np.random.default_rng(3)
     where = np.concatenate([rng.choice(cells, each, replace=False) for _ in range(users)])
     who = np.repeat(np.arange(users), each)
-    return shoal.Occupancy.from_counts(who, where, rng.geometric(0.1, len(who)))
+    return shoal.Counts.from_counts(who, where, rng.geometric(0.1, len(who)))
 
 
 def _plan(users: int, cells: int, rounds: int = 1, method: str = "user_clipped") -> shoal.Plan:

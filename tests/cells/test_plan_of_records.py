@@ -27,7 +27,7 @@ def records(source: object = None, **wanted: object) -> shoal.Records:
     size = 400
     columns = {"who": [*range(size)], "place": [n % 2 for n in range(size)]}
     table = pa.table({**columns, "v": [CANARY] * size})
-    given = {"user": "who", "value": "v", "bounds": (0, 100), "cell": "place", **wanted}
+    given = {"user": "who", "value": "v", "bounds": (0, 100), "by": "place", **wanted}
     return shoal.Records(table if source is None else source, **given)  # type: ignore[arg-type]
 
 
@@ -36,9 +36,7 @@ def test_it_is_the_plan_of_their_counts() -> None:
     made = records(tick_bits=18)
     plan = shoal.plan(made, epsilon=1)
     described = made.describe()
-    by_hand = shoal.plan(
-        made.occupancy(), bounds=(0, 100), tick_bits=18, source=described, epsilon=1
-    )
+    by_hand = shoal.plan(made.counts(), bounds=(0, 100), tick_bits=18, source=described, epsilon=1)
     assert plan.to_document() == by_hand.to_document()
     options: tuple[dict[str, object], ...] = (
         {"bounds": (0, 100)},
@@ -49,7 +47,7 @@ def test_it_is_the_plan_of_their_counts() -> None:
         with pytest.raises(InputError, match="beside records"):
             shoal.plan(made, epsilon=1, **more)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="counts without bounds"):
-        shoal.plan(made.occupancy(), epsilon=1)
+        shoal.plan(made.counts(), epsilon=1)
 
 
 def test_no_value_is_reached_from_it(tmp_path: Path) -> None:
@@ -75,8 +73,8 @@ def test_no_value_is_reached_from_it(tmp_path: Path) -> None:
 
 def test_without_a_cell_all_records_are_one_cell() -> None:
     """The total; it is planned and released as any cell."""
-    made = records(cell=None)
-    counts = made.occupancy()
+    made = records(by=None)
+    counts = made.counts()
     assert counts.cells.to_pydict() == {"cell": ["all"]}
     plan = shoal.plan(made, epsilon=5)
     found = plan.release(made, noise=shoal.Simulated(1)).table().to_pylist()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import ContributionRule
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.ranges.base import RangeRule
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 pytestmark = pytest.mark.property
 
@@ -59,7 +59,7 @@ LOSSES = BalancedLosses()
 SLACK = 1 + 1e-9
 
 
-def planned(parts: PlanParts, occupancy: Occupancy, epsilon: Fraction) -> PlanFacts:
+def planned(parts: PlanParts, occupancy: Counts, epsilon: Fraction) -> PlanFacts:
     """The planner's plan of these parts, every cell kept."""
     return decide(occupancy, LATTICE, plan_parts.request(parts, epsilon))
 
@@ -83,7 +83,7 @@ def recorded(
     part=st.sampled_from([0.0, 0.4, 0.99]),
 )
 def test_a_plan_of_any_parts_costs_no_more_than_it_says(
-    parts: PlanParts, occupancy: Occupancy, epsilon: str, seed: int, part: float
+    parts: PlanParts, occupancy: Counts, epsilon: str, seed: int, part: float
 ) -> None:
     """Recorded on neighbours, scores and numbers differ by the user's loss at most.
 
@@ -176,7 +176,7 @@ def test_parts_without_a_name_are_not_released(name: str, tmp_path: Path) -> Non
     """A manifest could not say what was done, so nothing is drawn or charged."""
     records = flights.records()
     parts = replace(plan_parts.NEW["every record within one interval for all cells"], name=name)
-    plan = decide(records.occupancy(), records.lattice, plan_parts.request(parts, Fraction(1)))
+    plan = decide(records.counts(), records.lattice, plan_parts.request(parts, Fraction(1)))
     ledger = shoal.Ledger.create(tmp_path / "one.ledger", epsilon=1, unit="user")
     with pytest.raises(DocumentError, match="changed"):
         release_cells(plan, records, ledger=ledger, name="", noise=None, privacy_unit="user")

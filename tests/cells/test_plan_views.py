@@ -25,9 +25,9 @@ VIEWS: dict[str, Callable[[shoal.Plan], object]] = {
 }
 
 
-def _counts() -> shoal.Occupancy:
+def _counts() -> shoal.Counts:
     who, where = np.divmod(np.arange(640), 8)
-    return shoal.Occupancy.from_counts(who, where, 1 + who % 5)
+    return shoal.Counts.from_counts(who, where, 1 + who % 5)
 
 
 @loop_over(

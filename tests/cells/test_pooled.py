@@ -32,7 +32,7 @@ def uneven() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def population(
-    occupancy: shoal.Occupancy, plan: shoal.Plan, seed: int, between: float, users: float,
+    occupancy: shoal.Counts, plan: shoal.Plan, seed: int, between: float, users: float,
     keys: np.ndarray,
 ) -> Aggregate:  # fmt: skip
     """Private sums of normal values: parts of the variance between cells (by keys) and users."""
@@ -47,7 +47,7 @@ def population(
 
 
 def outcome(
-    occupancy: shoal.Occupancy, plan: shoal.Plan, between: float, users: float, keys: np.ndarray
+    occupancy: shoal.Counts, plan: shoal.Plan, between: float, users: float, keys: np.ndarray
 ) -> tuple[float, float, float]:
     """How often intervals cover, and mean errors of pooled values and of the midpoint."""
     covered, errors, guesses = [], [], []
@@ -75,7 +75,7 @@ def test_intervals_of_pooled_values_cover(epsilon: float, between: float, users:
 
     Over 12 data sets of 25 cells with few users; measured 98 to 100%.
     """
-    occupancy = shoal.Occupancy.from_counts(*uneven())
+    occupancy = shoal.Counts.from_counts(*uneven())
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=epsilon, min_users=20)
     assert len(plan.released) == 35
     found = outcome(occupancy, plan, between, users, np.arange(60))
@@ -87,7 +87,7 @@ def test_labels_that_released_cells_have_tell_of_the_others() -> None:
     user, cell, count = uneven()
     place = np.random.default_rng(3).permutation(60)[cell]
     cells = pa.table({"row": place % 8, "column": place // 8})
-    occupancy = shoal.Occupancy.from_counts(user, cells, count)
+    occupancy = shoal.Counts.from_counts(user, cells, count)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, max_error=0.35)
     assert len(plan.released) < 40
     keys = occupancy.cells.column("row").to_numpy()
@@ -106,7 +106,7 @@ def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
 
 def test_pooled_values_are_marked() -> None:
     """They have no number of their own, and say so."""
-    occupancy = shoal.Occupancy.from_counts(*uneven())
+    occupancy = shoal.Counts.from_counts(*uneven())
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, max_error=0.4)
     assert 10 <= len(plan.released) < 60
     for row in rows(plan):
@@ -123,7 +123,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     """Such a cell has a value, by its other labels, and no interval."""
     user, cell, count = uneven()
     cells = pa.table({"row": pa.array(cell % 8), "column": pa.array(cell // 8)})
-    occupancy = shoal.Occupancy.from_counts(user, cells, count)
+    occupancy = shoal.Counts.from_counts(user, cells, count)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=20)
     keys = occupancy.cells.column("row").to_numpy()
     drawn = drawing_of(plan).draw(population(occupancy, plan, 1, 0.6, 0.2, keys), Simulated(1))
@@ -147,7 +147,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
 )
 def test_no_interval_is_better_than_a_short_one(wanted: dict[str, Any]) -> None:
     """Without a private radius, or with few cells, the spread of users is unknown."""
-    occupancy = shoal.Occupancy.from_counts(*uneven())
+    occupancy = shoal.Counts.from_counts(*uneven())
     plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
     assert plan.parts.range.of_vectors == (len(plan.released) < 10)
     others = [row for row in rows(plan) if row["status"] != "released"]
@@ -158,7 +158,7 @@ def test_no_interval_is_better_than_a_short_one(wanted: dict[str, Any]) -> None:
 
 def test_two_cells_say_nothing_of_a_third() -> None:
     """Then a cell that is left out has no value, and no source."""
-    occupancy = shoal.Occupancy.from_counts([*range(60), *range(60), 0], [0] * 60 + [1] * 60 + [2],
+    occupancy = shoal.Counts.from_counts([*range(60), *range(60), 0], [0] * 60 + [1] * 60 + [2],
                                             [1] * 121)  # fmt: skip
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=2)
     last = rows(plan)[-1]

@@ -62,7 +62,7 @@ def test_two_cells_say_nothing_of_each_other() -> None:
     few = table.filter(pa.compute.is_in(table["place"], pa.array(["EWR", "JFK"])))
     records = flights.records(few)
     plan = shoal.plan(
-        records.occupancy(),
+        records.counts(),
         method="balanced",
         bounds=flights.BOUNDS,
         epsilon=1,
@@ -82,7 +82,7 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     rng = np.random.default_rng(3)
     side = np.arange(200) % 2
     truth = 20 + 40 * side + rng.normal(size=200)
-    occupancy = shoal.Occupancy.from_counts(
+    occupancy = shoal.Counts.from_counts(
         np.arange(200 * 20), {"side": np.repeat(side, 20), "cell": np.repeat(np.arange(200), 20)},
         np.ones(4000, dtype=int),
     )  # fmt: skip
@@ -95,7 +95,7 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     steps = noisy / (plan.statistic_range * plan.relative_scale) * 2.0**plan.lattice_bits
     numbers = Numbers(plan, [round(x) for x in steps.tolist()], None)
     found = values_of(numbers, 0.95)
-    flat = shoal.Occupancy.from_counts(
+    flat = shoal.Counts.from_counts(
         np.arange(200 * 20), np.repeat(np.arange(200), 20), np.ones(4000, dtype=int)
     )
     other = replace(plan, occupancy=flat, built=None)
@@ -106,15 +106,15 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     assert ((found.low <= truth) & (truth <= found.high)).mean() >= 0.9
 
 
-def _long_tails() -> tuple[shoal.Records, shoal.Occupancy]:
+def _long_tails() -> tuple[shoal.Records, shoal.Counts]:
     """600 users in 20 cells whose means are log-normal, within bounds that are far away."""
     rng = np.random.default_rng(8)
     user, cell = np.repeat(np.arange(600), 4), rng.integers(0, 20, 2400)
     value = np.exp(rng.normal(2, 1.2, 600))[user] + rng.exponential(1, 2400)
     columns = {"who": user, "cell": cell, "value": np.minimum(value, 1000)}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), cell="cell")
-    return records, records.occupancy()
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), by="cell")
+    return records, records.counts()
 
 
 def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
@@ -155,7 +155,7 @@ def test_intervals_without_a_prior_are_those_of_the_numbers(
     cells: int, wanted: dict[str, Any]
 ) -> None:
     """Certified in any number of cells, of a private radius in few cells."""
-    occupancy = shoal.Occupancy.from_counts(
+    occupancy = shoal.Counts.from_counts(
         np.arange(2000), np.arange(2000) % cells, np.ones(2000, dtype=np.int64)
     )
     plan = shoal.plan(occupancy, bounds=(0, 100), epsilon=1, **wanted)
@@ -163,7 +163,7 @@ def test_intervals_without_a_prior_are_those_of_the_numbers(
     values = np.where(np.arange(2000) % cells == 1, 90.0, 20.0)
     columns = {"who": np.arange(2000), "cell": np.arange(2000) % cells, "v": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), cell="cell")
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
     found = plan.release(records, noise=shoal.Simulated(1)).to_pandas()
     assert (found["low"] == np.minimum(found["plain_low"], found["value"])).all()
     assert (found["high"] == np.maximum(found["plain_high"], found["value"])).all()

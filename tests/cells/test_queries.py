@@ -24,7 +24,7 @@ from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.catalogue import statistics
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.theory import joint as joint_theory
@@ -82,10 +82,10 @@ class Case:
     bits: int = STEPS
 
     @cached_property
-    def occupancy(self) -> Occupancy:
+    def occupancy(self) -> Counts:
         """The counts."""
         users, cells = zip(*self.counts, strict=True)
-        return Occupancy.from_counts(users, cells, list(self.counts.values()))
+        return Counts.from_counts(users, cells, list(self.counts.values()))
 
     @cached_property
     def design(self) -> Design:
@@ -291,7 +291,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
     """Steps moved and accounted when a user with 101 records is capped at 50, on coarse ticks."""
     lattice = Lattice(Bounds(0, 1), bits)
     users = ["heavy", *(f"light {at}" for at in range(150))]
-    occupancy = Occupancy.from_counts(users, [0] * 151, [101] + [1] * 150)
+    occupancy = Counts.from_counts(users, [0] * 151, [101] + [1] * 150)
     mechanism = parts_of("clip_user", {}).mechanism(lattice)
     parameters = {"cap": np.array([50]), "kept": np.ones(151, dtype=np.int64)}
     design = mechanism.design(occupancy, np.array([0]), parameters)
@@ -428,7 +428,7 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
     With the second moment for nothing the product of errors is 8 b1^2 b3; at b1 = 3/2, b3 = 3 it
     is half of 108, which direct release reaches. Every user and cell here is alike.
     """
-    occupancy = Occupancy.from_counts(range(40), [0] * 40, [1] * 40)
+    occupancy = Counts.from_counts(range(40), [0] * 40, [1] * 40)
     made = shoal.plan(
         occupancy, method="balanced", bounds=(0, 700), epsilon=1, statistics=["mean", "variance",
         "share_above(400)"],
@@ -466,7 +466,7 @@ def test_equalised_plans_leave_out_the_largest_loss_cells(
     large = [(user, cell) for user in range(200) for cell in range(8)]
     small = [(200 + 2 * (cell - 8) + at, cell) for cell in range(8, 12) for at in (0, 1)]
     users, cells = zip(*large, *small, strict=True)
-    occupancy = Occupancy.from_counts(users, cells, [1] * len(users))
+    occupancy = Counts.from_counts(users, cells, [1] * len(users))
     made = shoal.plan(
         occupancy, bounds=(-5, 50), epsilon=2, statistics=names, method="equalised", delta=delta
     )

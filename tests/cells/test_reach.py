@@ -17,7 +17,7 @@ from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.private_means import PrivateMeans
 from shoal.cells.ranges.selected import Range, ends, range_bias
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support import plan_parts
 from tests.support.loop import loop_over
@@ -109,7 +109,7 @@ class Case:
     mechanism: Mechanism
     parameters: Parameters
     design: Design
-    occupancy: Occupancy
+    occupancy: Counts
 
     @classmethod
     def of(
@@ -119,7 +119,7 @@ class Case:
     ) -> Case:
         """Parameters at a loss of 2 for each cell; of the optimal methods, users count in parts."""
         users, cells = zip(*counts, strict=True)
-        occupancy = Occupancy.from_counts(users, cells, list(counts.values()))
+        occupancy = Counts.from_counts(users, cells, list(counts.values()))
         mechanism = parts.mechanism(LATTICE)
         every = np.arange(occupancy.n_cells)
         # At a loss of 2 the threshold is the largest count, and nothing would be clipped.

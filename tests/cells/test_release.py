@@ -143,7 +143,7 @@ def test_estimates_are_clamped_but_the_manifest_keeps_the_unclamped(tmp_path: Pa
     table = pa.table({"aircraft": ["a", "b"], "place": ["x", "y"], "speed": [0.0, 700.0]})
     records = flights.records(table)
     plan = shoal.plan(
-        records.occupancy(),
+        records.counts(),
         method="balanced",
         bounds=flights.BOUNDS,
         epsilon="0.001",
@@ -160,7 +160,7 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     extra = pa.table({"aircraft": ["N000"], "place": ["ZZZ"], "speed": [400.0]})
     records = flights.records(pa.concat_tables([table, extra]))
     plan = shoal.plan(
-        records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1, min_users=2
+        records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1, min_users=2
     )
     rows = plan.release(records, ledger=flights.ledger(tmp_path)).table().to_pylist()
     assert len(rows) == 5
@@ -176,9 +176,9 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
     value = pa.array(np.full(len(user), 0.25))
     table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="where")
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), by="where")
     plan = shoal.plan(
-        records.occupancy(),
+        records.counts(),
         method="balanced",
         bounds=(0, 1),
         epsilon=1,
@@ -209,7 +209,7 @@ def test_arrays_that_are_seen_otherwise_change_no_draw(
 
     def made() -> shoal.Plan:
         return shoal.plan(
-            records.occupancy(), bounds=methods.BOUNDS, epsilon=2, method=method,
+            records.counts(), bounds=methods.BOUNDS, epsilon=2, method=method,
             uninformative="keep",
         )  # fmt: skip
 
@@ -231,7 +231,7 @@ def test_arrays_that_are_seen_otherwise_change_no_draw(
 def test_rows_to_show_are_whole_numbers_from_one(rows: int) -> None:
     """A release and a plan say so in one line."""
     records = methods.records(methods.tied(3, 60, 3))
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=5)
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=5)
     release = plan.release(records, noise=shoal.Simulated(1))
     with pytest.raises(InputError, match="rows is"):
         release.to_text(rows=rows)

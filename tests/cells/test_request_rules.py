@@ -15,12 +15,12 @@ from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
 
-LONELY = shoal.Occupancy.from_counts(
+LONELY = shoal.Counts.from_counts(
     [*range(40), 0, *range(40)], [*["crowd"] * 40, "alone", *["other"] * 40], [3] * 81
 )
 
 
-def plan(occupancy: shoal.Occupancy = LONELY, **wanted: Any) -> shoal.Plan:
+def plan(occupancy: shoal.Counts = LONELY, **wanted: Any) -> shoal.Plan:
     """A plan with plain parts of a request."""
     return shoal.plan(
         occupancy, **{"method": "balanced", "bounds": (0, 10), "epsilon": 1, **wanted}
@@ -117,7 +117,7 @@ def test_plans_are_pure() -> None:
     """The same occupancy, whatever its row order and user names, gives the same plan."""
     occupancy = occupancies.sparse(4)
     order = np.random.default_rng(0).permutation(len(occupancy.user))
-    shuffled = shoal.Occupancy.from_counts(
+    shuffled = shoal.Counts.from_counts(
         [f"user {u}" for u in (7 * occupancy.user[order]) % 997],
         occupancy.cells.column("cell").to_numpy()[occupancy.cell[order]],
         occupancy.count[order],

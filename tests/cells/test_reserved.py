@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.full]
 def test_no_column_of_a_result_can_be_a_cell_column() -> None:
     """What tables of results add is refused as a cell's column, before a charge."""
     records = flights.records()
-    plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
+    plan = shoal.plan(records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     release = plan.release(records, noise=shoal.Simulated(1))
     cells = set(plan.occupancy.cells.column_names)
     added = set(release.table().column_names) - cells
@@ -24,4 +24,4 @@ def test_no_column_of_a_result_can_be_a_cell_column() -> None:
     for name in sorted(added):
         table = pa.table({"who": ["a"], "x": [1.0], name: ["k"]})
         with pytest.raises(InputError, match="cell columns named"):
-            shoal.Records(table, user="who", value="x", bounds=(0, 9), cell=name)
+            shoal.Records(table, user="who", value="x", bounds=(0, 9), by=name)

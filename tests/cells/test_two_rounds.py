@@ -38,7 +38,7 @@ pytestmark = pytest.mark.property
 
 def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: object) -> shoal.Plan:
     users, cells = zip(*counts, strict=True)
-    occupancy = shoal.Occupancy.from_counts(users, cells, list(counts.values()))
+    occupancy = shoal.Counts.from_counts(users, cells, list(counts.values()))
     with always_gaussian():
         return shoal.plan(
             occupancy,
@@ -187,7 +187,7 @@ def _apart() -> tuple[shoal.Records, NDArray[np.float64]]:
     place = rng.uniform(100, 900, 24)
     value = np.clip(place[cell] + rng.normal(0, 10, 400)[user] + rng.normal(0, 5, 2400), 0, 1000)
     table = pa.table({"who": pa.array(user), "at": pa.array(cell), "value": pa.array(value)})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), cell="at")
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), by="at")
     return records, np.bincount(cell, value) / np.bincount(cell)
 
 
@@ -199,7 +199,7 @@ def test_cells_far_apart_are_nearer_after_two_rounds(delta: str) -> None:
     error, covered = [], []
     for rounds in (1, 2):
         plan = shoal.plan(
-            records.occupancy(), method="user_clipped", settings={"rounds": rounds}, **asked
+            records.counts(), method="user_clipped", settings={"rounds": rounds}, **asked
         )
         tables = [plan.release(records, noise=shoal.Simulated(each)).table() for each in range(12)]
         found = np.array([each["value"].to_numpy() for each in tables])
@@ -216,7 +216,7 @@ def test_two_rounds_are_booked_delivered_and_verified(tmp_path: Path, delta: str
     records, _ = _apart()
     with always_gaussian():
         plan = shoal.plan(
-            records.occupancy(), bounds=(0, 1000), epsilon=2, delta=delta,
+            records.counts(), bounds=(0, 1000), epsilon=2, delta=delta,
             method="user_clipped", settings={"rounds": 2},
         )  # fmt: skip
         plan.save(tmp_path / "plan.json")
@@ -272,7 +272,7 @@ def test_a_plan_of_other_balls_is_not_drawn() -> None:
     """Ranks and balls follow from counts; the ledger's question holds both rounds."""
     records, _ = _apart()
     plan = shoal.plan(
-        records.occupancy(), bounds=(0, 1000), epsilon=2, method="user_clipped",
+        records.counts(), bounds=(0, 1000), epsilon=2, method="user_clipped",
         settings={"rounds": 2},
     )  # fmt: skip
     document = plan.to_document()
@@ -295,7 +295,7 @@ def _fields(plan: shoal.Plan) -> dict[str, Any]:
 @pytest.mark.parametrize("rounds", [0, 3, 1.5, "2"])
 def test_other_rounds_are_refused(rounds: object) -> None:
     """One or two."""
-    counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+    counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
     with pytest.raises(InputError, match="rounds"):
         shoal.plan(
             counts, bounds=(0, 1), epsilon=1, method="user_clipped",
@@ -310,7 +310,7 @@ def test_few_users_have_one_round(tmp_path: Path, delta: str) -> None:
     asked: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "method": "user_clipped"}
     with always_gaussian():
         one, two = (
-            shoal.plan(records.occupancy(), settings={"rounds": rounds}, delta=delta, **asked)
+            shoal.plan(records.counts(), settings={"rounds": rounds}, delta=delta, **asked)
             for rounds in (1, 2)
         )
         two.save(tmp_path / "plan.json")
@@ -338,7 +338,7 @@ def _few() -> shoal.Records:
     at = np.arange(9)
     columns = {"who": pa.array(at), "at": pa.array(at % 3), "value": pa.array(at / 10)}
     table = pa.table(columns)
-    return shoal.Records(table, user="who", value="value", bounds=(0, 1), cell="at")
+    return shoal.Records(table, user="who", value="value", bounds=(0, 1), by="at")
 
 
 def test_rounds_draw_noise_of_their_own() -> None:

@@ -24,12 +24,12 @@ from tests.support import draws, occupancies
 pytestmark = pytest.mark.statistics
 
 
-def _crowd(seed: int = 1, users: int = 600, cells: int = 12) -> shoal.Occupancy:
+def _crowd(seed: int = 1, users: int = 600, cells: int = 12) -> shoal.Counts:
     rng = np.random.default_rng(seed)
     degree = rng.integers(1, 5, users)
     who = np.repeat(np.arange(users), degree)
     where = np.concatenate([rng.choice(cells, each, replace=False) for each in degree.tolist()])
-    return shoal.Occupancy.from_counts(who, where, rng.geometric(0.2, len(who)))
+    return shoal.Counts.from_counts(who, where, rng.geometric(0.2, len(who)))
 
 
 @pytest.mark.parametrize("method", ["user_clipped", "balanced", "adaptive"])
@@ -140,7 +140,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
             np.arange(100.0), np.arange(100), bounds=(0, 60), epsilon=4, noise=shoal.Simulated(1)
         )
         assert any("the private range cuts off" in each for each in found.warnings) == wanted
-    heavy = shoal.Occupancy.from_counts(
+    heavy = shoal.Counts.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
     _, told, often = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
@@ -151,13 +151,13 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     fine = shoal.plan(occupancies.sparse(3, users=40, cells=30), bounds=(0, 60), epsilon=0.5)
     [told] = [each for each in warnings(fine) if each.startswith("cells are too fine")]
     assert "of the standard deviation of the values or more" in told
-    large = shoal.Occupancy.from_counts(np.arange(3000), np.arange(3000) % 4, np.ones(3000, int))
+    large = shoal.Counts.from_counts(np.arange(3000), np.arange(3000) % 4, np.ones(3000, int))
     _, told = warnings(shoal.plan(large, bounds=(0, 60), epsilon=0.01))
     assert told.startswith("epsilon is too small, or cells are too fine")
     assert told.endswith("use a larger epsilon, fewer key columns, or larger cells")
 
 
-def _few_own(part: float, share: float, users: int = 1200) -> shoal.Occupancy:
+def _few_own(part: float, share: float, users: int = 1200) -> shoal.Counts:
     """Counts of 40 cells in which a part of the users owns a share of the records."""
     rng = np.random.default_rng(2)
     heavy = np.arange(users) < part * users
@@ -165,7 +165,7 @@ def _few_own(part: float, share: float, users: int = 1200) -> shoal.Occupancy:
     own = np.where(heavy, rng.poisson(often, users) + 1, rng.poisson(5, users) + 1)
     pair = np.repeat(np.arange(users), own) * 40 + rng.integers(0, 40, own.sum())
     pairs, count = np.unique(pair, return_counts=True)
-    return shoal.Occupancy.from_counts(pairs // 40, pairs % 40, count)
+    return shoal.Counts.from_counts(pairs // 40, pairs % 40, count)
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_frequent_users_who_differ_are_not_covered() -> None:
             "v": pa.array(np.repeat(means, counts.count)),
         }
     )
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 120), cell="cell")
-    told = shoal.plan(records.occupancy(), bounds=(0, 120), epsilon=1)
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 120), by="cell")
+    told = shoal.plan(records.counts(), bounds=(0, 120), epsilon=1)
     found = told.release(records, noise=shoal.Simulated(3)).to_pandas()
     true = truth[found["cell"].astype(int).to_numpy()]
     assert plan.method == told.method == "user_clipped"
@@ -225,7 +225,7 @@ def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
         "moderate": np.ceil(20 * rng.lognormal(0, 1, users)).astype(int),
         "few": np.append(np.ones(users - 1, dtype=int), 100),
     }[kind]
-    counts = shoal.Occupancy.from_counts(np.arange(users), np.arange(users) % 4, count)
+    counts = shoal.Counts.from_counts(np.arange(users), np.arange(users) % 4, count)
     plan = shoal.plan(counts, bounds=(0, 60), epsilon=8, method="user_clipped")
     assert not any("most frequent" in each for each in warnings(plan))
 
@@ -243,8 +243,8 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
         values = middle + rng.normal(0, 4, len(who))
         columns = {"who": who, "cell": cell, "v": values}
         table = pa.table({name: pa.array(found) for name, found in columns.items()})
-        records = shoal.Records(table, user="who", value="v", bounds=(0, 60), cell="cell")
-        plan, sums = shoal.plan(records.occupancy(), bounds=(0, 60), epsilon=1), records.aggregate()
+        records = shoal.Records(table, user="who", value="v", bounds=(0, 60), by="cell")
+        plan, sums = shoal.plan(records.counts(), bounds=(0, 60), epsilon=1), records.aggregate()
         means = np.bincount(cell, np.clip(values, 0, 60)) / np.bincount(cell)
         for turn in range(15):
             value = values_of(draws.drawn(plan, sums, turn), 0.95)
@@ -264,9 +264,9 @@ def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int)
         values = 50 + rng.normal(0, 3, cells)[cell] + rng.normal(0, 8, len(who))
         columns = {"who": who, "cell": cell, "v": values}
         table = pa.table({name: pa.array(each) for name, each in columns.items()})
-        records = shoal.Records(table, user="who", value="v", bounds=(0, 100), cell="cell")
+        records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
         plan = shoal.plan(
-            records.occupancy(), bounds=(0, 100), epsilon=1, method="balanced",
+            records.counts(), bounds=(0, 100), epsilon=1, method="balanced",
             uninformative="keep",
         )  # fmt: skip
         means, sums = np.bincount(cell, values) / np.bincount(cell), records.aggregate()
@@ -309,8 +309,8 @@ def test_values_that_are_mostly_equal_are_told(rare: bool, told: bool) -> None:
     cell, values = rng.integers(0, 10, 6000), user[who].astype(np.float64)
     columns = {"who": who, "cell": cell, "v": values}
     table = pa.table({name: pa.array(found) for name, found in columns.items()})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 1), cell="cell")
-    plan = shoal.plan(records.occupancy(), bounds=(0, 1), epsilon=1, method="user_clipped")
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 1), by="cell")
+    plan = shoal.plan(records.counts(), bounds=(0, 1), epsilon=1, method="user_clipped")
     assert "yes or no" in str(plan)
     # Of equal scores any may be drawn: some are wide.
     drawn = [plan.release(records, noise=shoal.Simulated(turn)) for turn in range(8)]

@@ -69,7 +69,7 @@ class Recorder:
 
 def _plan(counts: dict[tuple[str, int], int], epsilon: object) -> shoal.Plan:
     users, cells = zip(*counts, strict=True)
-    occupancy = shoal.Occupancy.from_counts(users, cells, list(counts.values()))
+    occupancy = shoal.Counts.from_counts(users, cells, list(counts.values()))
     return shoal.plan(
         occupancy,
         bounds=(0, 1),
@@ -240,7 +240,7 @@ def test_users_of_large_cells_are_planned() -> None:
     rng = np.random.default_rng(1)
     user = np.r_[np.arange(60_000), np.repeat(np.arange(20), 3000)]
     cell = np.r_[np.zeros(60_000, int), np.tile(1 + np.arange(3000), 20)]
-    counts = shoal.Occupancy.from_counts(user, cell, 1 + rng.integers(0, 3, len(user)))
+    counts = shoal.Counts.from_counts(user, cell, 1 + rng.integers(0, 3, len(user)))
     for epsilon in ("0.1", 1, 10):
         plan = shoal.plan(counts, bounds=(0, 1), epsilon=epsilon)
         assert plan.method == "user_clipped"
@@ -267,7 +267,7 @@ def test_candidates_of_another_plan_are_refused(told: dict[str, list[int]]) -> N
     """Intervals rest on them: nothing is drawn, and no manifest of them is read."""
     table = methods.tied(3, 60, 3)
     records = methods.records(table)
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")
     changed = {name: np.array(values) for name, values in told.items()}
     other = replace(plan, parameters={**plan.parameters, **changed})
     with pytest.raises(DocumentError, match="damaged"):
@@ -291,7 +291,7 @@ def test_the_sharpness_of_selections_follows_from_counts() -> None:
     """With centre and radius drawn at random intervals are false."""
     table = methods.tied(3, 60, 3)
     records = methods.records(table)
-    plan = shoal.plan(records.occupancy(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")
+    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")
     for factor in (2.0**30, 1.01, 0.99):
         other = replace(plan, selection_scale=plan.selection_scale * factor)
         with pytest.raises(DocumentError, match="damaged"):

@@ -184,7 +184,7 @@ def test_a_release_with_a_ledger_end_to_end(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "flights.parquet")
     records = flights.records(tmp_path / "flights.parquet")
     plan = shoal.plan(
-        records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=100_000,
+        records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=100_000,
         statistics=NAMES,
         source=records.describe(),
     )  # fmt: skip

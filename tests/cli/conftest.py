@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PLAN = [
     *("--user", "aircraft", "--value", "speed"),
-    *("--bounds", "0", "700", "--cell", "place", "--epsilon", "1"),
+    *("--bounds", "0", "700", "--by", "place", "--epsilon", "1"),
 ]
 UNIT = ("--unit", "aircraft")
 

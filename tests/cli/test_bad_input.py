@@ -29,7 +29,7 @@ pytestmark = pytest.mark.audit
 CANARY = 431.56789
 PLAN = [
     *("--user", "aircraft", "--value", "speed", "--bounds", "0", "700"),
-    *("--method", "balanced", "--cell", "place"),
+    *("--method", "balanced", "--by", "place"),
 ]
 RELEASE = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledger"]
 
@@ -205,7 +205,7 @@ def test_a_csv_file_without_commas_is_said_to_be_one(shell: Shell, mark: str, ca
     """What seems to be between the columns, and no name of the first line."""
     (shell.folder / "trips.csv").write_text(f"Driver{mark}Fare{mark}Zone\nann{mark}5{mark}a\n")
     found = shell.bad("plan", "trips.csv", "--user", "Driver", "--value", "Fare", "--bounds", "0",
-                        "9", "--cell", "Zone", "--epsilon", "1")  # fmt: skip
+                        "9", "--by", "Zone", "--epsilon", "1")  # fmt: skip
     assert f"seems to be separated by {called}" in found
     assert "ann" not in found
 
@@ -377,7 +377,7 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
 @given(words=st.lists(st.sampled_from(
     ["plan", "release", "verify", "ledger", "create", "show", "--epsilon", "--bounds", "1", "-1",
      "", "flights.parquet", "plan.json",
-     "--cell", "place", "--json", "--user", "\x00", "é", "--", "-"]
+     "--by", "place", "--json", "--user", "\x00", "é", "--", "-"]
 ), max_size=8))  # fmt: skip
 @settings(
     deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]

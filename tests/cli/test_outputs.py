@@ -98,7 +98,7 @@ def files_of_all_verbs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verbs")
     pq.write_table(flights.table(), folder / "flights.parquet")
     records = flights.records()
-    records.occupancy().save(folder / "counts.json")
+    records.counts().save(folder / "counts.json")
     flights.plan().save(folder / "plan.json")
     shoal.Ledger.create(folder / "books.ledger", epsilon=9, unit="aircraft")
     table = flights.table()

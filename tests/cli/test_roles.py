@@ -21,7 +21,7 @@ pytestmark = pytest.mark.audit
 
 LEDGER = ["--ledger", "flights.ledger"]
 RECORDS = ["flights.parquet", "--bounds", "0", "700", "--epsilon", "1"]
-ROLES = {"user": "aircraft", "value": "speed", "cell": "place"}
+ROLES = {"user": "aircraft", "value": "speed", "by": "place"}
 TRIAL = ["trial", "release", "flights.parquet", *LEDGER, "--space", "bins:0:700", "--epsilon", "1"]
 TRIAL_ROLES = {"outcome": "speed", "treatment": "place", "cluster": "place", "unit": "aircraft"}
 UNBIASED = ["--epsilon", "1", "--size", "9", "--interval", "0", "700"]
@@ -76,11 +76,11 @@ def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
     ("role", "rule"),
     [
         ("user", "{}"),
-        ("cell", "{}"),
-        ("cell", "timeslot({},1h)"),
-        ("cell", "hour_of_day({})"),
-        ("cell", "hexagon({},place,7)"),
-        ("cell", "hexagon(place,{},7)"),
+        ("by", "{}"),
+        ("by", "timeslot({},1h)"),
+        ("by", "hour_of_day({})"),
+        ("by", "hexagon({},place,7)"),
+        ("by", "hexagon(place,{},7)"),
     ],
 )
 def test_plans_and_comparisons(
@@ -88,7 +88,9 @@ def test_plans_and_comparisons(
 ) -> None:
     """Counts by value would be public."""
     roles = _options(ROLES | {role: rule.format(spelling)})
-    _refused(shell, [verb, *RECORDS, *roles], f"the value column 'speed' as {role}")
+    _refused(
+        shell, [verb, *RECORDS, *roles], f"the value column 'speed' as {role.replace('by', 'cell')}"
+    )
 
 
 @pytest.mark.parametrize(("role", "given"), [("user", "speed"), ("cell", ["place", "SPEED"])])

@@ -139,18 +139,3 @@ def test_a_pattern_that_the_shell_replaced_is_told(shell: Shell) -> None:
     assert said in shell.bad("compare", "a.parquet", "b.parquet", "c.parquet", *PLAN)
     assert said not in shell.bad("plan", "a.csv", "more", *PLAN)
     assert said not in shell.bad("plan", "a.csv", "--no", "b.csv", *PLAN)
-
-
-def test_places_near_a_pole_are_a_question(shell: Shell) -> None:
-    """One line beside the plan, which is made all the same."""
-    table = flights.table()
-    size = table.num_rows
-    for name, degrees in (("lat", -73.9), ("lon", 40.7)):
-        table = table.append_column(name, pa.array([degrees] * size))
-    parquet(table, Path("places.parquet"))
-    status, out, err = shell.run("plan", "places.parquet", *PLAN, "--cell", "hexagon(lat,lon,5)")
-    assert status == 0
-    assert "hexagon_5" in out or "epsilon" in out
-    assert err.startswith("shoal: most records lie beyond a polar circle")
-    assert "did you mean hexagon(lon,lat,5)?" in err
-    assert err.count("\n") == 1

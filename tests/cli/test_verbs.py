@@ -24,7 +24,7 @@ NAMELESS = ["release", "flights.parquet", "plan.json", "--ledger", "flights.ledg
 RELEASE = [*NAMELESS, "--name", "one"]
 PLAN = [
     *("--user", "aircraft", "--value", "speed", "--bounds", "0", "700"),
-    *("--method", "balanced", "--cell", "place"),
+    *("--method", "balanced", "--by", "place"),
 ]
 
 

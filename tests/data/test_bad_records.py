@@ -28,9 +28,9 @@ GOOD: dict[str, list[Any]] = {
 }
 
 
-def read(source: object = None, **options: Any) -> shoal.Occupancy:
+def read(source: object = None, **options: Any) -> shoal.Counts:
     """Aggregate the records, so that values are read."""
-    options = {"user": "who", "value": "speed", "bounds": (0, 10), "cell": "place", **options}
+    options = {"user": "who", "value": "speed", "bounds": (0, 10), "by": "place", **options}
     records = shoal.Records(pa.table(GOOD) if source is None else source, **options)
     return records.aggregate().occupancy
 
@@ -48,18 +48,18 @@ def changed(**columns: Any) -> pa.Table:
             r"no column 'whom' in the pyarrow table \(did you mean 'who'\?\); allowed: one of pl",
         ),
         ({"value": "pace"}, "no column 'pace'"),
-        ({"cell": "dest"}, "no column 'dest'"),
-        ({"cell": ["place", "timeslot(when,1h)"]}, "no column 'when'"),
-        ({"cell": 3}, "cell rule of type int"),
-        ({"cell": "nonsense(place)"}, "the cell rule 'nonsense\\(place\\)'"),
-        ({"cell": "hexagon(a,b,99)"}, "hexagon resolution is 99"),
-        ({"cell": "timeslot(place,1y)"}, "timeslot of '1y'"),
-        ({"cell": "timeslot(place,1h)"}, "'place' holds varchar; allowed: times or dates"),
-        ({"cell": "hexagon(place,speed2,3)"}, "no column 'speed2'"),
-        ({"cell": ["place", "place"]}, "different names"),
-        ({"cell": "speed"}, "the value column 'speed' as cell"),
+        ({"by": "dest"}, "no column 'dest'"),
+        ({"by": ["place", "timeslot(when,1h)"]}, "no column 'when'"),
+        ({"by": 3}, "cell rule of type int"),
+        ({"by": "nonsense(place)"}, "the cell rule 'nonsense\\(place\\)'"),
+        ({"by": "hexagon(a,b,99)"}, "hexagon resolution is 99"),
+        ({"by": "timeslot(place,1y)"}, "timeslot of '1y'"),
+        ({"by": "timeslot(place,1h)"}, "'place' holds varchar; allowed: times or dates"),
+        ({"by": "hexagon(place,speed2,3)"}, "no column 'speed2'"),
+        ({"by": ["place", "place"]}, "different names"),
+        ({"by": "speed"}, "the value column 'speed' as cell"),
         ({"user": "speed"}, "the value column 'speed' as user"),
-        ({"value": "place", "cell": "who", "user": "who"}, "'place' holds varchar; allowed: numb"),
+        ({"value": "place", "by": "who", "user": "who"}, "'place' holds varchar; allowed: numb"),
         ({"bounds": (10, 0)}, "bounds are"),
         ({"bounds": (0, float("nan"))}, "the upper bound is nan"),
         ({"missing": "maybe"}, "missing is 'maybe'; allowed: one of refuse, public"),
@@ -111,9 +111,9 @@ def test_reprs_hold_no_values(tmp_path: Path) -> None:
     """Nothing that prints itself shows a value."""
     pq.write_table(pa.table(GOOD), tmp_path / "r.parquet")
     for source in (pa.table(GOOD), tmp_path / "r.parquet"):
-        records = shoal.Records(source, user="who", value="speed", bounds=(0, 10), cell="place")
+        records = shoal.Records(source, user="who", value="speed", bounds=(0, 10), by="place")
         aggregate = records.aggregate()
-        texts = [repr(records), repr(aggregate), str(aggregate), repr(records.occupancy())]
+        texts = [repr(records), repr(aggregate), str(aggregate), repr(records.counts())]
         assert all("98765" not in text and str(2**20) not in text for text in texts)
 
 
@@ -136,12 +136,12 @@ def test_cells_may_have_any_name_but_those_of_results(
     cells = ["a", "b", "a"] if texts else [1, 2, 1]
     source = pa.table({"who": [1, 2, 3], name: cells, "v": [1.0, 2.0, 3.0]})
     try:
-        records = shoal.Records(source, user="who", value="v", bounds=(0, 9), cell=[name])
+        records = shoal.Records(source, user="who", value="v", bounds=(0, 9), by=[name])
     except InputError as error:
         assert f"named {name};" in str(error)  # noqa: PT017
         return
     plan = shoal.plan(
-        records.occupancy(), method="balanced", bounds=(0, 9), epsilon=1, statistics=("mean",
+        records.counts(), method="balanced", bounds=(0, 9), epsilon=1, statistics=("mean",
         "share_above(4)"),
         uninformative="keep",
     )  # fmt: skip

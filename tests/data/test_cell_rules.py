@@ -38,7 +38,7 @@ def keys(rule: str | Rule, column: pa.Array[Any], missing: str = "refuse") -> li
     rows = np.repeat(np.arange(len(column)), times)
     table = pa.table({"who": rows, "at": column.take(pa.array(rows)), "v": np.zeros(len(rows))})
     given = {"user": "who", "value": "v", "bounds": (0, 1), "missing": missing}
-    made = shoal.Records(table, cell=rule, **given).occupancy()  # type: ignore[arg-type]
+    made = shoal.Records(table, by=rule, **given).counts()  # type: ignore[arg-type]
     own = made.cells.column(0).to_pylist()
     return [own[cell] for cell in made.cell[np.argsort(made.count)].tolist()]
 
@@ -72,7 +72,7 @@ def test_numbers_without_a_bin_are_missing(far: float, tmp_path: Path) -> None:
     pq.write_table(pa.table(table), path)
     options: dict[str, Any] = {"user": "who", "bounds": (0, 9), "missing": "public"}
     for value, cell in (("east", "bins(at,10)"), ("at", "who")):
-        found = shoal.Records(path, value=value, cell=cell, **options).occupancy()
+        found = shoal.Records(path, value=value, by=cell, **options).counts()
         there = far is not None and math.isfinite(far) and value == "at"
         assert found.n_users == 2 + there
 
@@ -102,7 +102,7 @@ def test_a_rule_whose_text_is_another_rule_is_refused() -> None:
     """Plans and manifests have no more of it than its text."""
     for rule in (shoal.date("a,UTC"), shoal.bins("x,1", 2)):
         with pytest.raises(InputError, match="which is another rule"):
-            shoal.Records(None, user="who", value="v", bounds=(0, 1), cell=rule)
+            shoal.Records(None, user="who", value="v", bounds=(0, 1), by=rule)
 
 
 def clocks(moments: list[int], zone: str) -> list[datetime]:
@@ -162,14 +162,14 @@ def places(lat: list[float], lon: list[float]) -> shoal.Records:
     """One record a place."""
     size = len(lat)
     table = pa.table({"who": range(size), "v": [1.0] * size, "lat": lat, "lon": lon})
-    return shoal.Records(table, user="who", value="v", bounds=(0, 2), cell="hexagon(lat,lon,5)")
+    return shoal.Records(table, user="who", value="v", bounds=(0, 2), by="hexagon(lat,lon,5)")
 
 
 def test_places_outside_the_globe_are_refused_with_a_question() -> None:
     """The order of latitude and longitude is the usual mistake."""
     for lat, lon in (([-118.2, 34.0], [34.1, -118.0]), ([40.0, 95.0], [1.0, 2.0])):
         with pytest.raises(DataError, match="coordinates outside the globe in lat or lon") as found:
-            places(lat, lon).occupancy()
+            places(lat, lon).counts()
         assert "did you mean hexagon(lon,lat,5)?" in str(found.value)
 
 
@@ -177,4 +177,4 @@ def test_a_place_that_is_missing_has_no_hexagon() -> None:
     """NaN, as some frames write null, and infinity."""
     for lat in (math.nan, math.inf):
         with pytest.raises(DataError, match="null in the column 'hexagon_5'"):
-            places([1.0, lat], [1.0, 2.0]).occupancy()
+            places([1.0, lat], [1.0, 2.0]).counts()

@@ -54,7 +54,7 @@ def lines(first: str = "ok", second: str = "ok", at: int = 10) -> list[str]:
 
 def records(path: object, **wanted: Any) -> shoal.Records:
     """Values by place."""
-    given = {"user": "who", "value": "v", "bounds": (0, 8), "cell": "c", **wanted}
+    given = {"user": "who", "value": "v", "bounds": (0, 8), "by": "c", **wanted}
     return shoal.Records(path, **given)
 
 
@@ -62,7 +62,7 @@ def refused(path: Path, message: str = " ") -> None:
     """The pass and whole columns refuse the file, in one line without a value."""
     for read in (
         records(path).aggregate,
-        records(path, missing="public").occupancy,
+        records(path, missing="public").counts,
         lambda: read_columns(path, private={"outcome": "note"}, public={"a": "c"}, texts=True),
     ):
         with pytest.raises(DataError, match=message) as caught:
@@ -93,7 +93,7 @@ def test_quoted_cells_are_read(tmp_path: Path, note: str, end: str) -> None:
     path = tmp_path / "a.csv"
     for last in ("", end, end * 3):
         path.write_text(end.join([HEAD, *lines(note, note)]) + last, newline="")
-        assert records(path).occupancy().count.sum() == MANY
+        assert records(path).counts().count.sum() == MANY
 
 
 def _file(draw: random.Random, *, sound: bool) -> str:
@@ -180,7 +180,7 @@ def test_one_value_moves_its_own_record_alone(tmp_path: Path) -> None:
         others = [f"u{at},x,{1 if at < 21_000 else 0.5}\n" for at in range(23_000)]
         path.write_text("".join(["who,c,v\n", f"ann,x,{value}\n", *others]))
         plan = shoal.plan(
-            records(path, bounds=(0, 1)).occupancy(), method="balanced", bounds=(0, 1), epsilon=1
+            records(path, bounds=(0, 1)).counts(), method="balanced", bounds=(0, 1), epsilon=1
         )
         tapes.append(Tape())
         drawing_of(plan).draw(records(path, bounds=(0, 1)).aggregate(), tapes[-1])
@@ -258,7 +258,7 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for order in (list(times), list(times)[::-1]):
         path.write_text("who,c,v\n" + "".join(f"{at},{at},1\n" for at in order))
-        found = records(path, cell="hour_of_day(c)").occupancy()
+        found = records(path, by="hour_of_day(c)").counts()
         assert found.cells.column(0).to_pylist() == sorted(set(times.values()))
         for bad in (
             *("01/02/2013", "5:00", "2013-02-30", "2013-01-01 05:00:00 Europe/Paris"),
@@ -266,9 +266,9 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
         ):
             path.write_text("who,c,v\n" + "".join(f"{at},{at},1\n" for at in (*order, bad)))
             with pytest.raises(DataError, match="'c' holds text; allowed: a date or time"):
-                records(path, cell="hour_of_day(c)").occupancy()
+                records(path, by="hour_of_day(c)").counts()
     path.write_text("who,c,v\na,2013-01-01,1\nb,2013-01-02,2\n")
-    assert records(path, cell=["c", "timeslot(c,1d)"]).occupancy().n_cells == 2
+    assert records(path, by=["c", "timeslot(c,1d)"]).counts().n_cells == 2
 
 
 def test_without_a_line_of_names_no_record_is_told(tmp_path: Path) -> None:
@@ -278,12 +278,12 @@ def test_without_a_line_of_names_no_record_is_told(tmp_path: Path) -> None:
     for raw in (*texts, b'"431.5', b"431.5\xff\n", b"431.5," * 2**18, "431.5\n".encode("utf-16")):
         path.write_bytes(raw)
         with pytest.raises(ShoalError, match="first line names") as caught:
-            records(path, cell="place").occupancy()
+            records(path, by="place").counts()
         assert "431" not in str(caught.value)
         assert "did you mean" not in str(caught.value)
     path.write_bytes(b"who;c;v\n")
     with pytest.raises(DataError, match="seems to be separated by semicolons"):
-        records(path).occupancy()
+        records(path).counts()
 
 
 def test_numbers_come_back_to_the_last_bit(tmp_path: Path) -> None:

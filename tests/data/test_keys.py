@@ -41,9 +41,9 @@ def test_text_of_arrow_that_is_not_utf8_is_refused(text: bytes, role: str) -> No
     for each in (column, column.dictionary_encode(), pa.chunked_array([column]), large):
         given: dict[str, Any] = {"user": ["u", "v", "w"], "cell": ["x", "y", "z"], role: each}
         with pytest.raises(DataError):
-            shoal.Occupancy.from_counts(given["user"], given["cell"], [1, 1, 1])
+            shoal.Counts.from_counts(given["user"], given["cell"], [1, 1, 1])
         table = pa.table({**given, "v": [1.0, 2.0, 3.0]})
         for source in (table, ibis.memtable(table).mutate(more=1)):
-            records = shoal.Records(source, user="user", value="v", bounds=(0, 4), cell="cell")
+            records = shoal.Records(source, user="user", value="v", bounds=(0, 4), by="cell")
             with pytest.raises(DataError):
-                records.occupancy()
+                records.counts()

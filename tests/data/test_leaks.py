@@ -72,10 +72,10 @@ def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) 
     """The engine quotes the line; neither we nor anything behind us does."""
     path = tmp_path / "late.csv"
     path.write_bytes(LATE[kind])
-    records = {"user": "who", "value": "speed", "bounds": (0, 90), "cell": "place"}
+    records = {"user": "who", "value": "speed", "bounds": (0, 90), "by": "place"}
     calls: list[Callable[[], object]] = [
         lambda: shoal.Records(path, **records).aggregate(),  # type: ignore[arg-type]
-        lambda: shoal.Records(path, **records).occupancy(),  # type: ignore[arg-type]
+        lambda: shoal.Records(path, **records).counts(),  # type: ignore[arg-type]
         lambda: trials.UniformPrior(1).privatize(
             read_columns(path, private={"outcome": "speed"}, public={}).column("speed"),
             np.arange(N + 1) % 2,
@@ -132,7 +132,7 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
                 user="who",
                 value="speed",
                 bounds=(0, 9),
-                cell="place",
+                by="place",
             ).aggregate()
             if _as_arrow(values)
             else None
@@ -158,7 +158,7 @@ def test_bad_parquet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     whole = bytearray(path.read_bytes())
     for at in range(4, len(whole) - 8, 37):
         path.write_bytes(bytes([*whole[:at], whole[at] ^ 0xFF, *whole[at + 1 :]]))
-        records = shoal.Records(path, user="who", value="speed", bounds=(0, 9), cell="place")
+        records = shoal.Records(path, user="who", value="speed", bounds=(0, 9), by="place")
         _silent(records.aggregate, caplog)
 
 
@@ -175,7 +175,7 @@ def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
         path.write_text(text, encoding="utf-8")
         for read in (
             shoal.Plan.load,
-            shoal.Occupancy.load,
+            shoal.Counts.load,
             shoal.verify,
             shoal.Ledger.open,
             trials.PrivateTrial.load,

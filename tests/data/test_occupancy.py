@@ -27,12 +27,12 @@ pytestmark = pytest.mark.unit
 
 
 @given(occupancy=occupancies.small, seed=st.integers(0, 99))
-def test_fingerprints_forget_names_and_order(occupancy: shoal.Occupancy, seed: int) -> None:
+def test_fingerprints_forget_names_and_order(occupancy: shoal.Counts, seed: int) -> None:
     """Renaming users and shuffling rows changes nothing."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(occupancy.user))
     names = rng.permutation(1000)
-    again = shoal.Occupancy.from_counts(
+    again = shoal.Counts.from_counts(
         names[occupancy.user[order]],
         occupancy.cells.column("cell").to_numpy()[occupancy.cell[order]],
         occupancy.count[order],
@@ -43,20 +43,20 @@ def test_fingerprints_forget_names_and_order(occupancy: shoal.Occupancy, seed: i
 
 
 @given(occupancy=occupancies.small)
-def test_fingerprints_see_every_count(occupancy: shoal.Occupancy) -> None:
+def test_fingerprints_see_every_count(occupancy: shoal.Counts) -> None:
     """One record more is another occupancy."""
     more = occupancy.count.copy()
     more[-1] += 1
     cells = occupancy.cells.column("cell").to_numpy()[occupancy.cell]
-    other = shoal.Occupancy.from_counts(occupancy.user, cells, more)
+    other = shoal.Counts.from_counts(occupancy.user, cells, more)
     assert other.fingerprint != occupancy.fingerprint
 
 
 @given(occupancy=occupancies.small)
-def test_documents_give_the_occupancy_back(occupancy: shoal.Occupancy) -> None:
+def test_documents_give_the_occupancy_back(occupancy: shoal.Counts) -> None:
     """Through JSON text."""
     document = json.loads(json.dumps(occupancy.to_document()))
-    again = shoal.Occupancy.from_document(document)
+    again = shoal.Counts.from_document(document)
     assert again.fingerprint == occupancy.fingerprint
     assert again.cells.equals(occupancy.cells)
 
@@ -66,9 +66,9 @@ def test_all_key_types_survive(tmp_path: Path) -> None:
     day = dt.date(2013, 1, 1)
     time = dt.datetime(2013, 1, 1, 5, 30, tzinfo=dt.UTC)
     cells = {"a": ["x", "ø"], "b": [-1, 2], "c": [True, False], "d": [day, day], "e": [time, time]}
-    occupancy = shoal.Occupancy.from_counts([1, 2], cells, [3, 4])
+    occupancy = shoal.Counts.from_counts([1, 2], cells, [3, 4])
     occupancy.save(tmp_path / "o.json")
-    again = shoal.Occupancy.load(tmp_path / "o.json")
+    again = shoal.Counts.load(tmp_path / "o.json")
     assert again.cells.equals(occupancy.cells)
     assert list(again.labels) == ["x · -1 · True · 2013-01-01 · 2013-01-01 05:30+00:00",
                             "ø · 2 · False · 2013-01-01 · 2013-01-01 05:30+00:00"]  # fmt: skip
@@ -76,7 +76,7 @@ def test_all_key_types_survive(tmp_path: Path) -> None:
 
 def test_the_summary_counts() -> None:
     """Users, cells, records, memberships, G_1 and quantiles."""
-    occupancy = shoal.Occupancy.from_counts(["a", "a", "b"], ["x", "y", "x"], [5, 1, 3])
+    occupancy = shoal.Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [5, 1, 3])
     summary = occupancy.summary()
     assert (summary.users, summary.cells, summary.records, summary.memberships) == (2, 2, 9, 3)
     assert summary.cells_per_user == 2
@@ -105,7 +105,7 @@ def test_the_summary_counts() -> None:
 def test_bad_counts(users: Any, cells: Any, counts: Any, message: str) -> None:
     """Each refused in one line."""
     with pytest.raises(DataError, match=message):
-        shoal.Occupancy.from_counts(users, cells, counts)
+        shoal.Counts.from_counts(users, cells, counts)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_damaged_documents(change: Callable[[dict[str, Any]], object]) -> None:
     document = occupancies.sparse(1).to_document()
     change(document)
     with pytest.raises(DocumentError):
-        shoal.Occupancy.from_document(document)
+        shoal.Counts.from_document(document)
 
 
 def test_many_key_columns_do_not_overflow() -> None:
@@ -136,7 +136,7 @@ def test_many_key_columns_do_not_overflow() -> None:
     columns = {
         name: np.random.default_rng(at).permutation(3000) for at, name in enumerate("abcdef")
     }
-    occupancy = shoal.Occupancy.from_counts(np.zeros(3000, int), columns, np.arange(1, 3001))
+    occupancy = shoal.Counts.from_counts(np.zeros(3000, int), columns, np.arange(1, 3001))
     rows = set(zip(*(column.tolist() for column in columns.values()), strict=True))
     found = zip(*(c.to_pylist() for c in occupancy.cells.columns), strict=True)
     assert set(found) == rows
@@ -145,9 +145,7 @@ def test_many_key_columns_do_not_overflow() -> None:
 def test_fingerprints_see_who_is_where() -> None:
     """The same users with the same counts, one of them in another cell."""
     users, counts = ["a", "b", "b"], [2, 1, 1]
-    one, other = (
-        shoal.Occupancy.from_counts(users, [cell, "x", "y"], counts) for cell in ("x", "y")
-    )
+    one, other = (shoal.Counts.from_counts(users, [cell, "x", "y"], counts) for cell in ("x", "y"))
     assert one.user.tolist() == other.user.tolist()
     assert one.count.tolist() == other.count.tolist()
     assert one.cells.equals(other.cells)
@@ -178,7 +176,7 @@ def test_a_false_column_before_the_true_one_is_refused() -> None:
     columns = document["cells"]["columns"]
     columns.insert(0, {**columns[0], "values": list(reversed(columns[0]["values"]))})
     with pytest.raises(DocumentError):
-        shoal.Occupancy.from_document(document)
+        shoal.Counts.from_document(document)
 
 
 def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
@@ -187,6 +185,6 @@ def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
     count = documents.unpack_integers(document["count"], "count")
     document["count"] = documents.pack_integers(count + (np.arange(len(count)) == 0))
     with pytest.raises(DocumentError):
-        shoal.Occupancy.from_document(document)
+        shoal.Counts.from_document(document)
     document["count"] = documents.pack_integers(count)
-    assert shoal.Occupancy.from_document(document).to_document() == document
+    assert shoal.Counts.from_document(document).to_document() == document

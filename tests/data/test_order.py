@@ -134,7 +134,7 @@ def test_every_order_of_rows_gives_the_same_integers(
         return connect(config={**config, "threads": threads, "preserve_insertion_order": False})
 
     tied, whole = methods.tied(), kinds.table()
-    cases: list[tuple[pa.Table, dict[str, Any]]] = [(tied, {"cell": "place", "bounds": (0, 100)})]
+    cases: list[tuple[pa.Table, dict[str, Any]]] = [(tied, {"by": "place", "bounds": (0, 100)})]
     cases += [(whole, {})]
     for table, options in cases:
         expected = kinds.facts(table, **options)
@@ -151,7 +151,7 @@ def test_large_memberships_are_added_as_integers(tmp_path: Path) -> None:
     value = lo + (hi - lo) * (1 - 2.0**-20)
     whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": [value] * size})
     for source in (whole, kinds.parquet(whole, tmp_path)):
-        *_, count, total, squares = kinds.facts(source, cell="place", bounds=(lo, hi))
+        *_, count, total, squares = kinds.facts(source, by="place", bounds=(lo, hi))
         assert squares == [size * (2**19 - 1) ** 2]
         assert squares[0] > 2**53
         assert (count, total) == ([size], [size * (2**20 - 1)])

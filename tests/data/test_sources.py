@@ -37,14 +37,14 @@ TABLE = pa.table(
 
 def records(source: object, **wanted: Any) -> shoal.Records:
     """Speeds by origin."""
-    given = {"user": "tailnum", "value": "speed", "cell": "Origin", "bounds": (0, 2), **wanted}
+    given = {"user": "tailnum", "value": "speed", "by": "Origin", "bounds": (0, 2), **wanted}
     return shoal.Records(source, **given)
 
 
 def said(source: object, **wanted: Any) -> str:
     """The one line that is said of them."""
     with pytest.raises((DataError, InputError)) as caught:
-        records(source, **wanted).occupancy()
+        records(source, **wanted).counts()
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     return str(caught.value)
 
@@ -63,8 +63,8 @@ def test_every_source_asks_for_the_nearest_name(tmp_path: Path, kind: str) -> No
     wanted: list[tuple[dict[str, Any], str]] = [
         ({"user": "tail num"}, "tailnum"),
         ({"value": "sped"}, "speed"),
-        ({"cell": "origin"}, "Origin"),
-        ({"cell": ["Origin", "bins(airtime,10)"]}, "air_time"),
+        ({"by": "origin"}, "Origin"),
+        ({"by": ["Origin", "bins(airtime,10)"]}, "air_time"),
     ]
     for options, meant in wanted:
         assert f"(did you mean '{meant}'?); allowed: " in said(made, **options)
@@ -79,21 +79,21 @@ def test_names_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / "a.parquet")
         kinds.csv(table, tmp_path)
         for source in (table, tmp_path / "a.parquet", tmp_path / "r.csv"):
-            given: dict[str, Any] = {"user": "who", "value": "v", "cell": "c"}
+            given: dict[str, Any] = {"user": "who", "value": "v", "by": "c"}
             assert "called 'v' but for case" in said(source, **given)
-    assert "not unique" in said(tmp_path / "a.parquet", user="who", value="c", cell="who")
-    for role in ("user", "cell"):
+    assert "not unique" in said(tmp_path / "a.parquet", user="who", value="c", by="who")
+    for option, role in (("user", "user"), ("by", "cell")):
         with pytest.raises(InputError, match=f"the value column 'speed' as {role}"):
-            records(TABLE, **{role: "SPEED"})
+            records(TABLE, **{option: "SPEED"})
     with pytest.raises(InputError, match="'speed' as cell"):
-        records(TABLE, cell=["Origin", "bins(Speed,10)"])
+        records(TABLE, by=["Origin", "bins(Speed,10)"])
 
 
 def test_names_are_texts_of_sql_and_nothing_else(tmp_path: Path) -> None:
     """Quotes, dots and words of SQL, in names of columns and of files."""
     odd = ['who" or 1=1 --', "select.from", "it's", "`a`"]
     table = TABLE.rename_columns(odd)
-    given: dict[str, Any] = {"user": odd[0], "cell": odd[1], "value": odd[2]}
+    given: dict[str, Any] = {"user": odd[0], "by": odd[1], "value": odd[2]}
     expected = records(table, **given).aggregate().cell_sums()
     for name in ("it's.parquet", "a[1].parquet", "*.parquet", "month=5/a.parquet"):
         path = tmp_path / name
@@ -111,7 +111,7 @@ def test_a_path_is_that_of_the_working_folder_at_first(
     pq.write_table(TABLE, tmp_path / "file:/a.parquet")
     made = records("file:/a.parquet")
     monkeypatch.chdir("/")
-    assert made.occupancy().n_users == 2
+    assert made.counts().n_users == 2
     assert made.place == str(tmp_path / "file:/a.parquet")
 
 
@@ -126,7 +126,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
     assert "not alike" in said(tmp_path)
     (tmp_path / "c.parquet").unlink()
     kinds.csv(TABLE, tmp_path)
-    assert records(tmp_path).occupancy().n_users == 2
+    assert records(tmp_path).counts().n_users == 2
     assert "files of several kinds" in said(f"{tmp_path}/*")
     (tmp_path / "s.csv").write_text("tailnum,Origin,speed\n")
     assert "another first line" in said(f"{tmp_path}/?.csv")
@@ -136,12 +136,12 @@ def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
     """Whole numbers if all are; a private column is none of them."""
     table = TABLE.append_column("month", pa.array([5, 11])).append_column("pay", pa.array([1, 2]))
     pq.write_to_dataset(table, tmp_path / "a", partition_cols=["month", "pay"])
-    found = records(tmp_path / "a", cell="month").occupancy()
+    found = records(tmp_path / "a", by="month").counts()
     assert found.cells.column("month").to_pylist() == [5, 11]
     for name in ("pay", "PAY"):
         assert "folders are named for" in said(tmp_path / "a", value=name) or name == "PAY"
     pq.write_to_dataset(table, tmp_path / "speed=1", partition_cols=["month"])
-    assert "not unique" in said(tmp_path / "speed=1", cell="month")
+    assert "not unique" in said(tmp_path / "speed=1", by="month")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_bad_files(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "text.csv").write_text(f"tailnum,Origin,speed\na,x,1.5\nb,y,fast {CANARY}\n")
     with pytest.raises(DataError, match=message) as caught:
-        records(tmp_path / name).occupancy()
+        records(tmp_path / name).counts()
     assert CANARY not in str(caught.value)
 
 
@@ -183,11 +183,11 @@ def test_whole_floats_are_whole_keys(tmp_path: Path) -> None:
     frame = pd.DataFrame({"tailnum": [1.0, 2.0, np.nan], "Origin": [7, 8, 9], "speed": [0.5] * 3})
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
     found = {
-        records(each, missing="public").occupancy().fingerprint
+        records(each, missing="public").counts().fingerprint
         for each in (frame, frame[::-1], arrow, kinds.parquet(arrow, tmp_path), pl.DataFrame(arrow))
     }
     whole = pa.table({"tailnum": [1, 2], "Origin": [7, 8], "speed": [0.5] * 2})
-    assert found == {records(whole).occupancy().fingerprint}
+    assert found == {records(whole).counts().fingerprint}
     for odd in (1.5, 2.0**53):
         frame.loc[0, "tailnum"] = odd
         for source in (frame, frame[::-1], kinds.parquet(pa.table(frame), tmp_path)):
@@ -319,7 +319,7 @@ def test_the_default_path_loads_no_other_library(tmp_path: Path) -> None:
     path = kinds.parquet(TABLE, tmp_path)
     script = (
         "import sys, shoal; shoal.Records(sys.argv[1], user='tailnum', value='speed', "
-        "bounds=(0, 2), cell='Origin').occupancy(); "
+        "bounds=(0, 2), by='Origin').counts(); "
         "print({'ibis', 'pandas', 'polars', 'scipy', 'sqlglot'} & {*sys.modules})"
     )
     done = subprocess.run(

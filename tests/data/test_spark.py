@@ -40,7 +40,7 @@ def test_every_rule_and_order_gives_the_same_integers(spark: Any, tmp_path: Path
     for order, rows in methods.orders(tied).items():
         pq.write_table(rows, tmp_path / f"{order}.parquet")
         frame = spark.read.parquet(str(tmp_path / f"{order}.parquet"))
-        options: dict[str, Any] = {"cell": "place", "bounds": (0, 100)}
+        options: dict[str, Any] = {"by": "place", "bounds": (0, 100)}
         for parts in (frame.coalesce(1), frame.repartition(7, "value")):
             assert kinds.facts(parts, **options) == kinds.facts(tied, **options), order
 
@@ -57,9 +57,9 @@ def test_sessions_in_other_zones(spark: Any) -> None:
         for zone, hour in zip(("", ",America/New_York"), hours, strict=True):
             records = shoal.Records(
                 rows, user="who", value="value", bounds=(0, 9), missing="public",
-                cell=f"hour_of_day({column}{zone})",
+                by=f"hour_of_day({column}{zone})",
             )  # fmt: skip
-            found = records.occupancy()
+            found = records.counts()
             assert found.cells.column(0).to_pylist() == [hour], (column, zone)
             assert found.n_users == 2
 
@@ -71,8 +71,8 @@ def test_collations_do_not_merge_users(spark: Any) -> None:
         "select who collate unicode_ci as who, 1 as place, 2.0D as value "
         "from values ('b'), ('B'), ('a') as t(who)"
     )
-    records = shoal.Records(rows, user="who", value="value", bounds=(0, 9), cell="place")
-    assert records.occupancy().n_users == 3
+    records = shoal.Records(rows, user="who", value="value", bounds=(0, 9), by="place")
+    assert records.counts().n_users == 3
 
 
 @pytest.mark.full
@@ -81,7 +81,7 @@ def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) ->
     frame = spark.createDataFrame([("a", "987654.321x", 1)], "who string, text string, place int")
     rows = frame.selectExpr("who", "cast(text as double) as value", "place")
     with pytest.raises(DataError, match="could not read") as caught:
-        shoal.Records(rows, user="who", value="value", bounds=(0, 9), cell="place").occupancy()
+        shoal.Records(rows, user="who", value="value", bounds=(0, 9), by="place").counts()
     shown = capfd.readouterr()
     assert "987654" not in shown.err + shown.out + str(caught.value)
     assert not logging.getLogger("SQLQueryContextLogger").disabled
@@ -95,7 +95,7 @@ def test_the_flights_are_the_same(spark: Any) -> None:
     place = str(files("shoal") / "datasets" / "flights_2013.parquet")
     options: dict[str, Any] = {
         "user": "tailnum", "value": "speed", "bounds": (0, 700), "missing": "public",
-        "cell": ["origin", "hour_of_day(time_hour,America/New_York)"],
+        "by": ["origin", "hour_of_day(time_hour,America/New_York)"],
     }  # fmt: skip
     one, other = kinds.facts(spark.read.parquet(place), **options), kinds.facts(place, **options)
     assert one == other

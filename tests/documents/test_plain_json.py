@@ -163,7 +163,7 @@ def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
     for call in (
         shoal.verify,
         shoal.Plan.load,
-        shoal.Occupancy.load,
+        shoal.Counts.load,
         shoal.trials.PrivateTrial.load,
         shoal.unbiased.UnbiasedPlan.load,
     ):

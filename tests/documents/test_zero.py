@@ -55,7 +55,7 @@ def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
     for low in (0, 0.0, -0.0, float(np.float32(-0.0))):
         records = flights.records(bounds=(low, 700))
         made = shoal.plan(
-            records.occupancy(),
+            records.counts(),
             method="balanced",
             bounds=(low, 700),
             epsilon=1,

@@ -127,9 +127,9 @@ def test_objects_know_what_they_were_read_from(
     source, book = tmp_path / "flights.parquet", "a.ledger"
     pq.write_table(flights.table(), source)
     records = shoal.Records(
-        "flights.parquet", user="aircraft", value="speed", bounds=flights.BOUNDS, cell="place"
+        "flights.parquet", user="aircraft", value="speed", bounds=flights.BOUNDS, by="place"
     )
-    plan = shoal.plan(records.occupancy(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
+    plan = shoal.plan(records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     shoal.Ledger.create(book, epsilon=1, unit="aircraft")
     release = plan.release(records, ledger=book, name="May")
     plan.save("plan.json")

@@ -94,7 +94,7 @@ def _cells_plan(request: Plain, step: int = 1) -> shoal.Plan:
     """A plan from rows in their order, or from last to first."""
     user, cell, count = (np.array(request[name])[::step] for name in ("user", "cell", "count"))
     places, options = _places(cell, request["keys"]), dict(request["plan"])
-    occupancy = shoal.Occupancy.from_counts([f"u{n:05}" for n in user], places, count)
+    occupancy = shoal.Counts.from_counts([f"u{n:05}" for n in user], places, count)
     if "weights" in options:
         heavy = options["weights"].items()
         options["weights"] = {occupancy.labels[int(at)]: each for at, each in heavy}
@@ -182,7 +182,7 @@ def _draw_cells(request: Plain, noise: shoal.Simulated, rng: np.random.Generator
     value = np.clip(level + rng.normal(0, 0.05, len(user)), 0, 1) * (high - low) + low
     keys, bits = _places(cell, request["keys"]), request["plan"].get("tick_bits", 20)
     table = pa.table({"who": [f"u{n:05}" for n in user], "x": value, **keys})
-    options: Plain = {"bounds": (low, high), "cell": list(keys), "tick_bits": bits}
+    options: Plain = {"bounds": (low, high), "by": list(keys), "tick_bits": bits}
     records = shoal.Records(table, user="who", value="x", **options)
     measures = [each.measure for each in plan.statistics if each.measure is not None]
     found = drawing_of(plan).draw(records.aggregate(measures), noise)
@@ -213,13 +213,13 @@ def sum_flights(request: Plain) -> Plain:
             user=request.get("user", "tailnum"),
             value=request["value"],
             bounds=tuple(request["bounds"]),
-            cell=request["by"],
+            by=request["by"],
             missing=request.get("missing", "public"),
             tick_bits=request.get("tick_bits", 20),
         )
         kinds = statistics(request.get("statistics", ["mean"]))
         measures = [each.measure for each in kinds if each.measure is not None]
-        found, counts = records.aggregate(measures), records.occupancy()
+        found, counts = records.aggregate(measures), records.counts()
     assert found.occupancy.fingerprint == counts.fingerprint
     columns = [counts.user, counts.cell, counts.count, found.sums, found.squares]
     rows = np.stack([*columns, *(found.measures[each.name] for each in measures)], axis=1)

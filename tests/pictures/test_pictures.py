@@ -32,8 +32,8 @@ def _released(names: list[Any], least: int = 1, **options: Any) -> shoal.Release
     count = len(names)
     row = np.arange(100 * count)[50:]
     table = pa.table({"u": row % 97, "c": [names[at] for at in row // 100], "v": row % 5 + 2.0})
-    records = shoal.Records(table, user="u", cell="c", value="v", bounds=(0, 9))
-    plan = shoal.plan(records.occupancy(), bounds=(0, 9), epsilon=5, min_records=least, **options)
+    records = shoal.Records(table, user="u", by="c", value="v", bounds=(0, 9))
+    plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=5, min_records=least, **options)
     return plan.release(records, noise=shoal.Simulated(1))
 
 
@@ -111,8 +111,8 @@ def test_hexagons_are_drawn_as_a_map() -> None:
     columns = {"u": np.arange(400) % 97, "lat": at[:, 0], "lon": at[:, 1], "v": np.arange(400) % 5}
     table = pa.table(columns).slice(50)
     rule = shoal.hexagon("lat", "lon", 5)
-    records = shoal.Records(table, user="u", cell=rule, value="v", bounds=(0, 9))
-    plan = shoal.plan(records.occupancy(), bounds=(0, 9), epsilon=9, min_records=60)
+    records = shoal.Records(table, user="u", by=rule, value="v", bounds=(0, 9))
+    plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=9, min_records=60)
     release = plan.release(records, noise=shoal.Simulated(1))
     axis, bar = of_cells.draw_release(release, 0.95).axes
     filled, empty, _ = [each for each in axis.collections if isinstance(each, PolyCollection)]
@@ -192,7 +192,7 @@ def test_bad_pictures_are_refused(tmp_path: Path) -> None:
     """Another subject, another ending, a confidence where there are no intervals."""
     for subject, name, options, words in (
         (3, "p.png", {}, "a subject of type int"),
-        (OCCUPANCY, "p.png", {"confidence": 0.9}, "a confidence with a subject of type Occupancy"),
+        (OCCUPANCY, "p.png", {"confidence": 0.9}, "a confidence with a subject of type Counts"),
         (OCCUPANCY, "p.gif", {}, r"allowed: a name that ends in \.png"),
     ):
         with pytest.raises(InputError, match=words):

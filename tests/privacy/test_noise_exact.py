@@ -148,7 +148,7 @@ def _aggregate(table: dict[str, NDArray[Any]]) -> Any:
     import pyarrow as pa
 
     made = pa.table({name: pa.array(each) for name, each in table.items()})
-    return shoal.Records(made, user="user", value="value", bounds=(0, 1), cell="cell").aggregate()
+    return shoal.Records(made, user="user", value="value", bounds=(0, 1), by="cell").aggregate()
 
 
 def test_only_a_marked_simulation_is_not_the_operating_systems_noise() -> None:

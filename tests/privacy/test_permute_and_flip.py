@@ -174,7 +174,7 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     size = 12
     users = np.tile(np.arange(size), cells)
     counts = rng.integers(1, 9, size * cells)
-    occupancy = shoal.Occupancy.from_counts(users, np.repeat(np.arange(cells), size), counts)
+    occupancy = shoal.Counts.from_counts(users, np.repeat(np.arange(cells), size), counts)
     mechanism = parts_of("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
     every = np.arange(cells)
     parameters = mechanism.parameters(occupancy, every, np.full(cells, 20.0))

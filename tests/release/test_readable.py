@@ -78,9 +78,9 @@ def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
     )
 
     def release() -> Any:
-        records = shoal.Records(table, user=user, value=value, cell=rule or names, bounds=(0, 100))
+        records = shoal.Records(table, user=user, value=value, by=rule or names, bounds=(0, 100))
         wanted = {"epsilon": 1, "uninformative": "keep", **odd}
-        plan = shoal.plan(records.occupancy(), bounds=(0, 100), **{"method": "balanced", **wanted})
+        plan = shoal.plan(records.counts(), bounds=(0, 100), **{"method": "balanced", **wanted})
         return plan.release(records, ledger=book, name="n", privacy_unit="who")
 
     return release

@@ -101,8 +101,8 @@ def test_values_have_the_unit_of_the_values(scale: float) -> None:
     for unit in (1.0, scale):
         columns = {"who": _USERS, "speed": speeds * unit, "place": _USERS % 5}
         table = pa.table({name: pa.array(each) for name, each in columns.items()})
-        records = shoal.Records(table, user="who", value="speed", bounds=(0, unit), cell="place")
-        plan = shoal.plan(records.occupancy(), method="balanced", bounds=(0, unit), epsilon=40)
+        records = shoal.Records(table, user="who", value="speed", bounds=(0, unit), by="place")
+        plan = shoal.plan(records.counts(), method="balanced", bounds=(0, unit), epsilon=40)
         made = plan.release(records, noise=shoal.Simulated(1)).to_pandas()
         found.append(made[["plain", "value", "low", "high"]].to_numpy() / unit)
     assert np.isfinite(found[1]).all()

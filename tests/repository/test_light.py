@@ -48,14 +48,14 @@ csv.write_csv(records, "r.csv")
 parquet.write_table(records, "r.parquet")
 for file in ("r.csv", "r.parquet"):
     end = file.partition(".")[2]
-    cells = f"--user who --value speed --bounds 0 60 --cell place --epsilon 1 --output {end}.json"
+    cells = f"--user who --value speed --bounds 0 60 --by place --epsilon 1 --output {end}.json"
     for line in (
         f"plan {file} {cells}",
         f"ledger create {end}.ledger --epsilon 9 --delta 1e-3 --unit who",
         f"release {file} {end}.json --ledger {end}.ledger --output {end}-t.csv "
         f"--manifest {end}-m.json",
         f"verify {end}-m.json --ledger {end}.ledger",
-        f"compare {file} --user who --value speed --bounds 0 60 --cell place --epsilon 1 "
+        f"compare {file} --user who --value speed --bounds 0 60 --by place --epsilon 1 "
         "--repetitions 2",
         f"ledger create {end}-trial.ledger --epsilon 9 --unit row",
         f"trial release {file} --outcome bought --treatment arm --unit row --space binary "

@@ -34,7 +34,7 @@ from shoal_studies.study import write
 from shoal_studies.values import WIDTH
 
 from shoal.cells.bounding.statistics import cell_errors
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.theory import joint, variance
 from tests.support import worst_case_errors
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.study
 
-SMALL = Occupancy.from_counts(
+SMALL = Counts.from_counts(
     [0, 0, 1, 1, 2, 2, 3, 4, 4], [0, 1, 0, 1, 0, 1, 0, 1, 2], [9, 4, 3, 5, 2, 2, 6, 7, 3]
 )
 QUICKLY = Effort(QUICK)
@@ -102,7 +102,7 @@ def test_with_nothing_suppressed_the_errors_are_the_papers(statistics: str) -> N
 
 def test_charging_each_user_by_hand() -> None:
     """Users 0 and 1 in cells of 10 and 4 records; 1 in 5 and 3 in 4 of what noise is for."""
-    occupancy = Occupancy.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [4, 1, 5, 1, 3])
+    occupancy = Counts.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [4, 1, 5, 1, 3])
     found, error = composition.losses_of(occupancy, case(3, MEANS), 1.0)
     # User 0: 4/5 + 1/3, user 1: 1/5 + 3/3, user 2: 1.
     assert found[USERS] == pytest.approx(1.2, rel=1e-12)
@@ -184,7 +184,7 @@ def test_one_cell_errs_as_the_closed_form(epsilon: float) -> None:
     """docs/theory/limits.md#means; the search stops within a hundredth."""
     counts = np.array([40, 17, 9, 9, 5, 3, 2, 1, 1, 1])
     users = np.arange(len(counts))
-    cells = Cells(Occupancy.from_counts(users, np.zeros_like(users), counts), Units(1.0, 0.0))
+    cells = Cells(Counts.from_counts(users, np.zeros_like(users), counts), Units(1.0, 0.0))
     found = cells.optimal_error(epsilon)
     exact = worst_case_errors.error(counts, epsilon)
     assert exact * (1 - 1e-6) <= found.value <= exact * 1.012

@@ -37,7 +37,7 @@ def neighbour(original: pa.Table, user: str, value: float) -> pa.Table:
 
 def records(source: object = None, **options: Any) -> shoal.Records:
     """Records of the table."""
-    options = {"user": "aircraft", "value": "speed", "bounds": BOUNDS, "cell": "place", **options}
+    options = {"user": "aircraft", "value": "speed", "bounds": BOUNDS, "by": "place", **options}
     return shoal.Records(table() if source is None else source, **options)
 
 
@@ -45,7 +45,7 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:
     """A plan for them."""
     made = records(source)
     return shoal.plan(
-        made.occupancy(),
+        made.counts(),
         source=made.describe(),
         **{"method": "balanced", "bounds": BOUNDS, "epsilon": 1, **wanted},
     )

@@ -107,12 +107,12 @@ def orders(table: pa.Table, seed: int = 1) -> dict[str, pa.Table]:
 
 def records(source: object) -> shoal.Records:
     """Records of such a table."""
-    return shoal.Records(source, user="who", value="value", bounds=BOUNDS, cell="place")
+    return shoal.Records(source, user="who", value="value", bounds=BOUNDS, by="place")
 
 
 def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
-    made = records(source).occupancy()
+    made = records(source).counts()
     return shoal.plan(
         made,
         **{

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 
 
-def sparse(seed: int, users: int = 30, cells: int = 8) -> Occupancy:
+def sparse(seed: int, users: int = 30, cells: int = 8) -> Counts:
     """A sparse occupancy with a few heavy users; user 0 is everywhere, cell 0 has everybody."""
     rng = np.random.default_rng(seed)
     present = rng.random((users, cells)) < 0.4
@@ -16,12 +16,12 @@ def sparse(seed: int, users: int = 30, cells: int = 8) -> Occupancy:
     present[0, :] = True
     user, cell = np.nonzero(present)
     count = np.ceil(np.exp(1.2 * rng.normal(size=len(user)) + 1)).astype(int)
-    return Occupancy.from_counts(user, cell, count)
+    return Counts.from_counts(user, cell, count)
 
 
-def _from_pairs(pairs: dict[tuple[int, int], int]) -> Occupancy:
+def _from_pairs(pairs: dict[tuple[int, int], int]) -> Counts:
     users, cells = zip(*pairs, strict=True)
-    return Occupancy.from_counts(users, cells, list(pairs.values()))
+    return Counts.from_counts(users, cells, list(pairs.values()))
 
 
 small = st.dictionaries(
@@ -29,7 +29,7 @@ small = st.dictionaries(
 ).map(_from_pairs)
 
 
-def crowded(users: int = 50, cells: int = 80) -> Occupancy:
+def crowded(users: int = 50, cells: int = 80) -> Counts:
     """Every user in every cell, equally often: Gaussian noise is far smaller than Laplace noise."""
     user, cell = np.divmod(np.arange(users * cells), cells)
-    return Occupancy.from_counts(user, cell, np.full(users * cells, 3))
+    return Counts.from_counts(user, cell, np.full(users * cells, 3))

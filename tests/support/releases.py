@@ -37,8 +37,8 @@ def releases() -> dict[str, Callable[[], object]]:
             "value": pa.array(values),
         }
     )
-    records = shoal.Records(table, user="user", cell=["cell"], value="value", bounds=(0, 10))
-    plan = shoal.plan(records.occupancy(), epsilon=1, bounds=(0, 10), method="equalised")
+    records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=(0, 10))
+    plan = shoal.plan(records.counts(), epsilon=1, bounds=(0, 10), method="equalised")
     space, treatment = trials.Space.counts(0, 6), np.arange(len(values)) % 2
     mean = unbiased.plan(
         counts=np.ones(300, dtype=int), method="symmetric_mean", moment=unbiased.Moment(2, 1),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shoal.cells.lp.problem import Floats, Ints
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 def of_counts(
@@ -34,7 +34,7 @@ def of_counts(
     )
 
 
-def of_occupancy(occupancy: Occupancy, target: Floats, cost: Floats | None = None) -> TargetProblem:
+def of_occupancy(occupancy: Counts, target: Floats, cost: Floats | None = None) -> TargetProblem:
     """All cells of an occupancy."""
     return of_counts(occupancy.user, occupancy.cell, occupancy.count, target, cost)
 

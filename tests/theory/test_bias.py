@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.cells.contributions.design import linear
 from shoal.cells.contributions.truncated_users import TruncatedUsers
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.theory import bias
 
 pytestmark = pytest.mark.property
@@ -36,7 +36,7 @@ def test_kept_mean_over_all_data_sets() -> None:
 def test_linear_is_the_most_over_all_data_sets(users: list[tuple[int, int]], total: int) -> None:
     """The difference is linear in every user's mean: the corners of the cube decide."""
     counts, weights = np.array(users).T
-    occupancy = Occupancy.from_counts(range(len(users)), [0] * len(users), counts.tolist())
+    occupancy = Counts.from_counts(range(len(users)), [0] * len(users), counts.tolist())
     found = linear(occupancy, np.array([0]), weights, np.array([total])).bias
     apart = occupancy.count / counts.sum() - weights / total
     most = max(abs(apart @ corner) for corner in itertools.product((0, 1), repeat=len(users)))
@@ -47,7 +47,7 @@ def test_linear_is_the_most_over_all_data_sets(users: list[tuple[int, int]], tot
 def test_what_own_intervals_leave_out_lies_in_the_middle(several: list[int], most: int) -> None:
     """Half of the missing mass: over users' means at both ends and in the middle."""
     counts = np.array(several)
-    occupancy = Occupancy.from_counts(range(len(counts)), [0] * len(counts), several)
+    occupancy = Counts.from_counts(range(len(counts)), [0] * len(counts), several)
     parameters = {"threshold": np.array([min(most, max(several))])}
     found = TruncatedUsers().design(occupancy, np.array([0]), parameters).bias
     half = np.minimum(counts, most) / (2 * counts)

@@ -34,8 +34,8 @@ def _cells(value: str, cell: str = "place") -> documents.Document:
             value: [float(at % 97) for at in range(160)],
         }
     )
-    records = shoal.Records(table, user="who", value=value, bounds=(0, 100), cell=cell)
-    plan = shoal.plan(records.occupancy(), bounds=(0, 100), epsilon=1)
+    records = shoal.Records(table, user="who", value=value, bounds=(0, 100), by=cell)
+    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1)
     return plan.release(records, noise=shoal.Simulated(1)).manifest
 
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # Of the cells that are left, how many go at a time.
 _PART = 8
 
 
-def keeping_order(occupancy: Occupancy, request: Request) -> NDArray[np.int64]:
+def keeping_order(occupancy: Counts, request: Request) -> NDArray[np.int64]:
     """All cells of an occupancy, those first that are given up last.
 
     Again and again an eighth of the cells is given up: those with the most noise where what is left
@@ -44,7 +44,7 @@ def keeping_order(occupancy: Occupancy, request: Request) -> NDArray[np.int64]:
     Example:
         >>> import shoal
         >>> from shoal.cells.request import mean_request
-        >>> counts = shoal.Occupancy.from_counts([1, 1, 2, 3], ["a", "b", "b", "b"], [1, 1, 1, 1])
+        >>> counts = shoal.Counts.from_counts([1, 1, 2, 3], ["a", "b", "b", "b"], [1, 1, 1, 1])
         >>> keeping_order(counts, mean_request("balanced", 1, {})).tolist()
         [1, 0]
     """
@@ -57,7 +57,7 @@ def keeping_order(occupancy: Occupancy, request: Request) -> NDArray[np.int64]:
     return np.concatenate([left, *reversed(given_up)])
 
 
-def _noise(occupancy: Occupancy, cells: NDArray[np.int64], request: Request) -> NDArray[np.float64]:
+def _noise(occupancy: Counts, cells: NDArray[np.int64], request: Request) -> NDArray[np.float64]:
     member, number = members(occupancy, cells)
     count = occupancy.count[member]
     if request.parts.selects:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.privacy.budget import Amount
 
 
 def chosen_request(
-    occupancy: Occupancy,
+    occupancy: Counts,
     asked: dict[str, Any],
     objective: str | None,
     settings: Mapping[str, str | int | float] | None,

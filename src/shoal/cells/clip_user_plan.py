@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.plan_facts import PlanFacts, Status
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 
 def solve(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
@@ -65,7 +65,7 @@ def solve(
 class _Search:
     """Suppression depends on the loss of a cell, and that on how many cells a user is left in."""
 
-    occupancy: Occupancy
+    occupancy: Counts
     request: Request
     cells: NDArray[np.int64]
     spare_best: bool

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal.cells.planner import decide
 from shoal.cells.typical_error import typical_errors
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.errors import ShoalError
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ def _parents(cells: pa.Table, name: str) -> Iterator[tuple[str, pa.Table]]:
         )
 
 
-def _merged(occupancy: Occupancy, keys: pa.Table) -> Occupancy:
+def _merged(occupancy: Counts, keys: pa.Table) -> Counts:
     """The counts by other keys of the same cells, whatever these are called."""
     given = keys.column_names
     named = keys.rename_columns([f"key {at}" for at in range(len(given))])
     rows = named.take(occupancy.cell).append_column("user", pa.array(occupancy.user))
     added = rows.append_column("count", pa.array(occupancy.count)).group_by(rows.column_names)
     table = added.aggregate([("count", "sum")])
-    return Occupancy.from_counts(
+    return Counts.from_counts(
         table.column("user").combine_chunks(),
         table.select(named.column_names).rename_columns(given),
         table.column("count_sum").to_numpy(),

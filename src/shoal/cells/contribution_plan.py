@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import Status
     from shoal.cells.ranges.base import RangeRule
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 _ROUNDS = 3
@@ -37,7 +37,7 @@ _LEAST_NOISE = 2.0**-20
 
 
 def solve(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],

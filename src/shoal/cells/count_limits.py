@@ -10,14 +10,14 @@ from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 # Means and mean squares of weighed users are kept finely enough from here on.
 FEWEST_BITS = 20
 
 
-def check_counts(occupancy: Occupancy, lattice: Lattice) -> None:
+def check_counts(occupancy: Counts, lattice: Lattice) -> None:
     """Refuse counts with which sums of ticks, or keys of memberships, would not fit 64 bits.
 
     Raises:
@@ -32,7 +32,7 @@ def check_counts(occupancy: Occupancy, lattice: Lattice) -> None:
         )
 
 
-def check_weights(request: Request, occupancy: Occupancy, lattice: Lattice) -> None:
+def check_weights(request: Request, occupancy: Counts, lattice: Lattice) -> None:
     """Refuse what methods that weigh users cannot do exactly.
 
     Raises:

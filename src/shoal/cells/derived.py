@@ -85,7 +85,7 @@ def follows(facts: PlanFacts) -> bool:
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+        >>> counts = shoal.Counts.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
         >>> follows(shoal.plan(counts, bounds=(0, 10), epsilon=8, method="akmv"))
         True
     """

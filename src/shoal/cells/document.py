@@ -13,7 +13,7 @@ from shoal.cells.derived import follows
 from shoal.cells.plan_facts import weights_of
 from shoal.cells.queries import PAIR
 from shoal.cells.request import make_request
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import MOST_BITS
@@ -110,7 +110,7 @@ def parts(document: documents.Document, origin: str | None) -> dict[str, Any]:
     """
     try:
         numbers = document["numbers"]
-        occupancy = replace(Occupancy.from_document(document["occupancy"]), origin=origin)
+        occupancy = replace(Counts.from_document(document["occupancy"]), origin=origin)
         status = tuple(str(each) for each in document["status"])
         scale = np.array(numbers["relative_scale"], dtype=np.float64)
         released = [at for at, each in enumerate(status) if each == "released"]
@@ -235,7 +235,7 @@ def _request(document: documents.Document) -> Request:
 def _mechanism(
     document: documents.Document,
     request: Request,
-    occupancy: Occupancy,
+    occupancy: Counts,
     released: NDArray[np.int64],
 ) -> dict[str, Any]:
     lattice = Lattice(Bounds(*document["bounds"]), document["tick_bits"])

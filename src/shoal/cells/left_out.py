@@ -34,7 +34,7 @@ def reasons(plan: PlanFacts) -> list[str]:
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts([1, 2, 3], ["a", "a", "b"], [1, 1, 1])
+        >>> counts = shoal.Counts.from_counts([1, 2, 3], ["a", "a", "b"], [1, 1, 1])
         >>> reasons(shoal.plan(counts, bounds=(0, 10), epsilon=8, method="balanced", min_users=2))
         ['', '1 user, at least 2 asked for']
     """

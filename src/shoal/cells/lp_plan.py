@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.cells.mechanism import Mechanism
     from shoal.cells.plan_facts import PlanFacts, Status
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
     Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ _SMALL = 2.0 ** (6 - PART)
 
 
 def solve(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
@@ -98,7 +98,7 @@ def _check_met(weighed: Weighed, request: Request, lattice: Lattice) -> None:
 
 
 def _search(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
@@ -142,7 +142,7 @@ def _select(search: _Search, best: Weighed, plan: PlanFacts) -> PlanFacts:
 class _Search:
     """Rounds of linear programs; the best plan by the true formulas is kept."""
 
-    occupancy: Occupancy
+    occupancy: Counts
     lattice: Lattice
     request: Request
     cells: NDArray[np.int64]
@@ -261,7 +261,7 @@ class _Search:
 
 
 def _targets(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.base import ContributionRule, Parameters
     from shoal.cells.contributions.design import Design
     from shoal.cells.ranges.base import RangeRule
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 
@@ -40,7 +40,7 @@ class Mechanism:
     lattice: Lattice
 
     def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+        self, occupancy: Counts, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
     ) -> Parameters:
         """Public whole numbers that follow from the counts and the loss of each cell.
 
@@ -55,13 +55,11 @@ class Mechanism:
         design = self.design(occupancy, cells, own)
         return own | self.range.parameters(design, own, epsilon, self._top)
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights and contributions that follow from the parameters."""
         return self.contributions.design(occupancy, cells, parameters)
 
-    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Counts, cells: NDArray[np.int64]) -> bool:
         """Whether these could be this mechanism's parameters for these cells."""
         who, where = self.contributions, self.range
         if parameters.keys() != who.least.keys() | where.least.keys():

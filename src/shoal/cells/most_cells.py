@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # What a cell is called that is left out for its error.
 TOO_LARGE = "error too large"
 
 
 def most_cells(
-    occupancy: Occupancy,
+    occupancy: Counts,
     request: Request,
     status: NDArray[np.object_],
     solve: Callable[[NDArray[np.object_]], PlanFacts],

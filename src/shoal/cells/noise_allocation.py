@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import Status
     from shoal.cells.request import Request
     from shoal.cells.statistics.base import Statistic
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 GUESS = 0.5
 
 
 def solve(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],

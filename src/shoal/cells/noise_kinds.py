@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
     Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _GUESS = 0.5
 
 
 def gaussian_is_smaller(
-    occupancy: Occupancy, epsilon: Fraction, delta: Fraction, numbers: int
+    occupancy: Counts, epsilon: Fraction, delta: Fraction, numbers: int
 ) -> bool:
     """Whether a delta buys a smaller worst-case error than weights of users, by counts alone.
 
@@ -45,7 +45,7 @@ def gaussian_is_smaller(
     Example:
         >>> import shoal
         >>> from fractions import Fraction
-        >>> one = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [1, 9] * 45)
+        >>> one = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [1, 9] * 45)
         >>> gaussian_is_smaller(one, Fraction(1), Fraction(1, 10**9), 1)
         False
     """
@@ -62,13 +62,13 @@ def gaussian_is_smaller(
     return by_noise < by_weights + math.log(_CLEARLY)
 
 
-def _longest(occupancy: Occupancy, share: Floats, unit: Floats) -> float:
+def _longest(occupancy: Counts, share: Floats, unit: Floats) -> float:
     """The largest l2 norm of a user's shares over the units of their cells."""
     squares = np.bincount(occupancy.user, (share / unit[occupancy.cell]) ** 2)
     return math.sqrt(float(squares.max()))
 
 
-def _weighed(occupancy: Occupancy, share: Floats, unit: Floats, epsilon: float) -> float:
+def _weighed(occupancy: Counts, share: Floats, unit: Floats, epsilon: float) -> float:
     """The mean logarithm of the errors, with the best of a grid of loads."""
     user, cell = occupancy.user, occupancy.cell
     load = np.bincount(user, share / unit[cell])

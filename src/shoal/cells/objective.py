@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from shoal.cells.statistics.base import Statistic
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 Objective = Literal["typical", "worst_case"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
@@ -50,7 +50,7 @@ class Chosen:
 
 def choose(
     objective: str,
-    occupancy: Occupancy,
+    occupancy: Counts,
     statistics: tuple[Statistic, ...],
     epsilon: Fraction | None,
     delta: Fraction,
@@ -77,7 +77,7 @@ def choose(
         >>> import shoal
         >>> from fractions import Fraction
         >>> from shoal.cells.statistics.mean import Mean
-        >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [1, 9] * 45)
+        >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [1, 9] * 45)
         >>> wanted = counts, (Mean(),), Fraction(1), Fraction(0)
         >>> [choose(each, *wanted).method for each in OBJECTIVES]
         ['user_clipped', 'optimal']
@@ -112,7 +112,7 @@ def choose(
     return Chosen("user_clipped", "the smallest error where no user is unlike all others")
 
 
-def _count_alike(occupancy: Occupancy) -> bool:
+def _count_alike(occupancy: Counts) -> bool:
     """Whether cells have nearly as many users as equal ones would be: (sum m)^2/sum m^2 of each."""
     count = occupancy.count.astype(np.float64)
     squares = np.bincount(occupancy.cell, count**2)
@@ -121,7 +121,7 @@ def _count_alike(occupancy: Occupancy) -> bool:
 
 
 def _certified(
-    occupancy: Occupancy,
+    occupancy: Counts,
     statistics: tuple[Statistic, ...],
     epsilon: Fraction | None,
     delta: Fraction,

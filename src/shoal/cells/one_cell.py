@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.one_cell_values import Users
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.privacy.budget import Amount
 
 Cap = Literal["median", "levy", "minimax", "surrogate"]
@@ -313,7 +313,7 @@ def _check_choice(wanted: Mapping[str, str | int | float]) -> None:
         )
 
 
-def _chosen(wanted: Mapping[str, str | int | float], occupancy: Occupancy, request: Request) -> str:
+def _chosen(wanted: Mapping[str, str | int | float], occupancy: Counts, request: Request) -> str:
     """The mechanism of one cell for an objective."""
     if wanted["objective"] == "worst_case":
         return "worst_case_optimal"

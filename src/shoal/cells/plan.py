@@ -20,7 +20,7 @@ from shoal.cells.release import Release, release_cells
 from shoal.cells.request import make_request
 from shoal.cells.request_rules import keeps
 from shoal.cells.statistics.catalogue import statistics as statistics_of
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.documents.json_schema import validator
@@ -53,7 +53,7 @@ class Plan(PlanViews):
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
+        >>> counts = shoal.Counts.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
         >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, objective="worst_case")
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
         (True, [0.6, 2.5])
@@ -137,7 +137,7 @@ class Plan(PlanViews):
 
         Example:
             >>> import shoal
-            >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+            >>> counts = shoal.Counts.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
             >>> found = plan.frontier(["balanced", "optimal"], epsilons=[4, 8])
             >>> found.plan("optimal", 4).epsilon <= 4
@@ -156,7 +156,7 @@ class Plan(PlanViews):
 
         Example:
             >>> import shoal
-            >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+            >>> counts = shoal.Counts.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
             >>> type(plan.to_dp_event()).__name__
             'RandomizedResponseDpEvent'
@@ -215,7 +215,7 @@ class Plan(PlanViews):
 
 
 def plan(
-    counts: Occupancy | Records,
+    counts: Counts | Records,
     *,
     bounds: Bounds | tuple[float, float] | None = None,
     statistics: Sequence[str] = ("mean",),
@@ -288,7 +288,7 @@ def plan(
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+        >>> counts = shoal.Counts.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
         >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=8, objective="worst_case")
         >>> found.method, found.epsilon <= 8, found.worst_case_error.round(2).tolist()
         ('optimal', True, [0.63])
@@ -328,22 +328,22 @@ def plan(
 
 
 def _planned_for(
-    counts: Occupancy | Records,
+    counts: Counts | Records,
     bounds: Bounds | tuple[float, float] | None,
     tick_bits: int | None,
     source: Mapping[str, Any] | None,
-) -> tuple[Occupancy, Lattice, Mapping[str, Any] | None]:
+) -> tuple[Counts, Lattice, Mapping[str, Any] | None]:
     """Counts, bounds and description, of records or as they are given."""
     if isinstance(counts, Records):
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
                 "bounds, tick_bits or source beside records",
                 "records alone, which say these themselves",
-                "leave them out, or give records.occupancy()",
+                "leave them out, or give records.counts()",
             )
-        return counts.occupancy(), counts.lattice, counts.describe()
-    todo = "give records, records.occupancy() or Occupancy.from_counts(...)"
-    checks.instance(counts, Occupancy, "counts", todo)
+        return counts.counts(), counts.lattice, counts.describe()
+    todo = "give records, records.counts() or Counts.from_counts(...)"
+    checks.instance(counts, Counts, "counts", todo)
     if bounds is None:
         raise InputError(
             "counts without bounds", "bounds of the values", "give for example bounds=(0, 700)"

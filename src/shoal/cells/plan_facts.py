@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shoal.cells.plan_parts import PlanParts
     from shoal.cells.request import Request
     from shoal.cells.statistics.base import Statistic
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Bounds, Lattice
 
 Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
@@ -69,7 +69,7 @@ class PlanFacts:
         built: The numbers, if the planner has built them; else they are built when needed.
     """
 
-    occupancy: Occupancy
+    occupancy: Counts
     lattice: Lattice
     request: Request
     status: tuple[Status, ...]
@@ -375,7 +375,7 @@ class PlanFacts:
 
 
 def weights_of(
-    occupancy: Occupancy, cells: NDArray[np.int64], weights: Mapping[str, float]
+    occupancy: Counts, cells: NDArray[np.int64], weights: Mapping[str, float]
 ) -> NDArray[np.float64]:
     """Importance of some of the cells, 1 where none was given."""
     if not weights:

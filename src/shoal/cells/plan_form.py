@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.cells.queries import PAIR
 from shoal.cells.request import Request
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Lattice
 from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
@@ -38,7 +38,7 @@ class Facts(Protocol):
     """A plan, as far as its form goes."""
 
     @property
-    def occupancy(self) -> Occupancy:
+    def occupancy(self) -> Counts:
         """The counts."""
 
     @property
@@ -189,7 +189,7 @@ def _check_kinds(facts: Facts) -> None:
     """Kinds of the parts that are no arrays."""
     status = facts.status
     sound = (
-        isinstance(facts.occupancy, Occupancy)
+        isinstance(facts.occupancy, Counts)
         and isinstance(facts.lattice, Lattice)
         and isinstance(facts.request, Request)
         and type(status) is tuple

@@ -87,7 +87,7 @@ class PlanViews(PlanFacts):
 
         Example:
             >>> import shoal
-            >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+            >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=4)
             >>> plan.typical_error().shape, bool((plan.typical_error() < 1).all())
             ((3,), True)
@@ -128,7 +128,7 @@ class PlanViews(PlanFacts):
 
         Example:
             >>> import shoal
-            >>> counts = shoal.Occupancy.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+            >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=4)
             >>> found = plan.compare(["balanced", "midpoint"], repetitions=20)
             >>> found.table()["method"].to_pylist()

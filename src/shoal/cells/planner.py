@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.plan_parts import PlanParts
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 
-def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFacts:
+def decide(occupancy: Counts, lattice: Lattice, request: Request) -> PlanFacts:
     """Which cells are released and with how much noise.
 
     Raises:
@@ -63,7 +63,7 @@ def decide(occupancy: Occupancy, lattice: Lattice, request: Request) -> PlanFact
 
 
 def _solve(
-    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+    occupancy: Counts, lattice: Lattice, request: Request, status: NDArray[np.object_]
 ) -> PlanFacts:
     cells = np.flatnonzero(status == "released")
     if len(cells) == 0:
@@ -83,7 +83,7 @@ def _solver(parts: PlanParts) -> Callable[..., PlanFacts]:
 
 
 def _fewest_left_out(
-    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+    occupancy: Counts, lattice: Lattice, request: Request, status: NDArray[np.object_]
 ) -> PlanFacts:
     """An optimal plan of equal errors, without the first few of the cells that cost most.
 
@@ -111,7 +111,7 @@ def _fewest_left_out(
 
 
 def order_of_leaving(
-    occupancy: Occupancy, lattice: Lattice, request: Request, status: NDArray[np.object_]
+    occupancy: Counts, lattice: Lattice, request: Request, status: NDArray[np.object_]
 ) -> NDArray[np.int64]:
     """In which order an equalised plan would give up the released cells, by their positions."""
     quick = replace(request, method="equalised", settings={}, weights={})
@@ -143,7 +143,7 @@ def _nothing_left(request: Request) -> InputError:
 
 
 def _uninformative(
-    occupancy: Occupancy, cells: NDArray[np.int64], error: NDArray[np.float64]
+    occupancy: Counts, cells: NDArray[np.int64], error: NDArray[np.float64]
 ) -> InputError:
     bad = np.flatnonzero(error >= GUESS)
     return InputError(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.privacy.noise import Noise, Simulated
 
 _SHOWN = 12
@@ -52,8 +52,8 @@ class Release(release.Release[PlanViews, Numbers]):
     Example:
         >>> import pyarrow as pa, shoal
         >>> table = pa.table({"who": list(range(400)), "at": [1, 2] * 200, "speed": [30.0] * 400})
-        >>> records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), cell="at")
-        >>> plan = shoal.plan(records.occupancy(), bounds=(0, 65), epsilon=5)
+        >>> records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+        >>> plan = shoal.plan(records.counts(), bounds=(0, 65), epsilon=5)
         >>> release = plan.release(records, noise=shoal.Simulated(1))
         >>> release.simulated, len(release.table())
         (True, 2)
@@ -255,7 +255,7 @@ class CellDraw:
     def check(self) -> None:
         """Counts as planned: a recorded release is about such records."""
         _check_lattice(self.plan, self.records)
-        _check_counts(self.plan, self.records.occupancy())
+        _check_counts(self.plan, self.records.counts())
 
 
 def _check_lattice(plan: PlanFacts, records: Records) -> None:
@@ -268,7 +268,7 @@ def _check_lattice(plan: PlanFacts, records: Records) -> None:
         )
 
 
-def _check_counts(plan: PlanFacts, occupancy: Occupancy) -> None:
+def _check_counts(plan: PlanFacts, occupancy: Counts) -> None:
     if occupancy.fingerprint != plan.occupancy.fingerprint:
         raise DataError(
             "records whose public counts (the occupancy) are not the plan's",

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # Another machine's logarithms, where an error is compared with the largest of a released cell.
 _CLOSE = 1e-9
 
 
-def public_status(occupancy: Occupancy, request: Request) -> NDArray[np.object_]:
+def public_status(occupancy: Counts, request: Request) -> NDArray[np.object_]:
     """Each cell's status by counts alone: released, too few records, or too few users."""
     status = np.full(occupancy.n_cells, "released", dtype=object)
     status[occupancy.totals < request.min_records] = "too few records"
@@ -35,7 +35,7 @@ def public_status(occupancy: Occupancy, request: Request) -> NDArray[np.object_]
     return status
 
 
-def check_labels(occupancy: Occupancy, request: Request) -> None:
+def check_labels(occupancy: Counts, request: Request) -> None:
     """Refuse weights of cells that there are not.
 
     Raises:
@@ -64,7 +64,7 @@ def keeps(facts: PlanFacts) -> bool:
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
+        >>> counts = shoal.Counts.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
         >>> keeps(shoal.plan(counts, bounds=(0, 10), epsilon=8))
         True
     """

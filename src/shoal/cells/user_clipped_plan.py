@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.cells.contributions.design import Design
     from shoal.cells.plan_facts import Status
     from shoal.cells.request import Request
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
     from shoal.theory.user_clipping import Split
 
@@ -47,7 +47,7 @@ _NOISE = 0.8
 
 
 def solve(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
@@ -72,7 +72,7 @@ def solve(
 
 
 def _plan(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     request: Request,
     cells: NDArray[np.int64],
@@ -203,7 +203,7 @@ def _planned_rate(epsilon: float, delta: Fraction) -> float:
 
 
 def _weigh(
-    occupancy: Occupancy,
+    occupancy: Counts,
     request: Request,
     cells: NDArray[np.int64],
     rate: float,

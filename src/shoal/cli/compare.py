@@ -11,7 +11,7 @@ from shoal.cli.options import Bounds, Data, Force, Json, show, show_json, workin
 from shoal.cli.outputs import check_places
 
 if TYPE_CHECKING:
-    from shoal import Normal, Occupancy
+    from shoal import Counts, Normal
 
 
 def compare(
@@ -19,7 +19,7 @@ def compare(
     bounds: Bounds,
     user: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
     value: Annotated[str | None, typer.Option(help="Column to be averaged; not looked at.")] = None,
-    cell: Annotated[
+    by: Annotated[
         list[str] | None,
         typer.Option(
             help="Column, or timeslot(column,1h), hour_of_day(column), weekday(column), "
@@ -56,13 +56,13 @@ def compare(
     errors are for normal values around 0.4 of the width, an assumption, never fitted to the data.
     Guessing and what anybody writes by hand are among the methods.
 
-    Example: shoal compare flights.parquet --user tailnum --value speed --bounds 0 700 --cell origin
+    Example: shoal compare flights.parquet --user tailnum --value speed --bounds 0 700 --by origin
     --missing public --epsilon 1
     """
     import shoal
 
     check_places({"DATA": data}, force=force, pictures={"--picture": picture})
-    occupancy = _occupancy(data, user, value, bounds, cell, missing)
+    occupancy = _occupancy(data, user, value, bounds, by, missing)
     with working("comparing"):
         found = shoal.compare(
             occupancy,
@@ -100,20 +100,20 @@ def _occupancy(
     user: str | None,
     value: str | None,
     bounds: tuple[float, float],
-    cell: list[str] | None,
+    by: list[str] | None,
     missing: str,
-) -> Occupancy:
+) -> Counts:
     import shoal
     from shoal.errors import InputError
 
     if data.suffix == ".json":
-        return shoal.Occupancy.load(data)
-    if user is None or value is None or not cell:
+        return shoal.Counts.load(data)
+    if user is None or value is None or not by:
         raise InputError(
-            "records without --user, --value or --cell",
+            "records without --user, --value or --by",
             "all three, or an occupancy saved as .json",
             "name the columns",
         )
-    records = shoal.Records(data, user=user, value=value, bounds=bounds, cell=cell, missing=missing)
+    records = shoal.Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
     with working("counting records"):
-        return records.occupancy()
+        return records.counts()

@@ -152,7 +152,7 @@ def _jobs(data: Path) -> list[_Job]:
 
     def records(cell: list[Any]) -> Records:
         return shoal.Records(
-            data, user=_UNIT, value="speed", bounds=(0, 700), cell=cell, missing="public"
+            data, user=_UNIT, value="speed", bounds=(0, 700), by=cell, missing="public"
         )
 
     hour = shoal.hour_of_day("time_hour")
@@ -167,7 +167,7 @@ def _compare(job: _Job) -> Plan:
     import shoal
 
     with working(f"planning {job.title}"):
-        occupancy = job.records.occupancy()
+        occupancy = job.records.counts()
         plans = {
             name: shoal.plan(
                 occupancy,

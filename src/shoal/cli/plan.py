@@ -30,14 +30,14 @@ def plan(
     user: Annotated[str, typer.Option(help="Column that says whose record it is.")],
     value: Annotated[str, typer.Option(help="Column whose values are released.")],
     bounds: Bounds,
-    cell: Annotated[
-        list[str],
+    by: Annotated[
+        list[str] | None,
         typer.Option(
             help="Column, or timeslot(column,1h), hour_of_day(column), weekday(column), "
             "date(column), month(column), each with a time zone if wanted, bins(column,10), or "
-            "hexagon(lat,lon,7); repeat."
+            "hexagon(lat,lon,7); repeat. Without it all records are one cell."
         ),
-    ],
+    ] = None,
     epsilon: Annotated[str | None, typer.Option(help="Total privacy loss of any user.")] = None,
     error: Annotated[
         float | None, typer.Option(help="Instead: largest worst-case error of a cell.")
@@ -112,7 +112,7 @@ def plan(
 ) -> None:
     """Plan a release from the public counts: noise, error, loss, and uninformative cells.
 
-    Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --cell dest
+    Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --by dest
     --missing public --epsilon 1 --output plan.json
     """
     import shoal
@@ -121,10 +121,10 @@ def plan(
     _check_loss(epsilon, error)
     pictures = {"--picture": picture, "--frontier": frontier}
     check_places({"DATA": data}, force=force, documents={"--output": output}, pictures=pictures)
-    about: dict[str, Any] = {"user": user, "value": value, "cell": cell, "missing": missing}
+    about: dict[str, Any] = {"user": user, "value": value, "by": by, "missing": missing}
     records = shoal.Records(data, bounds=bounds, tick_bits=tick_bits, **about)
     with working("counting records"):
-        occupancy = records.occupancy()
+        occupancy = records.counts()
     with working("planning"):
         made = shoal.plan(
             occupancy,

@@ -69,6 +69,7 @@ def release(
             "a plan saved by `shoal plan`",
             "make the plan on the command line, or use plan.release(records) in Python",
         )
+    source["by"] = source.pop("cell")
     records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
     with working("reading values, drawing noise, recording"):
         done = loaded.release(records, ledger=ledger, name=name, privacy_unit=privacy_unit)

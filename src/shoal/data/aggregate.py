@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Lattice
 
 _HALF = 26
@@ -31,7 +31,7 @@ class Aggregate:
             (memberships,).
     """
 
-    occupancy: Occupancy
+    occupancy: Counts
     lattice: Lattice
     centred: NDArray[np.int64] = field(repr=False)
     squares: NDArray[np.int64] = field(repr=False)

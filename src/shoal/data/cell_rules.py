@@ -160,7 +160,7 @@ def bins(column: str, width: int, start: int = 0) -> Rule:
         start: The lower end of one of the bins.
 
     Returns:
-        A rule for `Records(cell=...)`.
+        A rule for `Records(by=...)`.
 
     Raises:
         InputError: No whole width above 0, or no whole start.
@@ -183,7 +183,7 @@ def hexagon(lat: str, lon: str, resolution: int) -> Rule:
         resolution: 0 (continents) to 15 (a square metre).
 
     Returns:
-        A rule for `Records(cell=...)`.
+        A rule for `Records(by=...)`.
 
     Raises:
         InputError: Another resolution.
@@ -206,7 +206,7 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
             clocks there, and an hour that they show twice is one. Universal time without it.
 
     Returns:
-        A rule for `Records(cell=...)`.
+        A rule for `Records(by=...)`.
 
     Raises:
         InputError: Another width, or an unknown zone.
@@ -307,7 +307,7 @@ def rules_of(given: object) -> tuple[Rule, ...]:
             raise InputError(
                 f"a cell rule of type {type(each).__name__}",
                 f"a column, {', '.join(_MAKERS)}, or the text of one",
-                'give for example cell=["dest", shoal.hour_of_day("time_hour")]',
+                'give for example by=["dest", shoal.hour_of_day("time_hour")]',
             )
         if isinstance(each, Rule) and parse(str(each)) != each:
             raise InputError(

@@ -51,7 +51,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Occupancy:
+class Counts:
     """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
 
     Users are anonymous: their rows are ordered by what they contribute (most cells first, then
@@ -71,7 +71,7 @@ class Occupancy:
         InputError: The columns are no such triples.
 
     Example:
-        >>> occupancy = Occupancy.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
+        >>> occupancy = Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
         >>> occupancy.totals.tolist(), occupancy.summary().cells_per_user
         ([7, 1], 2)
     """
@@ -87,7 +87,7 @@ class Occupancy:
             raise InputError(
                 "memberships that are not in the order of users and cells, or no such numbers",
                 "users 0, 1, ..., each in rising cells, every cell used, counts from 1",
-                "make it with Occupancy.from_counts",
+                "make it with Counts.from_counts",
             )
 
     def _is_sorted(self) -> bool:
@@ -110,7 +110,7 @@ class Occupancy:
         users: Sequence[Any] | NDArray[Any] | pa.Array[Any],
         cells: Sequence[Any] | NDArray[Any] | pa.Array[Any] | pa.Table | Mapping[str, Any],
         counts: Sequence[int] | NDArray[np.integer[Any]],
-    ) -> Occupancy:
+    ) -> Counts:
         """Counts from three columns of equal length, one row per user and cell.
 
         Args:
@@ -145,7 +145,7 @@ class Occupancy:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Occupancy of {self.n_users} users, {self.n_cells} cells>"
+        return f"<Counts of {self.n_users} users, {self.n_cells} cells>"
 
     @property
     def n_users(self) -> int:
@@ -240,7 +240,7 @@ class Occupancy:
         files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Occupancy:
+    def load(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what `save` wrote, or raise a `DocumentError` if it is damaged or another file."""
         found = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
         # An absolute path, whatever the working folder is later.
@@ -262,7 +262,7 @@ class Occupancy:
         }
 
     @classmethod
-    def from_document(cls, document: documents.Document) -> Occupancy:
+    def from_document(cls, document: documents.Document) -> Counts:
         """The inverse of `to_document`, checked against its fingerprint."""
         found = documents.plain(document, "occupancy")
         document = documents.check_schema(found, (SCHEMA,), "occupancy")
@@ -290,7 +290,7 @@ def build(
     *,
     finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
     origin: str | None = None,
-) -> tuple[Occupancy, NDArray[np.int64]]:
+) -> tuple[Counts, NDArray[np.int64]]:
     """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
 
     Users come by what they contribute, ties by key: mechanisms treat users of equal counts
@@ -324,7 +324,7 @@ def build(
     within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     order = order[np.repeat(starts[rank], lengths) + within]
     user = np.repeat(np.arange(len(lengths)), lengths)
-    return Occupancy(finish(table), user, where[order], counts[order], origin), order
+    return Counts(finish(table), user, where[order], counts[order], origin), order
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shoal.data.cell_rules import Rule
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.data.sources import Columns, Use
 
 Missing = Literal["refuse", "public"]
@@ -60,7 +60,7 @@ class Measure(Protocol):
 class Records:
     """A private table: one row a record, with a user, a value in public bounds, and cells.
 
-    Nothing is read before `occupancy` or `aggregate`, and no value ever leaves but through a
+    Nothing is read before `counts` or `aggregate`, and no value ever leaves but through a
     mechanism. Which user has how many records in which cell is public.
 
     Args:
@@ -70,7 +70,7 @@ class Records:
         user: Column that says whose record it is.
         value: Column to be released in aggregate; clipped to the bounds and rounded to ticks.
         bounds: Public range of the value, in its unit.
-        cell: A column, `timeslot`, `hour_of_day`, `hexagon`, their texts, or a list of these.
+        by: A column, `timeslot`, `hour_of_day`, `hexagon`, their texts, or a list of these.
             Without it all records are one cell.
         missing: Rows whose user, cell or value is missing (null, NaN, infinite): `refuse` them, or
             drop them where the custodian declares `public` whether a value is present.
@@ -85,8 +85,8 @@ class Records:
     Example:
         >>> import pyarrow as pa
         >>> table = pa.table({"who": ["a", "a", "b"], "where": [1, 1, 2], "speed": [3.0, 5.0, 9.9]})
-        >>> records = Records(table, user="who", value="speed", bounds=(0, 8), cell="where")
-        >>> records.occupancy().totals.tolist()
+        >>> records = Records(table, user="who", value="speed", bounds=(0, 8), by="where")
+        >>> records.counts().totals.tolist()
         [2, 1]
     """
 
@@ -104,12 +104,12 @@ class Records:
         user: str,
         value: str,
         bounds: Bounds | tuple[float, float],
-        cell: str | Rule | Sequence[str | Rule] | None = None,
+        by: str | Rule | Sequence[str | Rule] | None = None,
         missing: str = "refuse",
         tick_bits: int = 20,
     ) -> None:
         checks.choice(missing, ("refuse", "public"), "missing")
-        rules = rules_of(cell)
+        rules = rules_of(by)
         _check_names(user, value, rules)
         for name, setting in (
             ("source", located(source)),
@@ -144,7 +144,7 @@ class Records:
             "missing": self.missing,
         }
 
-    def occupancy(self) -> Occupancy:
+    def counts(self) -> Counts:
         """Count the records of each user in each cell.
 
         Returns:
@@ -166,7 +166,7 @@ class Records:
 
         Raises:
             InputError: More than eight measures, or two of one name.
-            DataError: As `occupancy`, or so many records of a user in one cell that sums of squares
+            DataError: As `counts`, or so many records of a user in one cell that sums of squares
                 could pass 64 bits.
         """
         wanted = checks.items(measures, "measures", least=0, most=len(_MEASURES))
@@ -180,7 +180,7 @@ class Records:
             occupancy, self.lattice, centred, squares, dict(zip(names, others, strict=True))
         )
 
-    def _group(self, measures: Sequence[Measure] | None) -> tuple[Occupancy, list[np.ndarray]]:
+    def _group(self, measures: Sequence[Measure] | None) -> tuple[Counts, list[np.ndarray]]:
         """Counts, and with measures also sums, in the order of the counts."""
         uses: dict[str, Use] = {self.value: "number", self.user: "key"}
         for rule in self.rules:
@@ -199,7 +199,7 @@ class Records:
                 found = columns.engine.run(query("BIGINT", measures))
         return self._counted(found.combine_chunks())
 
-    def _counted(self, found: pa.Table) -> tuple[Occupancy, list[np.ndarray]]:
+    def _counted(self, found: pa.Table) -> tuple[Counts, list[np.ndarray]]:
         counts = keys.numbers(found.column("count"))
         if len(counts) == 0:
             raise DataError(
@@ -318,7 +318,7 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
             "a user, value or cell that is no column",
             f"printable names of up to {keys.LONGEST_NAME} characters, and at most {_MOST_RULES} "
             f"cell rules of up to {_LONGEST_RULE} characters each",
-            'give for example user="tailnum", value="speed", cell=["dest"]',
+            'give for example user="tailnum", value="speed", by=["dest"]',
         )
     read = [column for rule in rules for column in rule.columns]
     roles({"value": value}, {"user": user, "cell": read})

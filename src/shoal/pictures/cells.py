@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.release import Release
     from shoal.cells.simulation.compare import Comparison
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # The axis of errors goes on to this many times the error of guessing.
 _CAPACITY = 4
@@ -136,7 +136,7 @@ def hexagon_outlines(hexagons: Sequence[str]) -> list[NDArray[np.float64]]:
     return shapes
 
 
-def draw_occupancy(occupancy: Occupancy) -> Figure:
+def draw_occupancy(occupancy: Counts) -> Figure:
     """How many records users have in a cell, cells a user has, and users a cell has."""
     facts = occupancy.summary()
     title = f"{facts.users:,} users, {facts.cells:,} cells, {facts.records:,} records"

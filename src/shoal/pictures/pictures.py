@@ -14,7 +14,7 @@ from shoal.cells.frontier.frontier import Frontier
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.release import Release
 from shoal.cells.simulation.compare import Comparison
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.errors import InputError, MissingPartError, ShoalWarning
 from shoal.pictures import cells, trials
 from shoal.release.manifest import CONFIDENCE
@@ -30,7 +30,7 @@ _RELEASED: dict[type, Callable[[Any, float], Any]] = {
     PrivateAnswers: trials.draw_answers,
 }
 _PLANNED: dict[type, Callable[[Any], Any]] = {
-    Occupancy: cells.draw_occupancy,
+    Counts: cells.draw_occupancy,
     PlanFacts: cells.draw_plan,
     Comparison: cells.draw_comparison,
     Frontier: cells.draw_frontier,
@@ -65,7 +65,7 @@ def picture(
 
     Example:
         >>> import tempfile, shoal
-        >>> counts = shoal.Occupancy.from_counts(["a", "b"], [1, 1], [2, 5])
+        >>> counts = shoal.Counts.from_counts(["a", "b"], [1, 1], [2, 5])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     picture(counts, f"{folder}/counts.svg")
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def equal(users: int = 200, each: int = 20) -> NDArray[np.int64]:
     return heavy(each, users - 1, each)
 
 
-def one_cell(counts: NDArray[np.int64]) -> Occupancy:
+def one_cell(counts: NDArray[np.int64]) -> Counts:
     """An occupancy of one cell, `all`, from the records of each user.
 
     Args:
@@ -105,7 +105,7 @@ def one_cell(counts: NDArray[np.int64]) -> Occupancy:
 
     Example:
         >>> one_cell(extreme())
-        <Occupancy of 101 users, 1 cells>
+        <Counts of 101 users, 1 cells>
     """
     users = len(counts)
-    return Occupancy.from_counts(np.arange(users), ["all"] * users, counts)
+    return Counts.from_counts(np.arange(users), ["all"] * users, counts)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.bounding.suppression import Suppression
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal_studies.measure import Effort
 
 # Numbers by method, and what they have in common.
 Found: TypeAlias = "tuple[dict[str, float], float]"
-Answer: TypeAlias = "Callable[[Occupancy, Case, float], Found]"
+Answer: TypeAlias = "Callable[[Counts, Case, float], Found]"
 
 PAPER = "nothing suppressed, the paper's charge"
 PRINTED = "Clip-User as printed"
@@ -83,7 +83,7 @@ class Case:
     draws: int
     seed: int
 
-    def occupancies(self) -> list[Occupancy]:
+    def occupancies(self) -> list[Counts]:
         """One a draw."""
         first = self.seed * DRAWS
         if self.gamma is None:
@@ -173,7 +173,7 @@ def _measured(case: Case, answer: Answer, effort: Effort) -> Measured:
 class _Task:
     """One occupancy at one loss of a cell."""
 
-    occupancy: Occupancy
+    occupancy: Counts
     case: Case
     epsilon: float
     answer: Answer
@@ -183,7 +183,7 @@ def _point(task: _Task) -> Found:
     return task.answer(task.occupancy, task.case, task.epsilon)
 
 
-def suppress(occupancy: Occupancy, case: Case, epsilon: float, method: str) -> Suppression:
+def suppress(occupancy: Counts, case: Case, epsilon: float, method: str) -> Suppression:
     """Clip-User at one loss a cell.
 
     Args:
@@ -199,7 +199,7 @@ def suppress(occupancy: Occupancy, case: Case, epsilon: float, method: str) -> S
     )  # fmt: skip
 
 
-def losses_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
+def losses_of(occupancy: Counts, case: Case, epsilon: float) -> Found:
     """Losses by method, and the error they have in common."""
     everything = np.ones(len(occupancy.count), dtype=np.bool_)
     clipped = suppress(occupancy, case, epsilon, CLIP)
@@ -222,7 +222,7 @@ def losses_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
     return found, error
 
 
-def errors_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
+def errors_of(occupancy: Counts, case: Case, epsilon: float) -> Found:
     """Errors of the worst cell by method, and the loss they have in common."""
     clipped = suppress(occupancy, case, epsilon, CLIP)
     printed = suppress(occupancy, case, epsilon, PRINTED)
@@ -245,7 +245,7 @@ def errors_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
     return found, clipped.loss
 
 
-def suppressed_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
+def suppressed_of(occupancy: Counts, case: Case, epsilon: float) -> Found:
     """Errors of the worst cell after Clip-User and capping; the loss that the paper charges."""
     clipped = suppress(occupancy, case, epsilon, CLIP)
     sparing = suppress(occupancy, case, epsilon, SPARING)
@@ -257,7 +257,7 @@ def suppressed_of(occupancy: Occupancy, case: Case, epsilon: float) -> Found:
     return found, clipped.loss
 
 
-def _capped(occupancy: Occupancy, case: Case, epsilon: float, clipped: Suppression) -> float:
+def _capped(occupancy: Counts, case: Case, epsilon: float, clipped: Suppression) -> float:
     return cap_kept(
         occupancy.cell, occupancy.count, clipped.kept, occupancy.n_cells,
         STATISTICS[case.statistics], epsilon, width=WIDTH,
@@ -265,7 +265,7 @@ def _capped(occupancy: Occupancy, case: Case, epsilon: float, clipped: Suppressi
 
 
 def _capped_as_printed(
-    occupancy: Occupancy, case: Case, epsilon: float, kept: NDArray[np.bool_]
+    occupancy: Counts, case: Case, epsilon: float, kept: NDArray[np.bool_]
 ) -> tuple[float, float]:
     """Errors after the capping step, with the bias as printed and as it is."""
     capped = cap_kept(
@@ -277,13 +277,13 @@ def _capped_as_printed(
 
 
 def _errors(
-    occupancy: Occupancy, case: Case, epsilon: float, kept: NDArray[np.bool_]
+    occupancy: Counts, case: Case, epsilon: float, kept: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     return _cell_errors(occupancy, case, epsilon, np.where(kept, occupancy.count, 0))
 
 
 def _cell_errors(
-    occupancy: Occupancy, case: Case, epsilon: float, count: NDArray[np.int64]
+    occupancy: Counts, case: Case, epsilon: float, count: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """True errors of the cells with these records of each membership."""
     heaviest, records = _sums(occupancy, count)
@@ -292,7 +292,7 @@ def _cell_errors(
     )
 
 
-def _charge(occupancy: Occupancy, case: Case, epsilon: float, kept: NDArray[np.bool_]) -> float:
+def _charge(occupancy: Counts, case: Case, epsilon: float, kept: NDArray[np.bool_]) -> float:
     """The same noise, charged user by user: max_l sum_g Delta_gl / b_g.
 
     Source: docs/theory/accounting.md.
@@ -310,7 +310,7 @@ def _charge(occupancy: Occupancy, case: Case, epsilon: float, kept: NDArray[np.b
 
 
 def _sums(
-    occupancy: Occupancy, count: NDArray[np.int64]
+    occupancy: Counts, count: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Heaviest count and records of each cell."""
     heaviest = np.zeros(occupancy.n_cells, dtype=np.int64)

@@ -92,7 +92,7 @@ def _run(effort: Effort) -> Outcome:
     drawing.check()
     with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as path:
         records = Records(
-            path, user="tailnum", value="speed", bounds=BOUNDS, cell="dest", missing="public"
+            path, user="tailnum", value="speed", bounds=BOUNDS, by="dest", missing="public"
         )
         aggregate, truth = records.aggregate(), _truth(path)
     epsilons, draws = (_EPSILONS, _DRAWS) if effort.full else (_FEW_EPSILONS, _FEW_DRAWS)

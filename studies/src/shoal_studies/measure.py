@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.simulation.distributions import Distribution
     from shoal.cli.progress import Progress
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal_studies.lines import Line
 
 FULL, QUICK = 10_000, 60
@@ -84,7 +84,7 @@ class Setting:
         epsilons: Losses, rising.
     """
 
-    occupancy: Occupancy
+    occupancy: Counts
     values: Distribution
     bounds: tuple[float, float]
     epsilons: tuple[float, ...]

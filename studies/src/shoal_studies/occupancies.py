@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _CELLS, _USERS, _MOST = 50, 223, 11
 _MOST_CELLS = 16
 
 
-def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Occupancy:
+def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Counts:
     """The synthetic occupancy of paper 000, section VI-A2.
 
     See docs/explanation/studies.md#000-many-cells.
@@ -57,10 +57,10 @@ def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Occu
     order = np.lexsort((-count, cell))
     heaviest = order[np.searchsorted(cell[order], np.arange(cells))]
     count[heaviest] = np.rint(count[heaviest] * (1 + gamma)).astype(np.int64)
-    return Occupancy.from_counts(user, cell, count)
+    return Counts.from_counts(user, cell, count)
 
 
-def itms_many(seed: int = 0) -> Occupancy:
+def itms_many(seed: int = 0) -> Counts:
     """An occupancy built to the published figures of the ITMS data; not the original counts.
 
     What paper 000, section VI-A1, publishes: the 50 fullest hexagons of one hour, 223 users, at
@@ -84,10 +84,10 @@ def itms_many(seed: int = 0) -> Occupancy:
     within = np.arange(len(user)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     cell = start[user] + within
     stay = rng.lognormal(3.0, 0.9, len(user)) * np.exp(-cell / 16)
-    return Occupancy.from_counts(user, cell, np.maximum(1, np.rint(stay)).astype(np.int64))
+    return Counts.from_counts(user, cell, np.maximum(1, np.rint(stay)).astype(np.int64))
 
 
-def sparse_cells() -> tuple[Occupancy, NDArray[np.float64]]:
+def sparse_cells() -> tuple[Counts, NDArray[np.float64]]:
     """A hard, made-up occupancy with the true centre of every cell, in km/h.
 
     50 cells of very different popularity, 223 users in at most 11 of them, 802 memberships with
@@ -115,4 +115,4 @@ def sparse_cells() -> tuple[Occupancy, NDArray[np.float64]]:
     user, cell = user[order], cell[order]
     count = np.clip(np.round(46 * np.exp(1.1 * rng.normal(size=len(user)))), 1, 417).astype(int)
     count[user == 0] = 417
-    return Occupancy.from_counts(user, cell, count), rng.normal(20.67, 4, _CELLS)
+    return Counts.from_counts(user, cell, count), rng.normal(20.67, 4, _CELLS)

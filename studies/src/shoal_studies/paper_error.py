@@ -23,7 +23,7 @@ from shoal.theory import joint, variance
 if TYPE_CHECKING:
     from shoal.cells.lp.problem import Floats
     from shoal.cells.lp.solution import Solution
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 TOLERANCE = 1e-3
 # Linear programs for one plan, errors tried for one loss, and how close they come.
@@ -179,7 +179,7 @@ class Optimal:
 class Cells:
     """An occupancy, with the units of errors."""
 
-    occupancy: Occupancy
+    occupancy: Counts
     units: Units
 
     @property

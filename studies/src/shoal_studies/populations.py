@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy, build
+from shoal.data.occupancy import Counts, build
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal_studies import collections
 
@@ -45,7 +45,7 @@ class Population:
     """
 
     name: str
-    occupancy: Occupancy
+    occupancy: Counts
     means: list[Floats] = field(repr=False)
     bounds: tuple[float, float]
     real: bool = False

@@ -46,7 +46,7 @@ def shares(plan: Plan) -> np.ndarray:
 )
 @settings(deadline=None)
 def test_the_loss_never_exceeds_what_was_asked_for(
-    occupancy: shoal.Occupancy, epsilon: str, method: str
+    occupancy: shoal.Counts, epsilon: str, method: str
 ) -> None:
     """Exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
     plan = shoal.plan(
@@ -122,7 +122,7 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
 
 @given(occupancy=occupancies.small, seed=st.integers(0, 10))
 @settings(deadline=None)
-def test_the_gap_holds_for_any_prices(occupancy: shoal.Occupancy, seed: int) -> None:
+def test_the_gap_holds_for_any_prices(occupancy: shoal.Counts, seed: int) -> None:
     """Weak duality. Whatever the dual variables, no feasible plan beats the bound."""
     plan = shoal.plan(occupancy, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep")
     rng = np.random.default_rng(seed)
@@ -152,7 +152,7 @@ def test_a_gap_is_the_same_at_every_epsilon() -> None:
 def test_weights_share_the_budget_in_proportion() -> None:
     """Twenty equal users in four cells: b_g = (W / w_g) / 20 exactly, and the gap is certified."""
     users, cells = np.divmod(np.arange(80), 4)
-    occupancy = shoal.Occupancy.from_counts(users, cells, np.full(80, 3))
+    occupancy = shoal.Counts.from_counts(users, cells, np.full(80, 3))
     plan = shoal.plan(
         occupancy,
         method="balanced",
@@ -192,7 +192,7 @@ def test_the_paper_charges_more_for_the_same_noise() -> None:
 
 @given(occupancy=occupancies.small)
 @settings(deadline=None)
-def test_no_plan_beats_the_lower_bound(occupancy: shoal.Occupancy) -> None:
+def test_no_plan_beats_the_lower_bound(occupancy: shoal.Counts) -> None:
     """Every worst-case error is at least its cell's bound."""
     for method in ("balanced", "equalised", "uniform"):
         plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 pytestmark = pytest.mark.property
 
@@ -90,7 +90,7 @@ def run(
     return clip_user(user, cell, count, *sizes, statistics, epsilon, **options)
 
 
-def on(occupancy: Occupancy, statistics: Sequence[Statistic], epsilon: float = 1.0) -> Suppression:
+def on(occupancy: Counts, statistics: Sequence[Statistic], epsilon: float = 1.0) -> Suppression:
     """Clip-User on an occupancy, U = 65."""
     columns = occupancy.user, occupancy.cell, occupancy.count
     sizes = occupancy.n_users, occupancy.n_cells

@@ -12,7 +12,7 @@ from shoal.cells.contributions.clipped_arrays import ClippedArrays
 from shoal.cells.contributions.every_record import EveryRecord
 from shoal.cells.contributions.parts_of_weights import PART, PartsOfWeights, capped_parts
 from shoal.cells.contributions.truncated_users import TruncatedUsers
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from tests.support import occupancies, plan_parts
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_a_design_weighs_the_released_cells_alone(rule: ContributionRule) -> Non
 
 def test_pieces_are_what_is_clipped_one_by_one() -> None:
     """Users, or arrays; a user may be in two of these."""
-    counts = Occupancy.from_counts(["a", "b", "c", "d"], [0] * 4, [4, 3, 3, 2])
+    counts = Counts.from_counts(["a", "b", "c", "d"], [0] * 4, [4, 3, 3, 2])
     cells, own = np.array([0]), {"cap": np.array([4])}
     plain = EveryRecord().design(counts, cells, {})
     assert (plain.pieces.tolist(), plain.touched) == ([4], 1)
@@ -82,7 +82,7 @@ def test_caps_leave_parts_of_weights() -> None:
 
 def test_only_what_may_widen_is_widened() -> None:
     """Users of one cell each: lighter ones have wider ranges, unless the range is public."""
-    alone = Occupancy.from_counts(range(6), [0, 0, 0, 1, 1, 1], [1, 2, 3, 4, 5, 6])
+    alone = Counts.from_counts(range(6), [0, 0, 0, 1, 1, 1], [1, 2, 3, 4, 5, 6])
     cells, epsilon = np.arange(2), np.ones(2)
     for widens in (True, False):
         rule = CappedCounts(widens)
@@ -94,7 +94,7 @@ def test_only_what_may_widen_is_widened() -> None:
 
 def test_a_threshold_truncates_the_heavy() -> None:
     """Each user reaches min(m, T) of its records."""
-    counts = Occupancy.from_counts(["a", "b"], [0, 0], [2, 9])
+    counts = Counts.from_counts(["a", "b"], [0, 0], [2, 9])
     design = TruncatedUsers().design(counts, np.array([0]), {"threshold": np.array([3])})
     assert sorted(design.contribution.tolist()) == [2, 3]
     assert design.total.tolist() == [11]

@@ -48,7 +48,7 @@ def rows(frontier: Frontier[shoal.Plan], method: str) -> list[dict[str, Any]]:
 
 
 @given(occupancies.small, st.floats(0.05, 50))
-def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
+def test_every_error_is_above_the_lower_bound(occupancy: shoal.Counts, epsilon: float) -> None:
     """In every cell, so also worst, median and geometric mean."""
     plan = shoal.plan(
         occupancy, method="balanced", bounds=(0, 9), epsilon=epsilon, uninformative="keep"
@@ -64,7 +64,7 @@ def test_every_error_is_above_the_lower_bound(occupancy: shoal.Occupancy, epsilo
 
 def test_the_lower_bound_of_equal_users_is_known() -> None:
     """Forty users of one record: 1/(40 epsilon), which every method reaches up to rounding."""
-    alone = shoal.Occupancy.from_counts(range(40), ["all"] * 40, [1] * 40)
+    alone = shoal.Counts.from_counts(range(40), ["all"] * 40, [1] * 40)
     plan = shoal.plan(alone, method="balanced", bounds=(0, 9), epsilon=1)
     frontier = plan.frontier(FAST, [0.5, 2])
     for bound, epsilon in zip(rows(frontier, LOWER_BOUND), (0.5, 2), strict=True):
@@ -88,7 +88,7 @@ def test_the_lower_bound_is_that_of_the_largest_loss_plan() -> None:
 
 @given(occupancies.small, st.floats(0.05, 20))
 @settings(max_examples=25)
-def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Occupancy, epsilon: float) -> None:
+def test_no_worst_cell_is_below_the_joint_bound(occupancy: shoal.Counts, epsilon: float) -> None:
     """Of any method; the optimal plan itself is close to it."""
     plan = shoal.plan(
         occupancy, method="balanced", bounds=(0, 9), epsilon=epsilon, uninformative="keep"
@@ -209,7 +209,7 @@ def test_gaussian_noise_has_no_lower_bound() -> None:
     """And methods that draw Laplace noise leave the delta alone."""
     pairs = [(user, cell) for user in range(50) for cell in range(40)]
     users, cells = zip(*pairs, strict=True)
-    everywhere = shoal.Occupancy.from_counts(users, cells, [3] * len(pairs))
+    everywhere = shoal.Counts.from_counts(users, cells, [3] * len(pairs))
     plan = shoal.plan(
         everywhere, method="balanced", bounds=(0, 9), epsilon=1, delta=1e-6, uninformative="keep"
     )

@@ -43,11 +43,11 @@ def papers(gamma: float, seed: int) -> TargetProblem:
 @cache
 def flights(cells: tuple[str, ...], least: int) -> TargetProblem:
     """Cells of the flights of 2013 with at least so many flights; targets are all 1."""
-    options: Any = {"bounds": (0, 700), "missing": "public", "cell": [*cells]}
+    options: Any = {"bounds": (0, 700), "missing": "public", "by": [*cells]}
     if "hour" in cells:
-        options["cell"] = ["origin", shoal.hour_of_day("time_hour")]
+        options["by"] = ["origin", shoal.hour_of_day("time_hour")]
     data = str(files("shoal") / "datasets" / "flights_2013.parquet")
-    occupancy = shoal.Records(data, user="tailnum", value="speed", **options).occupancy()
+    occupancy = shoal.Records(data, user="tailnum", value="speed", **options).counts()
     keep = occupancy.totals[occupancy.cell] >= least
     cell = np.unique(occupancy.cell[keep], return_inverse=True)[1]
     ones = np.ones(int(cell.max()) + 1)

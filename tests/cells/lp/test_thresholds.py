@@ -36,7 +36,7 @@ def by_threshold(counts: list[int], epsilon: float) -> float:
 
 def plan(counts: list[int], epsilon: float, *statistics: str) -> shoal.Plan:
     """Of one cell."""
-    occupancy = shoal.Occupancy.from_counts(range(len(counts)), [0] * len(counts), counts)
+    occupancy = shoal.Counts.from_counts(range(len(counts)), [0] * len(counts), counts)
     return shoal.plan(
         occupancy,
         bounds=(0, 1),

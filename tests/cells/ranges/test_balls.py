@@ -106,7 +106,7 @@ def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None
     """Users at the bounds are on its edge, where roundings of a norm must not decide."""
     for users in range(195, 206):
         who, cell = np.repeat(np.arange(users), cells), np.tile(np.arange(cells), users)
-        counts = shoal.Occupancy.from_counts(who, cell, np.ones_like(who))
+        counts = shoal.Counts.from_counts(who, cell, np.ones_like(who))
         plan = shoal.plan(
             counts, bounds=(0, 1), epsilon=4, delta=delta, method="user_clipped", tick_bits=1
         )

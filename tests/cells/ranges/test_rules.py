@@ -15,7 +15,7 @@ from shoal.cells.ranges.one_interval import OneInterval
 from shoal.cells.ranges.public import PublicRange
 from shoal.cells.ranges.quantile_pair import QuantilePair
 from shoal.cells.ranges.sum_threshold import SumThreshold
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.privacy.permute_and_flip import UNIT
 from tests.support import occupancies, plan_parts
 
@@ -65,7 +65,7 @@ def test_who_is_in_two_arrays_moves_two_means() -> None:
 
 def test_levys_interval_is_longer_where_means_are_of_fewer_records() -> None:
     """1.5 tau in ticks, tau = sqrt(ln(2K/gamma)/(2m)), by hand."""
-    counts = Occupancy.from_counts(range(8), [0] * 8, [8] * 8)
+    counts = Counts.from_counts(range(8), [0] * 8, [8] * 8)
     cells = np.array([0])
     found = []
     for cap in (2, 8):

@@ -28,11 +28,11 @@ pytestmark = pytest.mark.statistics
 COUNTS = [1, 2, 3, 5, 8, 13, 40]
 
 
-def occupancy(cells: int = 1) -> shoal.Occupancy:
+def occupancy(cells: int = 1) -> shoal.Counts:
     """The same few users in every cell."""
     size = len(COUNTS)
     users = np.tile(np.arange(size), cells)
-    return shoal.Occupancy.from_counts(users, np.repeat(np.arange(cells), size), COUNTS * cells)
+    return shoal.Counts.from_counts(users, np.repeat(np.arange(cells), size), COUNTS * cells)
 
 
 @given(st.floats(-1, 2), st.floats(0.05, 2), st.floats(-0.5, 1.5), st.floats(0, 0.4))

@@ -21,7 +21,7 @@ from shoal.cells.statistics.catalogue import NAMES, statistic, statistics
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.share import ShareAbove
 from shoal.cells.statistics.variance import Variance
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from tests.data import kinds
@@ -76,7 +76,7 @@ def test_thresholds_that_look_alike_are_told_apart() -> None:
 )
 def test_other_statistics_are_refused_in_one_line(names: Any) -> None:
     """What was got, what is allowed, what to do next."""
-    occupancy = Occupancy.from_counts(["a", "b"], [0, 0], [1, 1])
+    occupancy = Counts.from_counts(["a", "b"], [0, 0], [1, 1])
     with pytest.raises(InputError) as caught:
         shoal.plan(occupancy, method="balanced", bounds=(0, 1), epsilon=1, statistics=names)
     assert "\n" not in str(caught.value)
@@ -157,7 +157,7 @@ def by_hand(whole: pa.Table, lattice: Lattice) -> list[tuple[int, ...]]:
 
 def by_engine(source: object) -> list[tuple[int, ...]]:
     """The same by one pass over the records."""
-    records = shoal.Records(source, user="who", value="value", bounds=BOUNDS, cell="place")
+    records = shoal.Records(source, user="who", value="value", bounds=BOUNDS, by="place")
     measures = [ShareAbove(threshold) for threshold in THRESHOLDS]
     aggregate = records.aggregate(measures)
     columns = [aggregate.occupancy.count, aggregate.sums, aggregate.squares]
@@ -181,7 +181,7 @@ def test_every_engine_adds_up_the_same_shares(
 ) -> None:
     """Whole numbers, those of plain Python, for thresholds in and outside the bounds."""
     whole = table()
-    lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, cell="place").lattice
+    lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, by="place").lattice
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
         found = by_engine(made(engine, whole, tmp_path, request))
@@ -198,7 +198,7 @@ def test_values_equal_to_a_threshold_are_not_above_it() -> None:
     who = [f"{name} {t}" for name in places for t in at]
     value = [t + by for by in places.values() for t in at]
     whole = pa.table({"who": who, "place": who, "value": value})
-    records = shoal.Records(whole, user="who", value="value", bounds=(0, 100), cell="place")
+    records = shoal.Records(whole, user="who", value="value", bounds=(0, 100), by="place")
     aggregate = records.aggregate([ShareAbove(t) for t in at])
     labels = [aggregate.occupancy.labels[each] for each in aggregate.occupancy.cell]
     for t in at:
@@ -230,7 +230,7 @@ def test_large_memberships_are_added_as_integers() -> None:
     size = 2**15 + 7
     values = np.random.default_rng(1).uniform(*BOUNDS, size)
     whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": values.tolist()})
-    records = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, cell="place")
+    records = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, by="place")
     assert by_engine(whole) == by_hand(whole, records.lattice)
 
 
@@ -252,12 +252,12 @@ def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
             """That of twice the threshold."""
             return ShareAbove(2 * self.threshold).edge(lattice)
 
-    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, cell="place")
+    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, by="place")
     above, below = ShareAbove(20.0), ShareAboveTwice(10.0)
     aggregate = records.aggregate([above, below])
     assert (aggregate.sums_of(above.name) == aggregate.sums_of(below.name)).all()
     made = shoal.plan(
-        records.occupancy(), method="balanced", bounds=BOUNDS, epsilon=8, statistics=["mean"]
+        records.counts(), method="balanced", bounds=BOUNDS, epsilon=8, statistics=["mean"]
     )
     wanted = planned(replace(made, request=replace(made.request, statistics=(below,))))
     monkeypatch.setattr(
@@ -274,7 +274,7 @@ def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_measures_are_told_apart_by_name() -> None:
     """Eight thresholds in one pass, each with its own sum, falling as the threshold rises."""
-    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, cell="place")
+    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, by="place")
     measures = [ShareAbove(float(t)) for t in range(0, 56, 7)]
     aggregate = records.aggregate(measures)
     sums = [int(aggregate.sums_of(each.name).sum()) for each in measures]

@@ -203,7 +203,7 @@ def test_releases_of_the_demo_agree() -> None:
     from shoal.cli.demo import _jobs
 
     for job in _jobs(Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))):
-        occupancy = job.records.occupancy()
+        occupancy = job.records.counts()
         plan = shoal.plan(occupancy, bounds=(0, 700), epsilon=1, **job.rules)
         release = plan.release(job.records, noise=specimens.NOISE)
         assert plan.method == "user_clipped"

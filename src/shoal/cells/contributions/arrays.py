@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 Grouping = Literal["best_fit", "wrap_around"]
 _GROUP = {"best_fit": grouping.best_fit, "wrap_around": grouping.wrap_around}
@@ -37,14 +37,14 @@ class Arrays(ContributionRule):
     least: ClassVar[Mapping[str, int]] = {"cap": 1}
 
     def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+        self, occupancy: Counts, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
     ) -> Parameters:
         """The cap of each cell."""
         return {"cap": choose_caps(occupancy, cells, epsilon, self.cap)}
 
 
 def choose_caps(
-    occupancy: Occupancy,
+    occupancy: Counts,
     cells: NDArray[np.int64],
     epsilon: NDArray[np.float64],
     cap: str | int,
@@ -62,7 +62,7 @@ def choose_caps(
 
 
 def array_weights(
-    occupancy: Occupancy,
+    occupancy: Counts,
     cells: NDArray[np.int64],
     cap: NDArray[np.int64],
     strategy: Grouping,
@@ -76,7 +76,7 @@ def array_weights(
 
 
 def _arrays(
-    occupancy: Occupancy,
+    occupancy: Counts,
     cells: NDArray[np.int64],
     cap: NDArray[np.int64],
     strategy: Grouping,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,6 @@ class AveragedArrays(Arrays):
 
     title = "arrays averaged"
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights r_l/filled summed over arrays, over the number of arrays."""
         return array_weights(occupancy, cells, parameters["cap"], self.grouping)[0]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.cells.contributions.design import Design
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # Public whole numbers of a rule by name.
 Parameters = dict[str, "NDArray[np.int64]"]
@@ -40,7 +40,7 @@ class ContributionRule(ABC):
 
     def parameters(
         self,
-        occupancy: Occupancy,
+        occupancy: Counts,
         cells: NDArray[np.int64],
         epsilon: NDArray[np.float64],
     ) -> Parameters:
@@ -54,12 +54,10 @@ class ContributionRule(ABC):
         return {}
 
     @abstractmethod
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights and contributions that follow from the parameters."""
 
-    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Counts, cells: NDArray[np.int64]) -> bool:
         """Whether these, which have the names in `least`, could be parameters for these cells."""
         largest = largest_counts(occupancy, cells)
         return all(
@@ -70,7 +68,7 @@ class ContributionRule(ABC):
         )
 
 
-def largest_counts(occupancy: Occupancy, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+def largest_counts(occupancy: Counts, cells: NDArray[np.int64]) -> NDArray[np.int64]:
     """Records of the heaviest user of each of some cells."""
     largest = np.zeros(occupancy.n_cells, dtype=np.int64)
     np.maximum.at(largest, occupancy.cell, occupancy.count)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CappedCounts(ContributionRule):
     least: ClassVar[Mapping[str, int]] = {"cap": 1, "widened": 0}
 
     def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+        self, occupancy: Counts, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
     ) -> Parameters:
         """The cap of each cell, and whether ranges are widened."""
         member, number = members(occupancy, cells)
@@ -45,16 +45,14 @@ class CappedCounts(ContributionRule):
         cap = exchangeable_users.best_caps(number, counts, len(cells), epsilon)
         return {"cap": cap, "widened": np.array([int(alone)], dtype=np.int64)}
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights min(m_l, c) over their sum."""
         made = capped(occupancy, cells, parameters["cap"])
         if not parameters["widened"][0]:
             return made
         return replace(made, widened=True, contribution=made.heaviest[made.number])
 
-    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Counts, cells: NDArray[np.int64]) -> bool:
         """A cap for each cell, and one choice of widening."""
         cap, widened = parameters["cap"], parameters["widened"]
         largest = largest_counts(occupancy, cells)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class CellsLeftOut(ContributionRule):
 
     def parameters(
         self,
-        occupancy: Occupancy,
+        occupancy: Counts,
         cells: NDArray[np.int64],
         epsilon: NDArray[np.float64],
     ) -> Parameters:
@@ -47,16 +47,14 @@ class CellsLeftOut(ContributionRule):
         cap = largest_counts(occupancy, cells)
         return {"cap": cap, "kept": np.ones(len(member), dtype=np.int64)}
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights min(m_l, cap) of the kept, over their sum K."""
         member, number = members(occupancy, cells)
         weight = np.minimum(occupancy.count[member], parameters["cap"][number])
         weight = np.where(parameters["kept"] > 0, weight, 0)
         return linear(occupancy, cells, weight, add_by(number, weight, len(cells)))
 
-    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Counts, cells: NDArray[np.int64]) -> bool:
         """A cap for each cell, and 0 or 1 for each member, somebody in every cell."""
         member, number = members(occupancy, cells)
         cap, kept = parameters["cap"], parameters["kept"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shoal.cells.contributions.base import Parameters
     from shoal.cells.contributions.design import Design
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,7 @@ class ClippedArrays(Arrays):
 
     title = "arrays clipped"
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Array means, each of which reaches the whole range."""
         plain, groups = array_weights(occupancy, cells, parameters["cap"], self.grouping)
         touched = np.bincount(groups.member, minlength=len(plain.member)).astype(np.int64)

@@ -21,7 +21,7 @@ from shoal.theory.sensitivity import OUTWARD
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # Means of users are kept in ticks over 2^FINE.
 FINE = 10
@@ -84,7 +84,7 @@ class Design:
         sums: Whether sums of users are clipped instead of means.
     """
 
-    occupancy: Occupancy
+    occupancy: Counts
     cells: NDArray[np.int64]
     member: NDArray[np.int64]
     number: NDArray[np.int64]
@@ -194,7 +194,7 @@ class Design:
 
 
 def members(
-    occupancy: Occupancy, cells: NDArray[np.int64]
+    occupancy: Counts, cells: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Memberships in the given cells, and the number of the cell of each."""
     place = np.full(occupancy.n_cells, -1)
@@ -205,7 +205,7 @@ def members(
 
 
 def linear(
-    occupancy: Occupancy,
+    occupancy: Counts,
     cells: NDArray[np.int64],
     weight: NDArray[np.int64],
     total: NDArray[np.int64],
@@ -230,7 +230,7 @@ def linear(
     )
 
 
-def capped(occupancy: Occupancy, cells: NDArray[np.int64], cap: NDArray[np.int64]) -> Design:
+def capped(occupancy: Counts, cells: NDArray[np.int64], cap: NDArray[np.int64]) -> Design:
     """A linear design with weights min(m_l, cap) over their sum.
 
     Args:

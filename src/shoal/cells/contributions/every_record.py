@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class EveryRecord(ContributionRule):
 
     def design(
         self,
-        occupancy: Occupancy,
+        occupancy: Counts,
         cells: NDArray[np.int64],
         parameters: Parameters,
     ) -> Design:

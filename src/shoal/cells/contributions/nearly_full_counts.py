@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,6 @@ class NearlyFullCounts(ContributionRule):
     title = "nearly full counts"
     least: ClassVar[Mapping[str, int]] = {"cap": 1}
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights min(m_l, c) over their sum."""
         return capped(occupancy, cells, parameters["cap"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 # Parts are whole numbers of 2^-PART.
 PART = 16
@@ -40,7 +40,7 @@ class PartsOfWeights(ContributionRule):
 
     def parameters(
         self,
-        occupancy: Occupancy,
+        occupancy: Counts,
         cells: NDArray[np.int64],
         epsilon: NDArray[np.float64],
     ) -> Parameters:
@@ -48,9 +48,7 @@ class PartsOfWeights(ContributionRule):
         member, _ = members(occupancy, cells)
         return {"part": np.full(len(member), 1 << PART, dtype=np.int64)}
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights m_l over n, of which a part reaches."""
         member, _ = members(occupancy, cells)
         count, part = occupancy.count[member], parameters["part"]
@@ -59,7 +57,7 @@ class PartsOfWeights(ContributionRule):
             plain, contribution=count * part, interval=Interval(part, np.array([1 << PART]))
         )
 
-    def check(self, parameters: Parameters, occupancy: Occupancy, cells: NDArray[np.int64]) -> bool:
+    def check(self, parameters: Parameters, occupancy: Counts, cells: NDArray[np.int64]) -> bool:
         """A part of at most 1 for each member."""
         member, _ = members(occupancy, cells)
         part = parameters["part"]
@@ -67,7 +65,7 @@ class PartsOfWeights(ContributionRule):
 
 
 def capped_parts(
-    occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+    occupancy: Counts, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """The parts that caps leave of users' weights where users are exchangeable.
 

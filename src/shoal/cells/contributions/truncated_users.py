@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TruncatedUsers(ContributionRule):
     least: ClassVar[Mapping[str, int]] = {"threshold": 0}
 
     def parameters(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
+        self, occupancy: Counts, cells: NDArray[np.int64], epsilon: NDArray[np.float64]
     ) -> Parameters:
         """T over U of each cell."""
         member, number = members(occupancy, cells)
@@ -43,9 +43,7 @@ class TruncatedUsers(ContributionRule):
         ]
         return {"threshold": np.array(threshold, dtype=np.int64)}
 
-    def design(
-        self, occupancy: Occupancy, cells: NDArray[np.int64], parameters: Parameters
-    ) -> Design:
+    def design(self, occupancy: Counts, cells: NDArray[np.int64], parameters: Parameters) -> Design:
         """Weights m_l over n; users reach min(m_l, T)."""
         member, number = members(occupancy, cells)
         counts = occupancy.count[member]

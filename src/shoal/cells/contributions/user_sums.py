@@ -13,7 +13,7 @@ from shoal.cells.contributions.design import Design, add_by, linear, members
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class UserSums(ContributionRule):
 
     def design(
         self,
-        occupancy: Occupancy,
+        occupancy: Counts,
         cells: NDArray[np.int64],
         parameters: Parameters,
     ) -> Design:

@@ -54,7 +54,7 @@ def compare_plans(
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
+        >>> counts = shoal.Counts.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
         >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8)
         >>> found = compare_plans(plan, shoal.plan, ["balanced", "equalised"], [4, 8])
         >>> found.table()["worst"].to_numpy().round(2).tolist()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
     from shoal.cells.simulation.distributions import Distribution
     from shoal.cells.simulation.simulate import Settings, Simulation
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
     from shoal.privacy.budget import Amount
 
 # Records drawn in all when the number of repetitions is left to us.
@@ -104,7 +104,7 @@ def usual(bounds: Bounds) -> Normal:
 
 @np.errstate(all="ignore")
 def compare(
-    occupancy: Occupancy,
+    occupancy: Counts,
     *,
     bounds: Bounds | tuple[float, float],
     epsilon: Amount = 1.0,
@@ -144,7 +144,7 @@ def compare(
 
     Example:
         >>> import shoal
-        >>> counts = shoal.Occupancy.from_counts(range(40), ["all"] * 40, [1] * 39 + [61])
+        >>> counts = shoal.Counts.from_counts(range(40), ["all"] * 40, [1] * 39 + [61])
         >>> found = shoal.compare(counts, bounds=(0, 10), methods=["baseline", "adaptive"])
         >>> found.table()["method"].to_pylist(), found.table()["certified"].to_pylist()
         (['adaptive', 'baseline'], [False, True])

@@ -17,22 +17,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.data.occupancy import Occupancy
+    from shoal.data.occupancy import Counts
 
     Floats = NDArray[np.float64]
-    Estimator = Callable[[Occupancy, Floats, float, np.random.Generator], Floats]
+    Estimator = Callable[[Counts, Floats, float, np.random.Generator], Floats]
 
 
-def midpoint(
-    occupancy: Occupancy, mean: Floats, epsilon: float, rng: np.random.Generator
-) -> Floats:
+def midpoint(occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     """The middle of the range in every cell, without a look at the data."""
     del mean, epsilon, rng
     return np.full(occupancy.n_cells, 0.5)
 
 
 def one_constant(
-    occupancy: Occupancy, mean: Floats, epsilon: float, rng: np.random.Generator
+    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
 ) -> Floats:
     """The mean of all users' means in every cell, with Laplace noise of scale U/(users epsilon)."""
     users = occupancy.n_users
@@ -44,7 +42,7 @@ def one_constant(
 
 
 def laplace_of_users(
-    occupancy: Occupancy, mean: Floats, epsilon: float, rng: np.random.Generator
+    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
 ) -> Floats:
     """Users' means, one vote a user, with an equal split of epsilon among a user's cells."""
     weight = np.ones(len(mean))
@@ -52,7 +50,7 @@ def laplace_of_users(
 
 
 def laplace_with_caps(
-    occupancy: Occupancy, mean: Floats, epsilon: float, rng: np.random.Generator
+    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
 ) -> Floats:
     """Records capped where noise and what heavy users may differ by are least, the same split."""
     cells = occupancy.n_cells
@@ -73,7 +71,7 @@ NAIVE: dict[str, Estimator] = {
 
 
 def _laplace(
-    occupancy: Occupancy, mean: Floats, weight: Floats, epsilon: float, rng: np.random.Generator
+    occupancy: Counts, mean: Floats, weight: Floats, epsilon: float, rng: np.random.Generator
 ) -> Floats:
     cells = occupancy.n_cells
     total = np.bincount(occupancy.cell, weight, minlength=cells)

@@ -18,7 +18,7 @@ from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.naive import NAIVE
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
@@ -135,7 +135,7 @@ class Simulation:
 
 @np.errstate(all="ignore")
 def simulate(
-    occupancy: Occupancy,
+    occupancy: Counts,
     distribution: Distribution,
     *,
     bounds: Bounds | tuple[float, float],
@@ -179,7 +179,7 @@ def simulate(
     Example:
         >>> import shoal
         >>> from shoal.cells.simulation.distributions import Normal
-        >>> counts = shoal.Occupancy.from_counts(range(50), ["all"] * 50, [5] * 50)
+        >>> counts = shoal.Counts.from_counts(range(50), ["all"] * 50, [5] * 50)
         >>> found = simulate(counts, Normal(20, 5), bounds=(0, 100), methods=["baseline"])
         >>> [round(row.mean_error, 3) for row in found.rows]
         [2.0]
@@ -216,8 +216,8 @@ def check_occupancy(occupancy: object) -> None:
     Raises:
         InputError: It is not.
     """
-    todo = "call records.occupancy() or Occupancy.from_counts(...)"
-    checks.instance(occupancy, Occupancy, "an occupancy", todo)
+    todo = "call records.counts() or Counts.from_counts(...)"
+    checks.instance(occupancy, Counts, "an occupancy", todo)
 
 
 def _choice(method: object) -> tuple[str, Settings]:
@@ -235,7 +235,7 @@ def _choice(method: object) -> tuple[str, Settings]:
 
 
 def _trial(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     method: str,
     epsilon: Amount,
@@ -308,7 +308,7 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
 
 
 def _plan(
-    occupancy: Occupancy,
+    occupancy: Counts,
     lattice: Lattice,
     method: str,
     epsilon: Amount,
@@ -317,7 +317,7 @@ def _plan(
     return decide(occupancy, lattice, mean_request(method, epsilon, settings))
 
 
-def made_up(occupancy: Occupancy, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:
+def made_up(occupancy: Counts, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:
     """The aggregate of values that somebody made up, one a record in the occupancy's order.
 
     Raises:

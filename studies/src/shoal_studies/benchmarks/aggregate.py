@@ -51,7 +51,7 @@ import inspect, shoal, sys
 named = {'by' if 'by' in inspect.signature(shoal.Records).parameters else 'cell': 'dest'}
 records = shoal.Records(sys.argv[1], user='tailnum', value='speed', bounds=(0, 700),
                         missing='public', **named)
-records.counts() if hasattr(records, 'counts') else records.occupancy()
+records.counts() if hasattr(records, 'counts') else records.counts()
 """
 
 

@@ -16,7 +16,7 @@ from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
 
     Floats = NDArray[np.float64]
-    Kind = Callable[[np.random.Generator, "Occupancy"], Floats]
+    Kind = Callable[[np.random.Generator, "Counts"], Floats]
 
 _CONFIDENCE = 0.95
 _LATTICE = Lattice(Bounds.of((0.0, 1.0)))
@@ -88,7 +88,7 @@ def run(
             yield _line(shape, occupancy, epsilon, delta, repetitions)
 
 
-def _line(shape: Shape, occupancy: Occupancy, epsilon: float, delta: str, repetitions: int) -> str:
+def _line(shape: Shape, occupancy: Counts, epsilon: float, delta: str, repetitions: int) -> str:
     one, two = (
         decide(occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": each}, delta))
         for each in (1, 2)
@@ -114,14 +114,14 @@ def _error(plan: PlanFacts, kind: Kind, repetitions: int) -> float:
     return float(np.mean(found))
 
 
-def _drawn(occupancy: Occupancy, kind: Kind, turn: int) -> Aggregate:
+def _drawn(occupancy: Counts, kind: Kind, turn: int) -> Aggregate:
     share = np.clip(kind(np.random.default_rng([5, turn]), occupancy), 0, 1)
     sums = np.rint(share * 2.0**_LATTICE.bits).astype(np.int64) * occupancy.count
     centred = sums - (occupancy.count << (_LATTICE.bits - 1))
     return Aggregate(occupancy, _LATTICE, centred, np.zeros_like(centred))
 
 
-def counts_of(shape: Shape) -> Occupancy:
+def counts_of(shape: Shape) -> Counts:
     """Users in cells of unlike popularity, with counts that have a long tail."""
     rng = np.random.default_rng([6, *shape])
     pull = rng.lognormal(0, 0.8, shape.cells)
@@ -132,13 +132,13 @@ def counts_of(shape: Shape) -> Occupancy:
     )
     busy = np.ceil(rng.lognormal(0, 0.8, shape.users))[user]
     count = np.minimum(rng.geometric(0.05, len(user)) * busy, 2000).astype(np.int64)
-    return Occupancy.from_counts(user.tolist(), cell.tolist(), count.tolist())
+    return Counts.from_counts(user.tolist(), cell.tolist(), count.tolist())
 
 
 def _normal(between: float) -> Kind:
     """Normal values; this part of the variance between cells, four sevenths of the rest by user."""
 
-    def draw(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+    def draw(rng: np.random.Generator, occupancy: Counts) -> Floats:
         cells = rng.normal(0, between**0.5, occupancy.n_cells)[occupancy.cell]
         users = rng.normal(0, ((1 - between) * 4 / 7) ** 0.5, occupancy.n_users)[occupancy.user]
         rest = ((1 - between) * 3 / 7 / occupancy.count) ** 0.5
@@ -148,17 +148,17 @@ def _normal(between: float) -> Kind:
     return draw
 
 
-def _two_kinds(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+def _two_kinds(rng: np.random.Generator, occupancy: Counts) -> Floats:
     level = rng.choice([0.2, 0.75], occupancy.n_users)[occupancy.user]
     return np.asarray(level + rng.normal(0, 0.05, len(level)))
 
 
-def _long_tails(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+def _long_tails(rng: np.random.Generator, occupancy: Counts) -> Floats:
     users = rng.normal(-5, 1.2, occupancy.n_users)[occupancy.user]
     return np.asarray(np.exp(users + rng.normal(0, 0.5, len(users))))
 
 
-def _zeros(rng: np.random.Generator, occupancy: Occupancy) -> Floats:
+def _zeros(rng: np.random.Generator, occupancy: Counts) -> Floats:
     some = rng.binomial(1, 0.4, occupancy.n_users)[occupancy.user]
     return np.asarray(some * rng.exponential(0.15, len(some)))
 

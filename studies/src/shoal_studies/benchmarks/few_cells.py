@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.cells.planner import decide
 from shoal.cells.request import mean_request
-from shoal.data.occupancy import Occupancy
+from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal_studies.benchmarks.typical import measured, naive
 from shoal_studies.populations import Population
@@ -122,7 +122,7 @@ def _population(
     users, cells, each = shape
     who = np.repeat(np.arange(users), each)
     cell = (who + np.tile(np.arange(each), users)) % cells
-    occupancy = Occupancy.from_counts(who, cell, np.ones(len(who), dtype=np.int64))
+    occupancy = Counts.from_counts(who, cell, np.ones(len(who), dtype=np.int64))
     means = []
     for turn in range(_DRAWS):
         rng = np.random.default_rng([turn, *shape])

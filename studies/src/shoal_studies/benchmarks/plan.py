@@ -107,7 +107,7 @@ class _Counts:
         values = np.random.default_rng(1).uniform(*_BOUNDS, len(self.user))
         columns = [pa.array(each) for each in (self.user, self.cell, values)]
         table = pa.table(columns, names=["user", "cell", "value"])
-        return shoal.Records(table, user="user", cell=["cell"], value="value", bounds=_BOUNDS)
+        return shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
 
     def problem(self) -> Problem:
         """Means of all cells."""
@@ -141,7 +141,7 @@ class _Default:
         """From counts; counting them is what `shoal bench aggregate` times."""
         import shoal
 
-        occupancy = shoal.Occupancy.from_counts(made.user, made.cell, made.one_each)
+        occupancy = shoal.Counts.from_counts(made.user, made.cell, made.one_each)
         self.plans.append(shoal.plan(occupancy, bounds=_BOUNDS, epsilon=1))
         return self.plans[0].method
 
