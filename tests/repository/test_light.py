@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
-EXTRAS = ("pandas", "polars", "matplotlib", "h3ronpy", "pyspark", "dp_accounting", "causaldata")
+EXTRAS = (
+    "ibis",
+    "pandas",
+    "polars",
+    "matplotlib",
+    "h3ronpy",
+    "pyspark",
+    "dp_accounting",
+    "causaldata",
+)
 RUN = """
 import sys
 

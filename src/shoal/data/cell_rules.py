@@ -7,7 +7,6 @@ keys do, and `Rule.keys` makes the key that people read of each different code.
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -19,12 +18,10 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.engines import floored, rest
-from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
+from shoal.errors import DataError, InputError, MissingPartError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
     from shoal.data.sources import Columns, Use
 
@@ -33,9 +30,8 @@ _UNITS = {"s": 1, "min": 60, "h": _HOUR, "d": _DAY}
 _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d)")
 # Numbers, widths and starts of bins are below it, so that floating point tells whole numbers apart.
 _MOST = 2**52
-_FINEST, _POLE, _DATE_LINE, _CIRCLE = 15, 90, 180, 66.6
-# Of a place that is none, but would be one the other way round or not: no index of H3.
-_NOWHERE, _OTHER_WAY = 0, 1
+# In place of a place that is none: no index of H3.
+_FINEST, _POLE, _DATE_LINE, _NOWHERE = 15, 90, 180, 0
 # What names another zone on another machine, or none.
 _OF_MACHINES = {"localtime", "posixrules", "Factory"}
 
@@ -130,32 +126,14 @@ class Rule:
             return pa.array(texts.astype(str).tolist(), pa.string())
         return pa.array(number // _HOUR if self.call == "hour_of_day" else number + 1)
 
-    def check(self, code: pa.Array[Any], counts: NDArray[np.int64]) -> None:
-        """Refuse places outside the globe, and ask whether most have latitude for longitude.
-
-        Cells are public, and so is what is said of all records together, in whatever order.
-        """
-        if self.call != "hexagon":
-            return
-        encoded = code.dictionary_encode()
-        cells = encoded.dictionary.to_numpy()
-        # Whole numbers in floating point, so that their order does not matter.
-        records = np.bincount(encoded.indices.to_numpy(), counts, len(cells))
-        (lat, lon), (resolution,) = self.columns, self.settings
-        meant = f"did you mean hexagon({lon},{lat},{resolution})?"
-        if (cells <= _OTHER_WAY).any():
-            asked = bool(2 * records[cells == _OTHER_WAY].sum() > records.sum())
+    def check(self, code: pa.Array[Any]) -> None:
+        """Refuse places outside the globe: cells are public, in whatever order they come."""
+        if self.call == "hexagon" and pa.scalar(_NOWHERE, pa.int64()) in code.unique():
+            (lat, lon), (resolution,) = self.columns, self.settings
             raise DataError(
-                f"coordinates outside the globe in {lat} or {lon}"
-                + f", most of them inside the other way round ({meant})" * asked,
+                f"coordinates outside the globe in {lat} or {lon}",
                 "latitudes of -90 to 90 degrees, then longitudes of -180 to 180",
-                "check the columns and their order",
-            )
-        if 2 * records[_polar(cells)].sum() > records.sum():
-            warnings.warn(
-                f"most records lie beyond a polar circle, and the other way round do not: {meant}",
-                ShoalWarning,
-                stacklevel=2,
+                f"check the columns: did you mean hexagon({lon},{lat},{resolution})?",
             )
 
     @property
@@ -368,7 +346,7 @@ def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
         raise MissingPartError(
             "h3ronpy is not installed", "it computes hexagons", 'run pip install "shoal[geo]"'
         )
-    pole, date_line, nowhere, other_way = _POLE, _DATE_LINE, _NOWHERE, _OTHER_WAY
+    pole, date_line, nowhere = _POLE, _DATE_LINE, _NOWHERE
 
     def index(lat: Any, lon: Any) -> Any:
         from h3ronpy.vector import coordinates_to_cells
@@ -376,21 +354,9 @@ def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
         # What is missing is NaN here, which is no place.
         y, x = (each.to_numpy(zero_copy_only=False) for each in (lat, lon))
         inside = (np.abs(y) <= pole) & (np.abs(x) <= date_line)
-        other = (np.abs(x) <= pole) & (np.abs(y) <= date_line)
         found = coordinates_to_cells(np.where(inside, y, 0.0), np.where(inside, x, 0.0), resolution)
-        number = found.to_numpy().astype(np.int64)
-        code = np.where(inside, number, np.where(other, other_way, nowhere))
+        code = np.where(inside, found.to_numpy().astype(np.int64), nowhere)
         return pa.array(code, mask=np.isnan(y) | np.isnan(x))
 
     index.__annotations__ = dict.fromkeys(("lat", "lon", "return"), pa.Array)  # Spark reads them
     return index
-
-
-def _polar(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether cells lie beyond a polar circle, but not with latitude and longitude exchanged."""
-    from h3ronpy.vector import cells_to_coordinates
-
-    places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
-    lat, lon = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
-    found: NDArray[np.bool_] = (lat > _CIRCLE) & (lon <= _CIRCLE)
-    return found

@@ -16,7 +16,6 @@ from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd

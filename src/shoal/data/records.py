@@ -215,7 +215,7 @@ class Records:
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
         for rule, code in zip(self.rules, codes, strict=True):
-            rule.check(code, counts)
+            rule.check(code)
         cells = pa.table(codes, names=self._names)
         if not self.rules:
             alike = keys.in_arrow(0 * counts)

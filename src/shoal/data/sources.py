@@ -106,7 +106,10 @@ def opened(
 def files_of(path: str) -> list[str]:
     """Files of a path, a pattern, or a folder of Parquet files, by the order of their names."""
     if os.path.isdir(path):
-        found = [str(each) for each in Path(path).rglob("*") if _is_like(each, PARQUET)]
+        folder = Path(path)
+        found = [str(each) for each in folder.rglob("*") if _is_like(each, PARQUET)]
+        # What begins so are notes of Spark and others.
+        found = [each for each in found if not {"_", "."} & _initials(Path(each), folder)]
     else:
         found = [path] if os.path.exists(path) else glob.glob(path, recursive=True)
     if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
@@ -116,6 +119,10 @@ def files_of(path: str) -> list[str]:
             "check the path, put a pattern in quotes, or convert the file",
         )
     return sorted(set(found), key=os.fsencode)
+
+
+def _initials(path: Path, folder: Path) -> set[str]:
+    return {part[0] for part in path.relative_to(folder).parts}
 
 
 def _is_like(path: object, endings: tuple[str, ...]) -> bool:
@@ -158,7 +165,7 @@ def _read_parquet(
     folders = [part.partition("=")[0] for part in Path(files[0]).parts[:-1] if "=" in part]
     _check_names([*names, *(set(folders) - set(names))], uses, described(files[0]))
     hive = [name for name in uses if name not in names]
-    if {name.casefold() for name in private} & {name.casefold() for name in hive}:
+    if {*private} & {*hive}:
         raise InputError(
             f"a private column that folders are named for: {', '.join(private)}",
             "a column of the files: names of folders are public",
