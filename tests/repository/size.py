@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 15457, 7200),
+    "cells": (("src/shoal/cells",), 15410, 7200),
     "theory": (("src/shoal/theory",), 6491, 2900),
-    "trials": (("src/shoal/trials",), 11131, 4300),
-    "means": (("src/shoal/means",), 5009, 1900),
+    "trials": (("src/shoal/trials",), 10992, 4300),
+    "means": (("src/shoal/means",), 4965, 1900),
     "data": (("src/shoal/data",), 6057, 1500),
-    "privacy": (("src/shoal/privacy",), 3791, 1300),
+    "privacy": (("src/shoal/privacy",), 1300, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
@@ -26,9 +26,9 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         3738,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2870, 1400),
+    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2821, 1400),
     "pictures": (("src/shoal/pictures",), 600, 500),
-    "verification": (("src/shoal/verification",), 9300, 1600),
+    "verification": (("src/shoal/verification",), 9271, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"

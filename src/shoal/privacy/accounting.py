@@ -65,14 +65,10 @@ class Stated:
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What steps cost together, as `account` adds it up.
+    """What steps cost together, as `account` adds it up: of each user the pure loss, and rho.
 
-    Attributes:
-        delta: The delta of (epsilon, delta)-DP: all that is allowed if some noise is Gaussian,
-            otherwise the sum of what steps state.
-        pure: Pure loss of each user.
-        squares: rho of Gaussian noise of each user.
-        gaussian: Its delta, the most numbers that one user moves, and the fewest bits; else None.
+    `delta` is all that is allowed if some noise is Gaussian, otherwise what steps state; `gaussian`
+    is its part of delta, the most numbers that one user moves, and the fewest bits.
     """
 
     delta: Fraction

@@ -1,7 +1,6 @@
 """A pair (epsilon, delta) in exact rationals: budgets, charges, their sums, and how they are shown.
 
-A plan's exact loss is a fraction of thousands of digits. A plan states, and a ledger charges,
-a short number that is not below it: `Budget.stated`.
+A plan's exact loss has thousands of digits; what it states, and a ledger charges, is short.
 """
 
 from __future__ import annotations
@@ -31,15 +30,9 @@ _STORED = re.compile(r"-?[0-9]+(?:/0*[1-9][0-9]*)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be, or has been, spent: a pair (epsilon, delta), exact.
-
-    Attributes:
-        epsilon: The privacy loss.
-        delta: The probability with which the loss may be larger.
+    """What may be, or has been, spent: a loss and the probability of a larger one, exact.
 
     Example:
-        >>> Budget.of("0.1", 0) + Budget.of(0.2)
-        Budget(epsilon=Fraction(3, 10), delta=Fraction(0, 1))
         >>> print(Budget.of("0.1") + Budget.of("1/3", 1e-9))
         epsilon 0.433333333334, delta 1e-9
     """

@@ -20,19 +20,8 @@ def event_of(epsilon: float, rho: float | None) -> DpEvent:
     that is epsilon-DP (Kairouz, Oh and Viswanath, ICML 2015, Theorem 3.3). Gaussian noise:
     zero-concentrated loss rho, which holds on the lattice too.
 
-    Args:
-        epsilon: Pure loss.
-        rho: Zero-concentrated loss, or None with Laplace noise.
-
-    Returns:
-        For accountants of neighbours that replace one record, whose records are users.
-
-    Raises:
-        MissingPartError: dp-accounting is not installed.
-
-    Example:
-        >>> event_of(1.0, None).num_buckets
-        2
+    It is for accountants of neighbours that replace one record, whose records are users; rho is
+    None with Laplace noise. MissingPartError if dp-accounting is not installed.
     """
     if find_spec("dp_accounting") is None:
         raise MissingPartError(

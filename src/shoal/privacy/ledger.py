@@ -1,8 +1,6 @@
 """A ledger: one SQLite file that adds up the privacy losses of one data set and keeps each result.
 
-All rules are decided inside one write transaction: the sum of all charges never exceeds the budget;
-every charge is about the ledger's privacy unit; a question is charged once under a name and
-answered with the same bytes ever after; a charge and its result are written together or not at all.
+All rules are decided inside one write transaction (see `Ledger`).
 
 The journal is a rollback journal and no write-ahead log: a backup that copies the one file between
 two releases holds every charge. Each entry carries a hash over itself and the one before it, so
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 6
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _PATIENCE = 60.0  # seconds to wait for other processes
-_PAUSE = 0.02  # seconds between two attempts, at most
+_PAUSES = 0.005, 0.2  # seconds between two attempts, at first and at last
 _SCHEMA = """
 CREATE TABLE ledger (
     id TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
@@ -139,11 +137,8 @@ class Ledger:
 
     The handle holds no connection, so threads and processes may share it.
 
-    Args:
-        path: A file made by `create`; its name ends in `.ledger`.
-
     Attributes:
-        path: The file.
+        path: The file, which `create` made; its name ends in `.ledger`.
         unit: The privacy unit, fixed when it was created.
         budget: All the privacy loss that may be spent, fixed when it was created.
 
@@ -164,8 +159,6 @@ class Ledger:
         >>> entry = ledger.record(**asked, epsilon=0.1, document=b"412.7")
         >>> ledger.record(**asked, epsilon=0.1, document=b"another draw").document
         b'412.7'
-        >>> print(ledger.remaining)
-        epsilon 0.9, delta 0
         >>> folder.cleanup()
     """
 
@@ -194,9 +187,6 @@ class Ledger:
             delta: The same for delta, from 0 to below 1.
             unit: Whose losses are added up: the user column's name, or `each row`.
 
-        Returns:
-            A handle on the new file.
-
         Raises:
             InputError: The path, the budget or the unit is not usable.
             LedgerError: The path exists or cannot be written.
@@ -208,7 +198,7 @@ class Ledger:
         except OSError as error:
             raise LedgerError(
                 f"the ledger {str(place)!r} cannot be created ({error.strerror})",
-                "a new file in a folder that this user may write: no budget is started afresh",
+                "a new file in a folder that this user may write",
                 "open the ledger that is there, or choose another path",
             ) from None
         try:
@@ -227,11 +217,7 @@ class Ledger:
         return cls(place)
 
     def state(self) -> State:
-        """Unit, budget, what is spent, how many entries and the head, read at one moment.
-
-        Returns:
-            Where the ledger stands.
-        """
+        """Unit, budget, what is spent, how many entries and the head, read at one moment."""
         with self._transaction() as (connection, creation):
             return self._newest(connection, creation)
 
@@ -246,16 +232,8 @@ class Ledger:
         return self.state().left
 
     def find(self, question: str, name: str = "") -> Entry | None:
-        """The release recorded for a question under a name, with its document, or None.
-
-        Args:
-            question: As in `record`.
-            name: The same.
-
-        Returns:
-            The entry, if there is one.
-        """
-        wanted = _question(question), checked_name(name)
+        """The release recorded for a question under a name, with its document, or None."""
+        wanted = checked_name(question, "a question"), checked_name(name)
         with self._transaction() as (connection, _):
             return self._found(connection, *wanted)
 
@@ -263,7 +241,7 @@ class Ledger:
         """The names that a question was recorded under, in their order; empty if it never was."""
         query = "SELECT name FROM entry WHERE question = ? ORDER BY name"
         with self._transaction() as (connection, _):
-            return [name for (name,) in connection.execute(query, (_question(question),))]
+            return [name for (name,) in connection.execute(query, (question,))]
 
     def entries(self) -> list[Entry]:
         """All recorded releases in order, without their documents."""
@@ -294,12 +272,8 @@ class Ledger:
             epsilon: The charge, as in `create`; 0 is allowed.
             delta: The same for delta.
             document: The result, kept byte for byte.
-            name: What the release is of, such as a period: another name is charged again. Up to 200
-                printable characters, with no blanks around them or two in a row.
+            name: What the release is of, such as a period: another name is charged again.
             kind: What is released, such as `cells`; shown, and not part of the question.
-
-        Returns:
-            The entry that stands: deliver its document.
 
         Raises:
             InputError: An argument is not usable, or the ledger is about another privacy unit.
@@ -307,7 +281,11 @@ class Ledger:
             LedgerError: The ledger is missing, damaged, locked or cannot be written.
         """
         charge, whose = Budget.of(epsilon, delta), checked_unit(unit)
-        asked = _question(question), checked_name(name), checked_name(kind, "a kind of release")
+        asked = (
+            checked_name(question, "a question"),
+            checked_name(name),
+            checked_name(kind, "a kind"),
+        )
         if not isinstance(document, bytes):
             raise InputError(f"document is a {type(document).__name__}", "bytes", "encode it first")
         with self._transaction(write=True) as (connection, creation):
@@ -330,14 +308,8 @@ class Ledger:
 
         A file put back to an older state holds: a head noted elsewhere finds that.
 
-        Args:
-            head: A head noted elsewhere, which must be in the chain.
-
-        Returns:
-            Where the ledger stands.
-
         Raises:
-            LedgerError: The ledger is damaged, was changed, or lacks the head.
+            LedgerError: The ledger is damaged, was changed, or lacks the head that was noted.
         """
         with self._transaction() as (connection, creation):
             if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
@@ -379,14 +351,12 @@ class Ledger:
     def _transaction(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, State]]:
         """A connection in one transaction, and the state at creation; an early end rolls back."""
         with _plain_errors(self.path), closing(_connection(self.path)) as connection:
-            self._check_version(connection)
             if write:
                 connection.executescript(_DURABLE)
-                _begin(connection)
-            else:
-                connection.execute("BEGIN")
+            _patiently(connection, "BEGIN IMMEDIATE" if write else "BEGIN")
+            self._check_version(connection)
             yield connection, self._creation(connection)
-            connection.execute("COMMIT")
+            _patiently(connection, "COMMIT")
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
         names = ("application_id", "user_version", "page_count")
@@ -442,29 +412,24 @@ def _path(path: str | os.PathLike[str]) -> Path:
     return place
 
 
-def _question(value: object) -> str:
-    if isinstance(value, str) and value and value.isprintable():
-        return value
-    raise InputError("a question that is no printable text", "a digest", "give it as text")
-
-
 def _connection(path: Path) -> sqlite3.Connection:
     """A connection without transactions of its own; it never makes a file."""
     uri = f"{path.as_uri()}?mode=rw"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
 
 
-def _begin(connection: sqlite3.Connection) -> None:
-    """Wait for the write lock in short random steps: SQLite's own waiting starves the unlucky."""
-    until = time.monotonic() + _PATIENCE
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Wait for a lock in short random steps: SQLite's own waiting starves the unlucky."""
+    until, pause = time.monotonic() + _PATIENCE, _PAUSES[0]
     connection.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(statement)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
-            time.sleep(_PAUSE * random())
+            time.sleep(pause * random())
+            pause = min(2 * pause, _PAUSES[1])
         else:
             break
     connection.execute(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")

@@ -37,19 +37,15 @@ class Noise(Protocol):
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add discrete Laplace noise of scale 2^lattice_bits steps to each whole number."""
-        ...
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add discrete Gaussian noise of scale 2^lattice_bits steps to each whole number."""
-        ...
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """Position of a high score, by permute-and-flip."""
-        ...
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
         """Independent words of 64 fair bits, shape (size,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -130,55 +126,20 @@ class Simulated:
         object.__setattr__(self, "seed", checks.whole(self.seed, "seed", most=_MOST_SEED))
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Add the difference of two geometric variables.
-
-        Args:
-            steps: Whole numbers, one each.
-            lattice_bits: j: the noise has the scale of 2^j steps.
-            draw: Tells the vectors of one release apart.
-
-        Returns:
-            The numbers with noise.
-        """
+        """Add the difference of two geometric variables."""
         return _added(steps, _laplace(self._numbers(draw), 2.0**lattice_bits, len(steps)))
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Add the discrete Gaussian itself, at every scale: rejection from discrete Laplace noise.
-
-        Args:
-            steps: Whole numbers, one each.
-            lattice_bits: j: the noise has the standard deviation of 2^j steps.
-            draw: Tells the vectors of one release apart.
-
-        Returns:
-            The numbers with noise.
-        """
+        """Add the discrete Gaussian itself, by rejection from discrete Laplace noise."""
         return _added(steps, _gaussian(self._numbers(draw), 2.0**lattice_bits, len(steps)))
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """The position of the highest score, each with exponential noise.
-
-        Args:
-            scores: One whole number a candidate, shape (candidates,).
-            scale: Scale of the exponential noise; scores and it have no unit.
-            draw: Tells the selections of one release apart.
-
-        Returns:
-            Position of the winner.
-        """
+        """The position of the highest score, each with exponential noise."""
         rng = np.random.default_rng([self.seed, draw, _SELECTIONS])
         return int((scores + rng.exponential(scale, len(scores))).argmax())
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """Words of 64 fair bits from NumPy's generator.
-
-        Args:
-            size: How many words.
-            draw: Tells the vectors of one release apart.
-
-        Returns:
-            Shape (size,).
-        """
+        """Words of 64 fair bits from NumPy's generator."""
         rng = np.random.default_rng([self.seed, draw, _BITS])
         return rng.integers(2**64, size=size, dtype=np.uint64)
 
@@ -187,26 +148,15 @@ class Simulated:
 
 
 def source_of(noise: Simulated | None, *, recorded: bool = False) -> Noise:
-    """Where a release's randomness comes from: the operating system, unless a study asks.
-
-    Raises:
-        InputError: Another kind of noise, or a simulation that a ledger is to record.
-    """
+    """The operating system, unless a study asks; a ledger records no simulation."""
     if noise is None:
         return OperatingSystem()
-    if not isinstance(noise, Simulated):
-        raise InputError(
-            f"noise of type {type(noise).__name__}",
-            "none, or shoal.Simulated(seed) for a study",
-            "leave it out",
-        )
-    if recorded:
-        raise InputError(
-            "a ledger with simulated noise",
-            "a ledger for a real release, or noise=Simulated(seed) for a study",
-            "leave one of them out",
-        )
-    return noise
+    if isinstance(noise, Simulated) and not recorded:
+        return noise
+    known = isinstance(noise, Simulated)
+    got = "a ledger with simulated noise" if known else f"noise of type {type(noise).__name__}"
+    allowed = "a ledger for a real release, or noise=shoal.Simulated(seed) for a study"
+    raise InputError(got, allowed, "leave one of them out")
 
 
 def _exact(

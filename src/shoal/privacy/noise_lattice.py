@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 # One step of rounding costs each number 2^-j; together at most this share of the whole loss.
 _OVERHEAD_BITS = 20
 _SCALE_BITS = 24
@@ -26,7 +25,7 @@ class ExactLoss(Protocol):
 
     @property
     def gaussian(self) -> bool:
-        """Whether the noise is Gaussian: losses grow with the inverse square of its scale."""
+        """Whether losses grow with the inverse square of the noise scale."""
 
     def limit(self, epsilon: Fraction) -> Fraction:
         """The largest value of `largest` that an epsilon allows."""
@@ -56,10 +55,7 @@ def fit(
 ) -> NDArray[np.float64]:
     """The method's scales, widened by the least that brings the exact loss under its limit.
 
-    Scales are b over the range of each number; `limit` is the largest total loss allowed.
-
-    Raises:
-        InputError: The noise would not fit the lattice.
+    Scales are b over the range of each number. InputError if the noise would not fit the lattice.
     """
     if bits >= MOST_BITS:
         raise _unfit(bits)

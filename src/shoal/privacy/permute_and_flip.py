@@ -1,8 +1,8 @@
 """Private selections: permute-and-flip over a public list of candidates.
 
-Formal guarantee: if no user changes any score by more than d, the selected position costs each
-user whose values the scores depend on 2 d / scale, and nobody else anything (McKenna and Sheldon,
-"Permute-and-Flip", NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
+If no user changes any score by more than d, the selected position costs each user whose values the
+scores depend on 2 d / scale, and nobody else anything (McKenna and Sheldon, "Permute-and-Flip",
+NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
 """
 
 from __future__ import annotations

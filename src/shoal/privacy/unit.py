@@ -57,11 +57,7 @@ def checked_unit(value: object) -> str:
 
 
 def unit_of_column(privacy_unit: str, column: str) -> str:
-    """The unit that a column tells apart, by its own name unless the caller has another word.
-
-    Raises:
-        InputError: Not a name, or `each row`, which would charge each record of a user alone.
-    """
+    """The unit that a column tells apart: its name, or another word for it; never each row."""
     unit = checked_unit(privacy_unit or column)
     if EACH_ROW in (unit, " ".join(column.split())):
         raise InputError(
@@ -73,16 +69,10 @@ def unit_of_column(privacy_unit: str, column: str) -> str:
 
 
 def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> str:
-    """The unit of values in memory, where arrays have no names: each row unless users are given.
+    """The unit of values in memory: each row, unless the caller says what a user is.
 
-    Args:
-        privacy_unit: What a user is, in a word; empty if the caller does not say.
-        several: Whether an array tells users apart.
-        recorded: Whether a ledger adds the losses up, which needs to know what they are of.
-        unnamed: The argument that names the values, if it was left empty.
-
-    Raises:
-        InputError: A name is missing or not usable.
+    A ledger needs a word for users that an array tells apart (`several`), and one for the values:
+    `unnamed` is the argument for it, if that was left empty. InputError if one is missing.
     """
     needed = [unnamed, "privacy_unit" if several and not privacy_unit else ""]
     missing = [each for each in needed if each]
