@@ -123,12 +123,9 @@ def plan(
     check_places({"DATA": data}, force=force, documents={"--output": output}, pictures=pictures)
     about: dict[str, Any] = {"user": user, "value": value, "by": by, "missing": missing}
     records = shoal.Records(data, bounds=bounds, tick_bits=tick_bits, **about)
-    with working("counting records"):
-        occupancy = records.counts()
-    with working("planning"):
+    with working("counting records and planning"):
         made = shoal.plan(
-            occupancy,
-            bounds=bounds,
+            records,
             statistics=statistic or ["mean"],
             epsilon=epsilon,
             error=error,
@@ -141,8 +138,6 @@ def plan(
             min_users=min_users,
             min_records=min_records,
             settings=settings_of(setting or []) or None,
-            tick_bits=tick_bits,
-            source=records.describe(),
         )
     if picture is not None:
         shoal.picture(made, picture, overwrite=force)

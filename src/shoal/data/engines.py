@@ -139,7 +139,8 @@ def duckdb() -> Iterator[DuckDB]:
         tempfile.TemporaryDirectory(prefix="shoal-", ignore_cleanup_errors=True) as spill,
         engine.connect(config={**off, "temp_directory": spill}) as connection,
     ):
-        connection.execute("SET TimeZone = 'UTC'")
+        # Its progress bar would be written among the results.
+        connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
         yield DuckDB(connection)
 
 

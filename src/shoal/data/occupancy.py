@@ -308,23 +308,21 @@ def build(
     table, where = keys.encode_cells(cells)
     place = who * table.num_rows + where
     order = np.argsort(place)
+    who, where, counts = who[order], where[order], counts[order]
     if not np.diff(place[order]).all():
         raise DataError(
             "a user occurs twice in one cell", "one row per user and cell", "add the counts up"
         )
-    mark = _mix(where[order].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    mark = _mix(mark ^ counts[order].astype(np.uint64))
-    starts = np.flatnonzero(np.diff(who[order], prepend=-1))
+    mark = _mix(where.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    mark = _mix(mark ^ counts.astype(np.uint64))
+    starts = np.flatnonzero(np.diff(who, prepend=-1))
     lengths = np.diff(starts, append=len(order))
     # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
-    rank = np.lexsort(
-        (np.add.reduceat(mark, starts), -np.add.reduceat(counts[order], starts), -lengths)
-    )
+    rank = np.lexsort((np.add.reduceat(mark, starts), -np.add.reduceat(counts, starts), -lengths))
     lengths = lengths[rank]
-    within = np.arange(len(counts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    order = order[np.repeat(starts[rank], lengths) + within]
+    move = np.repeat(starts[rank] - np.cumsum(lengths) + lengths, lengths) + np.arange(len(counts))
     user = np.repeat(np.arange(len(lengths)), lengths)
-    return Counts(finish(table), user, where[order], counts[order], origin), order
+    return Counts(finish(table), user, where[move], counts[move], origin), order[move]
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:

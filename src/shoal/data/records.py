@@ -211,7 +211,10 @@ class Records:
         for name, column in zip([self.user, *self._names], columns, strict=True):
             if column.null_count:
                 raise _missing(name, "null")
-        if (keys.numbers(found.column("present")) != counts).any():
+        names = [name for name in found.column_names if name in {"centred", "squares", *_MEASURES}]
+        sums = [keys.numbers(found.column(name)) for name in names]
+        there = keys.numbers(found.column("present")) == counts
+        if not there.all() or any(np.isnan(each).any() for each in sums[:1]):
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
         for rule, code in zip(self.rules, codes, strict=True):
@@ -224,8 +227,7 @@ class Records:
         occupancy, order = occupancies.build(
             users, cells, counts, finish=self._keys, origin=self.place
         )
-        sums = [name for name in found.column_names if name in {"centred", "squares", *_MEASURES}]
-        return occupancy, [keys.numbers(found.column(name))[order] for name in sums]
+        return occupancy, [each[order].astype(np.int64) for each in sums]
 
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Key columns of the cells as people read them."""
@@ -267,22 +269,27 @@ def _queries(columns: Columns, records: Records) -> Callable[..., str]:
     groups = ["who", *(f"key_{at}" for at in range(len(bases)))]
 
     def query(kind: str, measures: Sequence[Measure] | None) -> str:
-        # Arithmetic tells NaN from numbers: DuckDB answers isnan() from a file's statistics.
+        # Arithmetic tells NaN from numbers: DuckDB answers isnan() from statistics of files. A sum in
+        # floating point is NaN where a value is missing, which is refused.
         value = "1" if measures is None else f"CAST({tick} AS {kind})"
-        rows = ", ".join(["who", *codes, f"CASE WHEN v - v = 0 THEN {value} END AS tick"])
+        value = f"CASE WHEN v - v = 0 THEN {value} END"
+        if measures is not None and kind == "DOUBLE":
+            value = f"{tick} + (v - v)"
+        rows = ", ".join(["who", *codes, f"{value} AS tick"])
         added = {} if measures is None else {"centred": "tick", "squares": "tick * tick"}
         for name, each in zip(_MEASURES, measures or (), strict=False):
             above = f"CASE WHEN tick > {each.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
             added[name] = f"CAST({above} AS {kind})"
         sums = "".join(
-            f", CAST(coalesce(sum({each}), 0) AS BIGINT) AS {name}" for name, each in added.items()
+            f", CAST(coalesce(sum({each}), 0) AS {kind}) AS {name}" for name, each in added.items()
         )
-        there = " AND ".join(f"{name} IS NOT NULL" for name in ("tick", *groups))
+        bare = ["who", *(f"base_{at}" for at in range(len(bases)))]
+        there = " AND ".join(["v - v = 0", *(f"{name} IS NOT NULL" for name in bare)])
+        chosen = f"SELECT {rows} FROM (SELECT {inner} FROM {engine.relation}) AS bases"
+        chosen += f" WHERE {there}" * (records.missing == "public")
         return (
             f"SELECT {', '.join(groups)}, count(*) AS count, count(tick) AS present{sums} "
-            f"FROM (SELECT {rows} FROM (SELECT {inner} FROM {engine.relation}) AS bases) AS ticks "
-            + f"WHERE {there} " * (records.missing == "public")
-            + f"GROUP BY {', '.join(groups)}"
+            f"FROM ({chosen}) AS ticks GROUP BY {', '.join(groups)}"
         )
 
     return query
