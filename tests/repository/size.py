@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        3738,
+        1440,
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2821, 1400),

@@ -38,8 +38,7 @@ def create(
     from shoal.privacy.unit import words
 
     Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit)
-    more = "" if delta == "0" else f", delta {delta}"
-    show(f"created {path} with epsilon {epsilon}{more}, for {words(unit)}")
+    show(f"created {path} with epsilon {epsilon} and delta {delta}, for {words(unit)}")
 
 
 @app.command("show")

@@ -62,12 +62,6 @@ def release(
     Nothing is drawn if the charge does not fit, and nothing is delivered before it is recorded. If
     another process recorded the same question first, its result is delivered and ours is discarded.
 
-    Args:
-        question: All public facts.
-        way: The family's draw, with the private data.
-        ledger: Where result and charge are recorded; without one nothing is.
-        noise: A marked simulation, which touches no ledger.
-
     Raises:
         InputError: An unknown noise or one with a ledger, an unusable name, another privacy unit.
         DataError: The private data do not have the question's public shape.

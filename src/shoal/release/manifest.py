@@ -15,20 +15,9 @@ CONFIDENCE = 0.95
 
 
 def make_manifest(
-    question: Question,
-    results: Any,
-    *,
-    simulated: bool,
-    publishes_values: bool = False,
+    question: Question, results: Any, *, simulated: bool, publishes_values: bool = False
 ) -> documents.Document:
-    """Put what was drawn and all that is public about it together.
-
-    Args:
-        question: What was asked for.
-        results: What was drawn and what follows from it, as JSON; of the question's kind.
-        simulated: Whether the randomness was repeatable.
-        publishes_values: Whether somebody's value may stand in the results as it is.
-    """
+    """Put what was drawn, as JSON, and all that is public about it together."""
     return {
         "schema": SCHEMA,
         "kind": question.kind,

@@ -1,4 +1,4 @@
-"""What a release of any family delivers: public bytes, where they are booked, what they say."""
+"""What a release of any family delivers: public bytes, where they are recorded, what they say."""
 
 from __future__ import annotations
 
@@ -85,20 +85,10 @@ class Release(Generic[PlanT, Drawn]):
 
     @classmethod
     def delivered(cls, done: Delivered, plan: PlanT, **more: Any) -> Self:
-        """What was delivered for a plan.
+        """What was delivered for a plan; `more` are other attributes.
 
         What had been recorded before is read from its own manifest: another version of shoal, which
         chose other parameters, may have recorded it.
-
-        Args:
-            done: Bytes, entry, and what was drawn if that was just now.
-            plan: What was asked for.
-            more: Other attributes.
-
-        Returns:
-            The release.
-
-        Guarantees: G-AGAIN.
         """
         if done.from_ledger:
             return cls(done.document, done.entry, from_ledger=True, **more)
@@ -185,14 +175,7 @@ class Release(Generic[PlanT, Drawn]):
 
     @np.errstate(all="ignore")
     def _part(self, read: Callable[[documents.Document], Found]) -> Found:
-        """Something read from the manifest; one whose parts cannot be read is damaged.
-
-        Args:
-            read: Gets the manifest.
-
-        Raises:
-            DocumentError: It cannot be read.
-        """
+        """Something read from the manifest; DocumentError if its parts cannot be read."""
         try:
             return read(self.manifest)
         except DocumentError:
