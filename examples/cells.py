@@ -36,7 +36,7 @@ def main() -> None:
         records = shoal.Records(
             month(seed), user="bus", value="speed", bounds=(0, 60), by=["station", "hour"]
         )
-        plan = shoal.plan(records.counts(), bounds=(0, 60), epsilon=2)
+        plan = shoal.plan(records, epsilon=2)
         print(plan)  # what every cell will err, before any value is read
         release = plan.release(records, ledger=ledger, name=name)
         print(release.table().select(["station", "hour", "value", "low", "high"]).to_pylist()[0])

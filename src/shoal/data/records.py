@@ -269,8 +269,8 @@ def _queries(columns: Columns, records: Records) -> Callable[..., str]:
     groups = ["who", *(f"key_{at}" for at in range(len(bases)))]
 
     def query(kind: str, measures: Sequence[Measure] | None) -> str:
-        # Arithmetic tells NaN from numbers: DuckDB answers isnan() from statistics of files. A sum in
-        # floating point is NaN where a value is missing, which is refused.
+        # Arithmetic tells NaN from numbers: DuckDB answers isnan() from statistics. In floating
+        # point a sum is NaN where a value is missing, which is refused.
         value = "1" if measures is None else f"CAST({tick} AS {kind})"
         value = f"CASE WHEN v - v = 0 THEN {value} END"
         if measures is not None and kind == "DOUBLE":
