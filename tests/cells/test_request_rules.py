@@ -109,7 +109,7 @@ def test_bad_wishes_are_refused_in_one_line(wanted: dict[str, Any], message: str
 
 def test_an_occupancy_is_needed() -> None:
     """Records or arrays in its place are refused by type."""
-    with pytest.raises(InputError, match="occupancy of type list"):
+    with pytest.raises(InputError, match="counts of type list"):
         shoal.plan([], method="balanced", bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
 
 

@@ -26,7 +26,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 def test_public_names_resolve_and_are_pinned() -> None:
     """The public face, literally."""
     assert shoal.__all__ == [
-        "Bounds", "Ledger", "Normal", "Counts", "Plan", "Records", "Release", "ShoalError",
+        "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
         "Simulated", "bins", "bounds", "compare", "date", "hexagon", "hour_of_day", "mean",
         "month", "picture", "plan", "simulate", "timeslot", "trials", "unbiased", "verify",
         "weekday",

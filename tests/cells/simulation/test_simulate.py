@@ -132,7 +132,7 @@ def test_a_comparison_names_the_function_that_draws() -> None:
     assert "by hand, with the bounds as\ngiven" in found
 
 
-@pytest.mark.parametrize("wrong", [{"assumed": 5}, {"repetitions": 0}, {"occupancy": 3}])
+@pytest.mark.parametrize("wrong", [{"repetitions": 0}, {"occupancy": 3}])
 def test_bad_comparisons_are_refused(wrong: dict[str, Any]) -> None:
     """With what is allowed."""
     arguments: dict[str, Any] = {"occupancy": occupancy(), "bounds": (0, 1), **wrong}
@@ -184,7 +184,6 @@ def broken(
         {"methods": []},
         {"methods": [("levy",)]},
         {"methods": [("levy", 5)]},
-        {"distribution": 5},
         {"seed": -1},
         {"seed": "a"},
         {"epsilon": None},
