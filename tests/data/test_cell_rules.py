@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.cell_rules import parse
-from shoal.errors import DataError, InputError
+from shoal.errors import DataError, InputError, ShoalWarning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,6 +171,13 @@ def test_places_outside_the_globe_are_refused_with_a_question() -> None:
         with pytest.raises(DataError, match="coordinates outside the globe in lat or lon") as found:
             places(lat, lon).counts()
         assert "did you mean hexagon(lon,lat,5)?" in str(found.value)
+
+
+def test_places_near_a_pole_are_asked_about_where_exchanged_they_are_none() -> None:
+    """New York with latitude for longitude; Tromso and the south pole as they are."""
+    with pytest.warns(ShoalWarning, match=r"did you mean hexagon\(lon,lat,5\)"):
+        places([-73.9, -74.0, 40.7], [40.7, 40.8, -73.9]).counts()
+    places([69.6, -89.0, 40.7], [18.9, 120.0, -73.9]).counts()
 
 
 def test_a_place_that_is_missing_has_no_hexagon() -> None:

@@ -7,6 +7,7 @@ keys do, and `Rule.keys` makes the key that people read of each different code.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.engines import floored, rest
-from shoal.errors import DataError, InputError, MissingPartError
+from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,7 @@ _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d)")
 _MOST = 2**52
 # In place of a place that is none: no index of H3.
 _FINEST, _POLE, _DATE_LINE, _NOWHERE = 15, 90, 180, 0
+_CIRCLE = 66.6
 # What names another zone on another machine, or none.
 _OF_MACHINES = {"localtime", "posixrules", "Factory"}
 
@@ -127,14 +129,28 @@ class Rule:
         return pa.array(number // _HOUR if self.call == "hour_of_day" else number + 1)
 
     def check(self, code: pa.Array[Any]) -> None:
-        """Refuse places outside the globe: cells are public, in whatever order they come."""
-        if self.call == "hexagon" and pa.scalar(_NOWHERE, pa.int64()) in code.unique():
-            (lat, lon), (resolution,) = self.columns, self.settings
+        """Refuse places outside the globe, and ask whether latitude and longitude are exchanged.
+
+        Cells are public, in whatever order they come.
+        """
+        if self.call != "hexagon":
+            return
+        (lat, lon), (resolution,) = self.columns, self.settings
+        meant = f"did you mean hexagon({lon},{lat},{resolution})?"
+        cells = np.asarray(np.from_dlpack(code.unique()))
+        if (cells == _NOWHERE).any():
             raise DataError(
                 f"coordinates outside the globe in {lat} or {lon}",
                 "latitudes of -90 to 90 degrees, then longitudes of -180 to 180",
-                f"check the columns: did you mean hexagon({lon},{lat},{resolution})?",
+                f"check the columns: {meant}",
             )
+        from h3ronpy.vector import cells_to_coordinates
+
+        places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
+        y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
+        if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
+            text = f"most cells lie beyond a polar circle, and exchanged they do not: {meant}"
+            warnings.warn(text, ShoalWarning, stacklevel=2)
 
     @property
     def _seconds(self) -> int:

@@ -296,13 +296,6 @@ def build(
     Users come by what they contribute, ties by key: mechanisms treat users of equal counts
     differently (arrays, suppressed users), so that an order by rows would let one user's values,
     which rows may follow, change the part that others have.
-
-    Args:
-        users: One user key a row, no nulls.
-        cells: The cell's key columns, one row a membership, no nulls.
-        counts: Records of each row, at least 1.
-        finish: What the key columns become once the cells are known, in the same order.
-        origin: The file that was counted, if there is one.
     """
     who = keys.encode(users, "user")
     table, where = keys.encode_cells(cells)

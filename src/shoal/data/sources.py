@@ -74,11 +74,6 @@ def opened(
 ) -> Iterator[Columns]:
     """Columns of a source by the names that it has for them, in an engine, in a block.
 
-    Args:
-        source: As `located` gives it.
-        uses: What each column is for: cells of a CSV file have no types of their own.
-        private: Names of columns that are private.
-
     Raises:
         InputError: No source of records, or a private column that folders are named for.
         DataError: It cannot be read, changed meanwhile, or has no such columns.

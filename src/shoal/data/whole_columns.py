@@ -25,17 +25,9 @@ def read_columns(
 ) -> pa.Table:
     """Some columns of records, in the order of the source's rows. Private.
 
-    Args:
-        source: As in `shoal.Records`: files, a table in memory, an Ibis table.
-        private: Role and column of what is protected; None for a role that nothing has.
-        public: The same of what is known to all: none of it may be a private column.
-        texts: Private columns of a CSV file are texts, as labels are, rather than numbers.
-
     Raises:
         InputError: A private column in a public role.
         DataError: The source cannot be read, a column is missing, or there is no row.
-
-    Guarantees: G-REFUSE, G-RECORDS.
 
     Example:
         >>> import pyarrow as pa
