@@ -71,7 +71,7 @@ def test_numbers_without_a_bin_are_missing(far: float, tmp_path: Path) -> None:
     path, table = tmp_path / "r.parquet", {"who": [1, 2, 3], "at": column, "east": [2.0] * 3}
     pq.write_table(pa.table(table), path)
     options: dict[str, Any] = {"user": "who", "bounds": (0, 9), "missing": "public"}
-    for value, cell in (("east", "bins(at,10)"), ("at", "who")):
+    for value, cell in (("east", "bins(at,10)"), ("at", None)):
         found = shoal.Records(path, value=value, by=cell, **options).counts()
         there = far is not None and math.isfinite(far) and value == "at"
         assert found.n_users == 2 + there
@@ -178,6 +178,8 @@ def test_places_near_a_pole_are_asked_about_where_exchanged_they_are_none() -> N
     with pytest.warns(ShoalWarning, match=r"did you mean hexagon\(lon,lat,5\)"):
         places([-73.9, -74.0, 40.7], [40.7, 40.8, -73.9]).counts()
     places([69.6, -89.0, 40.7], [18.9, 120.0, -73.9]).counts()
+    with pytest.warns(ShoalWarning, match="takes a latitude first"):
+        shoal.hexagon("lon", "lat", 5)
 
 
 def test_a_place_that_is_missing_has_no_hexagon() -> None:

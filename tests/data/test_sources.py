@@ -81,7 +81,7 @@ def test_names_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
         for source in (table, tmp_path / "a.parquet", tmp_path / "r.csv"):
             given: dict[str, Any] = {"user": "who", "value": "v", "by": "c"}
             assert "called 'v' but for case" in said(source, **given)
-    assert "not unique" in said(tmp_path / "a.parquet", user="who", value="c", by="who")
+    assert "not unique" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
     for option, role in (("user", "user"), ("by", "cell")):
         with pytest.raises(InputError, match=f"the value column 'speed' as {role}"):
             records(TABLE, **{option: "SPEED"})
@@ -333,3 +333,15 @@ def test_located_is_absolute_and_leaves_tables_alone() -> None:
     """A link's parent is where the system goes, so nothing is taken out of a path's text."""
     assert sources.located("/a/../b.csv") == "/a/../b.csv"
     assert sources.located(TABLE) is TABLE
+
+
+def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
+    """As in other sources: a coordinate, or the value by another name. Postcodes are texts."""
+    path = tmp_path / "a.csv"
+    path.write_text("who,at,code,v\na,48.1,01234,1\nb,48,98765,2\n")
+    options: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 2)}
+    with pytest.raises(DataError, match="'at' holds numbers with fractions"):
+        shoal.Records(path, by="at", **options).counts()
+    assert shoal.Records(path, by="code", **options).counts().labels == ("01234", "98765")
+    with pytest.raises(InputError, match="the user column 'who' as cell"):
+        shoal.Records(path, by=["at", "Who"], **options)

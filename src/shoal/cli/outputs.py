@@ -33,6 +33,7 @@ def check_places(
         InputError: Another ending.
         DocumentError: A place that must not or cannot be written.
     """
+    from shoal.errors import InputError
     from shoal.files import check_outputs
     from shoal.files.tables import check_ending
 
@@ -44,6 +45,9 @@ def check_places(
             from shoal.pictures.pictures import check_picture
 
             check_picture(place)
+    for name, place in (documents or {}).items():
+        if place is not None and place.suffix.lower() != ".json":
+            raise InputError(f"{name} {str(place)!r}", "a name that ends in .json", "choose one")
     outputs = {**(tables or {}), **(documents or {}), **(pictures or {})}
     check_outputs(outputs, inputs, overwrite=force)
 

@@ -209,6 +209,9 @@ def hexagon(lat: str, lon: str, resolution: int) -> Rule:
         'hexagon_7'
     """
     size = checks.whole(resolution, "a hexagon resolution", most=_FINEST, example=7)
+    if lon.casefold().startswith("lat") or lat.casefold().startswith(("lon", "lng")):
+        asked = f"hexagon({lat},{lon},{size}) takes a latitude first, then a longitude"
+        warnings.warn(asked, ShoalWarning, stacklevel=2)
     return Rule("hexagon", _columns(lat, lon), (size,))
 
 

@@ -69,12 +69,7 @@ def as_array(values: Any, name: str) -> pa.Array[Any]:
 
 
 def is_name(name: object) -> bool:
-    r"""Whether a column may be called so: what is not read in a line has no place in a manifest.
-
-    Example:
-        >>> is_name("dest"), is_name("a\nb"), is_name("")
-        (True, False, False)
-    """
+    """Whether a column may be called so: what is not read in a line has no place in a manifest."""
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 

@@ -329,6 +329,12 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
         )
     read = [column for rule in rules for column in rule.columns]
     roles({"value": value}, {"user": user, "cell": read})
+    if user.casefold() in {str(rule).casefold() for rule in rules}:
+        raise InputError(
+            f"the user column {user!r} as cell, which would publish who is who",
+            "cells of several users",
+            "leave it out of by",
+        )
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
             f"cell columns named {', '.join(names)}",

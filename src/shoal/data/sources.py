@@ -41,6 +41,7 @@ _FORMS = {
     "BOOLEAN": "^(?i:true|false)$",
     "DATE": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
+_NUMBER = "regexp_matches(c, '^-?[0-9]+([.][0-9]+)?$')"
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 # One connection of the user's own is no place for two threads.
 _READING = Lock()
@@ -263,6 +264,10 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[st
                 if _every(engine, f"SELECT DISTINCT {column} AS c FROM {engine.relation}", valid):
                     sql[name], kinds[name] = f"CAST({column} AS {target})", kind_of(target)
                     break
+            else:
+                rows = f"SELECT DISTINCT {column} AS c FROM {engine.relation}"
+                if _every(engine, rows, _NUMBER) and not _every(engine, rows, "NOT c LIKE '%.%'"):
+                    kinds[name], types[name] = "float", "numbers with fractions"
         elif uses[name] == "key" and kinds[name] == "float":
             whole = f"c - c <> 0 OR (floor(c) = c AND abs(c) < {_MOST_WHOLE})"
             if _every(engine, f"SELECT {column} AS c FROM {engine.relation}", whole):

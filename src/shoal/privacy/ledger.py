@@ -406,8 +406,8 @@ def _path(path: str | os.PathLike[str]) -> Path:
     if place.suffix != ENDING:
         raise InputError(
             f"a ledger named {place.name!r}",
-            f"a name that ends in {ENDING}: nothing else of shoal's does",
-            f"give for example {place.name + ENDING!r}",
+            f"a name that ends in {ENDING}, as no output does",
+            f"give for example {place.stem + ENDING!r}",
         )
     return place
 

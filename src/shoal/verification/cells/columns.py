@@ -51,13 +51,13 @@ def columns_hold(manifest: documents.Document) -> tuple[bool, str]:
     known = [rule for rule in read if rule is not None]
     if len(known) < len(read):
         return False, "a cell rule that there is not"
-    if [rule.name for rule in known] != named:
+    if ([rule.name for rule in known] or ["cell"]) != named:
         return False, "other columns of cells than the rules make"
     public = {about["user"], *(column for rule in known for column in rule.columns)}
     # Engines fold the case of names.
     if about["value"].casefold() in {name.casefold() for name in public}:
         return False, "the value is a public column, too"
-    return True, f"{about['value']} of {about['user']} by {', '.join(map(repr, about['cell']))}"
+    return True, f"{about['value']} of {about['user']} by {', '.join(about['cell']) or 'nothing'}"
 
 
 def read_rule(text: str) -> Rule | None:
