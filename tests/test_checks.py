@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -113,6 +115,19 @@ def test_the_private_column_has_no_public_role() -> None:
     ):
         with pytest.raises(InputError, match="column as "):
             call()
+    frame = pd.DataFrame({"bought": values % 2, "arm": values % 2})
+    matrix = np.arange(4.0 * N).reshape(N, 4)
+    for one, other, same in (
+        (frame["bought"], frame["bought"], True),
+        (frame["bought"], frame["arm"], False),
+        (values, values[::-1], True),
+        (matrix[:, 1:], matrix[:, 2], True),
+        (matrix[:, 1:], matrix[:, 0], False),
+        (pa.table({"a": values})["a"], pa.table({"a": values})["a"], True),
+        ([0, 1], [0, 1], False),
+    ):
+        with pytest.raises(InputError) if same else nullcontext():
+            checks.different({"outcome": one}, {"cluster": other})
 
 
 def test_an_unknown_option_is_named() -> None:
@@ -127,8 +142,6 @@ def test_an_unknown_option_is_named() -> None:
 
 def test_objects_of_frames_are_told_by_their_type() -> None:
     """Also categories of objects."""
-    import pandas as pd
-
     mixed = pd.Series([1, "a"], dtype=object)
     assert checks.is_object_column(mixed)
     assert checks.is_object_column(mixed.astype("category"))

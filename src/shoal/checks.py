@@ -403,15 +403,24 @@ def roles(
 
 
 def different(private: Mapping[str, object], public: Mapping[str, object]) -> None:
-    """Refuse one object as a private and as a public column.
+    """Refuse one column as a private and as a public one: one object, or one memory.
 
     Example:
         >>> different({"outcome": [0, 1]}, {"unit": ["ann", "bob"], "cluster": None})
     """
     for role, column in private.items():
         for other, given in public.items():
-            if column is not None and column is given:
+            if column is not None and given is not None and _shared(column, given):
                 raise _both(f"the {role} column as {other}", role, other)
+
+
+def _shared(one: Any, other: Any) -> bool:
+    """Whether two columns are one, as are a column of a frame that is named twice, and a view."""
+    if one is other:
+        return True
+    with suppress(TypeError, ValueError):
+        return bool(np.shares_memory(np.asarray(one), np.asarray(other)))
+    return False
 
 
 def _both(got: str, role: str, other: str) -> InputError:

@@ -84,3 +84,20 @@ def test_without_a_cell_all_records_are_one_cell(tmp_path: Path) -> None:
     found = release.table().to_pylist()
     assert [row["cell"] for row in found] == ["all"]
     assert abs(found[0]["plain"] - CANARY) < 10 * found[0]["noise_scale"]
+
+
+def test_one_question_however_it_is_spelled_is_charged_once(tmp_path: Path) -> None:
+    """Records or their counts, and keys of any width."""
+    made, ledger = records(), shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="who")
+    table = made.source
+    narrow = records(table.set_column(1, "place", table["place"].cast(pa.int8())))
+    counts = made.counts()
+    for plan, source in (
+        (shoal.plan(made, epsilon=1), made),
+        (shoal.plan(counts, bounds=(0, 100), epsilon=1), made),
+        (shoal.plan(made, epsilon=1), narrow),
+        (shoal.plan(narrow, epsilon="1"), narrow),
+    ):
+        release = plan.release(source, ledger=ledger, name="May")
+    assert release.from_ledger
+    assert ledger.spent.epsilon == 1

@@ -345,3 +345,22 @@ def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
     assert shoal.Records(path, by="code", **options).counts().labels == ("01234", "98765")
     with pytest.raises(InputError, match="the user column 'who' as cell"):
         shoal.Records(path, by=["at", "Who"], **options)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_brackets_in_names_are_no_patterns(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a file, a folder, and the working folder."""
+    write = kinds.csv if ending == "csv" else kinds.parquet
+    for folder in ("run[1]", "run1"):
+        for name in ("may[1]", "may1"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            user = [f"{folder} {name} {at}" for at in range(3)]
+            table = pa.table({"who": user, "at": [name] * 3, "v": [1.0, 2.0, 3.0]})
+            Path(write(table, tmp_path)).rename(tmp_path / folder / f"{name}.{ending}")
+    monkeypatch.chdir(tmp_path / "run[1]")
+    options: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 3), "by": "at"}
+    for path, cells in ((f"may[1].{ending}", ("may[1]",)), (f"*.{ending}", ("may1", "may[1]"))):
+        found = shoal.Records(path, **options).counts()
+        assert (found.labels, found.n_users) == (cells, 3 * len(cells))

@@ -102,6 +102,23 @@ def test_no_output_is_an_input(tmp_path: Path, spelling: str) -> None:
     assert source.read_bytes() == b"records"
 
 
+def test_no_output_is_one_of_many_inputs(tmp_path: Path) -> None:
+    """Of a pattern that means this folder, too, or one behind a link among them."""
+    (tmp_path / "links").mkdir()
+    for name in ("a.csv", "store.csv"):
+        (tmp_path / name).write_bytes(b"records")
+    (tmp_path / "links" / "b.csv").symlink_to(tmp_path / "store.csv")
+    for read, target in (
+        (tmp_path / "**" / "*.csv", tmp_path / "a.csv"),
+        (tmp_path / "**" / "*.csv", tmp_path / "new.csv"),
+        (tmp_path / "links" / "*.csv", tmp_path / "store.csv"),
+        (tmp_path / "links", tmp_path / "store.csv"),
+    ):
+        with pytest.raises(DocumentError, match="what is read as DATA"):
+            files.write_bytes(target, b"x", {"DATA": read}, overwrite=True)
+    files.write_bytes(tmp_path / "a.csv", b"x", {"DATA": tmp_path / "links"}, overwrite=True)
+
+
 def test_outputs_are_checked_before_any_work(tmp_path: Path) -> None:
     """Two of one name, folders, pipes, and places that cannot be written are refused."""
     (tmp_path / "folder.json").mkdir()

@@ -185,9 +185,9 @@ def _close(mine: object, theirs: object, unit: NDArray[np.float64]) -> bool:
 
 
 def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = "") -> Question:
-    """What a release of a plan is asked for; its claims and proofs follow from the rest."""
-    document = to_document(plan)
-    asked = {part: each for part, each in document.items() if part not in ("claims", "duals")}
+    """What a release of a plan is asked for; claims and proofs follow, records say the source."""
+    document, follows = to_document(plan), ("claims", "duals", "source")
+    asked = {part: each for part, each in document.items() if part not in follows}
     return Question(
         kind=KIND,
         plan=document,

@@ -30,7 +30,7 @@ Bounds = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Replace earlier outputs; never records, ledgers or other files."),
+    typer.Option("--force", help="Replace files that are there; never an input or a ledger."),
 ]
 
 Book = Annotated[Path, typer.Option("--ledger", help="The data set's ledger.")]

@@ -47,10 +47,6 @@ class Rule:
         columns: Columns of the records that it reads, all of them public.
         settings: What else the function was given, such as a width.
         tz: A name of the time zone database; universal time without it.
-
-    Example:
-        >>> str(bins("distance", 100)), bins("distance", 100).name
-        ('bins(distance,100)', 'distance_from')
     """
 
     call: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def read_texts(
         for at, (value, odd) in enumerate(zip(values, bad, strict=True))
     )
     texts = ", ".join(f"'t{at}': 'VARCHAR'" for at in range(len(names)))
-    places = ", ".join(literal(each) for each in files)
+    places = ", ".join(map(file_literal, files))
     connection.execute(
         f"CREATE TEMP TABLE texts AS SELECT {chosen} FROM read_csv([{places}], "
         f"columns = {{{texts}}}, auto_detect = false, header = true, delim = ',', quote = '\"', "
@@ -134,6 +135,11 @@ def called(path: str) -> str:
 def literal(text: str) -> str:
     """A text of SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def file_literal(path: str) -> str:
+    """A path in SQL: square brackets and stars in a name are no pattern."""
+    return literal(re.sub(r"([*?\[])", r"[\1]", path))
 
 
 def _value(text: str, use: str) -> str:

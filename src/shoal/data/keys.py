@@ -59,6 +59,8 @@ def as_array(values: Any, name: str) -> pa.Array[Any]:
     if not any(test(array.type) for test in _IS_KEY):
         raise _bad_type(name, str(array.type))
     found: pa.Array[Any] = array
+    if pa.types.is_integer(array.type) and (pc.max(array).as_py() or 0) < 2**63:
+        found = array.cast(pa.int64())  # the same keys whatever the width of their type
     if not _has_a_text(found):
         raise DataError(
             f"dates or times in the column {name} that have no text of their own",
@@ -110,10 +112,6 @@ def ranked(array: Any, name: str) -> tuple[pa.Array[Any], Whole]:
 
     Numbers are sorted by size, false before true, dates and times by age, texts by their bytes in
     UTF-8: whatever the width of the type, the order of rows, chunks, dictionaries and the engine.
-
-    Example:
-        >>> ranked(pa.array(["b", "a", "b"]), "user")[1].tolist()
-        [1, 0, 1]
     """
     encoded = as_array(array, name).dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)

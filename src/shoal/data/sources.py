@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from shoal import checks
-from shoal.data.csv import CODECS, called, codec_of, header, literal, read_texts
+from shoal.data.csv import CODECS, called, codec_of, file_literal, header, read_texts
 from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors, kind_of
 from shoal.errors import DataError, InputError
 
@@ -107,7 +107,11 @@ def files_of(path: str) -> list[str]:
         # What begins so are notes of Spark and others.
         found = [each for each in found if not {"_", "."} & _initials(Path(each), folder)]
     else:
-        found = [path] if os.path.exists(path) else glob.glob(path, recursive=True)
+        # Names of folders that are there are no patterns.
+        root = next(each for each in Path(path).parents if each.is_dir())
+        like = os.path.relpath(path, root)
+        found = [str(root / each) for each in glob.glob(like, root_dir=root, recursive=True)]
+        found = [path] if os.path.exists(path) else found
     if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
         raise DataError(
             f"{'files of several kinds' if found else 'no file of records'} at {called(path)}",
@@ -173,8 +177,7 @@ def _read_parquet(
     options = f"hive_partitioning = {bool(hive)}, hive_types_autocast = false"
     folded = [name.casefold() for name in (*names, *(folders if hive else ()))]
     select = "SELECT {} FROM read_parquet([{}], {})".format
-    # Square brackets and stars in a name are no pattern.
-    places = [literal(re.sub(r"([*?\[])", r"[\1]", each)) for each in files]
+    places = list(map(file_literal, files))
     shapes = {
         str(connection.execute(f"DESCRIBE {select(chosen, each, options)}").fetchall())
         for each in places

@@ -5,6 +5,7 @@ An output is known by its ending, and so is a ledger: no output can be one.
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 from collections.abc import Mapping
@@ -132,13 +133,23 @@ def _target(name: str, path: Place, inputs: Places) -> Path:
 def _touches(target: Path, read: Path) -> bool:
     """Whether a file is one that is read, lies in a folder of such, or has the name of one."""
     try:
-        if target.exists() and read.exists() and target.samefile(read):
-            return True
-        real, place = target.resolve(), read.resolve()
+        real, place = target.resolve(), str(read.absolute())
+        if read.is_dir():
+            members, within = list(read.rglob("*")), real.is_relative_to(read.resolve())
+        elif read.exists():
+            members, within = [read], False
+        else:
+            # `**/` stands for any folders, and for none.
+            likes = {place.casefold(), place.casefold().replace("**/", "")}
+            names = {str(each).casefold() for each in (real, target.absolute())}
+            within = any(fnmatchcase(name, like) for name in names for like in likes)
+            members = list(map(Path, glob.glob(place, recursive=True)))
+        there = target.exists()
+        return within or (
+            there and any(each.exists() and target.samefile(each) for each in members)
+        )
     except (OSError, ValueError):
         return True
-    name = str(real).casefold()
-    return real.is_relative_to(place) or fnmatchcase(name, str(place).casefold())
 
 
 def _check_free(target: Path, *, overwrite: bool) -> None:

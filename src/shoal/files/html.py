@@ -20,12 +20,6 @@ def of_rows(
 ) -> str:
     """A table with a line above and notes below.
 
-    Args:
-        head: What it is, in a line.
-        columns: Their names.
-        rows: Texts, as many as columns in each.
-        notes: Sentences.
-
     Example:
         >>> of_rows("one & all", ["cell"], [["<a>"]])
         '<p>one &amp; all</p><table><tr><th>cell</th></tr><tr><td>&lt;a&gt;</td></tr></table>'
@@ -38,13 +32,7 @@ def of_rows(
 
 
 def of_table(head: str, table: pa.Table, notes: Sequence[str] = ()) -> str:
-    """The first rows of a table.
-
-    Args:
-        head: What it is, in a line.
-        table: Any.
-        notes: What else is to be said of it, below the rows.
-    """
+    """The first rows of a table."""
     shown = table.slice(0, _SHOWN).to_pylist()
     rows = [[text_of(row[name]) for name in table.column_names] for row in shown]
     more = [f"... {table.num_rows - _SHOWN} more rows"] if table.num_rows > _SHOWN else []

@@ -27,12 +27,6 @@ def write(
 ) -> None:
     """Write a table in one step, as CSV, Parquet or JSON, by the path's ending.
 
-    Args:
-        table: What to write.
-        path: Where to.
-        inputs: What it was made from, which is never replaced.
-        overwrite: Whether a file that is there may be replaced.
-
     Raises:
         InputError: Another ending.
         DocumentError: An input, a file already, or a place that cannot be written.
@@ -43,9 +37,6 @@ def write(
 
 def check_ending(path: str | os.PathLike[str]) -> str:
     """The ending of a path that a table can be written to.
-
-    Raises:
-        InputError: Another ending.
 
     Example:
         >>> check_ending("speeds.CSV")
@@ -63,11 +54,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """The table for pandas.
-
-    Raises:
-        MissingPartError: pandas is not installed.
-    """
+    """The table for pandas."""
     if find_spec("pandas") is None:
         raise _missing("pandas")
     frame: pd.DataFrame = table.to_pandas()
@@ -75,11 +62,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def to_polars(table: pa.Table) -> pl.DataFrame:
-    """The table for Polars.
-
-    Raises:
-        MissingPartError: Polars is not installed.
-    """
+    """The table for Polars."""
     if find_spec("polars") is None:
         raise _missing("polars")
     import polars as pl

@@ -258,7 +258,8 @@ def _fingerprint(facts: Facts, occupancy: documents.Document) -> tuple[bool, str
 
 def _request(manifest: documents.Document) -> Check:
     plan, about = manifest["plan"], manifest["records"]
-    asked = {part: each for part, each in plan.items() if part not in ("claims", "duals")}
+    follows = ("claims", "duals", "source")
+    asked = {part: each for part, each in plan.items() if part not in follows}
     found = request_key(manifest, asked, about["value"], about["user"])
     if plan["source"] not in (None, about):
         return replace(found, holds=False, found="other records than the plan's")
