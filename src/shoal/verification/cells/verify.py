@@ -258,8 +258,7 @@ def _fingerprint(facts: Facts, occupancy: documents.Document) -> tuple[bool, str
 
 def _request(manifest: documents.Document) -> Check:
     plan, about = manifest["plan"], manifest["records"]
-    follows = ("claims", "duals", "source")
-    asked = {part: each for part, each in plan.items() if part not in follows}
+    asked = {part: plan[part] for part in plan.keys() - {"claims", "duals", "source"}}
     found = request_key(manifest, asked, about["value"], about["user"])
     if plan["source"] not in (None, about):
         return replace(found, holds=False, found="other records than the plan's")
