@@ -250,7 +250,7 @@ def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
 @pytest.mark.parametrize("option", ["--output", "--manifest"])
 def test_an_output_that_cannot_be_written_costs_nothing(shell: Shell, option: str) -> None:
     """Places are tried before anything is drawn."""
-    for place in ("nowhere/table.csv", "/dev/null/x.csv"):
+    for place in ("nowhere/table.json", "/dev/null/x.json"):
         assert "cannot be written" in shell.bad(*RELEASE, option, place)
     assert shoal.Ledger.open("flights.ledger").entries() == []
 

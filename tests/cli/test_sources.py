@@ -122,11 +122,9 @@ def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None
     inside = "trips/c.csv" if kind == "folder" else f"trips/c.{kind.replace('pattern', 'parquet')}"
     release = ["release", data, "plan.json", "--ledger", "flights.ledger"]
     book = Path("flights.ledger").read_bytes()
-    for option in ("--output", "--manifest"):
-        if kind == "csv.gz":  # an ending that no output has
-            continue
-        line = shell.bad(*release, option, inside, "--force")
-        assert "read as DATA" in line
+    line = shell.bad(*release, "--output", inside, "--force")
+    # No output has the ending of a compressed file.
+    assert ("a name that ends in" if kind == "csv.gz" else "read as DATA") in line
     assert Path("flights.ledger").read_bytes() == book
     assert not Path(inside).exists()
     shell.good(*release, "--output", "speeds.csv")

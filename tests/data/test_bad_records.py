@@ -59,7 +59,7 @@ def changed(**columns: Any) -> pa.Table:
         ({"by": ["place", "place"]}, "different names"),
         ({"by": "speed"}, "the value column 'speed' as cell"),
         ({"user": "speed"}, "the value column 'speed' as user"),
-        ({"value": "place", "by": "who", "user": "who"}, "'place' holds varchar; allowed: numb"),
+        ({"value": "place", "by": None, "user": "who"}, "'place' holds varchar; allowed: numb"),
         ({"bounds": (10, 0)}, "bounds are"),
         ({"bounds": (0, float("nan"))}, "the upper bound is nan"),
         ({"missing": "maybe"}, "missing is 'maybe'; allowed: one of refuse, public"),
