@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 15410, 7200),
-    "theory": (("src/shoal/theory",), 6491, 2900),
+    "cells": (("src/shoal/cells",), 15390, 7200),
+    "theory": (("src/shoal/theory",), 6484, 2900),
     "trials": (("src/shoal/trials",), 10992, 4300),
     "means": (("src/shoal/means",), 4965, 1900),
     "data": (("src/shoal/data",), 3114, 1500),
@@ -23,23 +23,23 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1440,
+        1422,
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2821, 1400),
-    "pictures": (("src/shoal/pictures",), 600, 500),
+    "pictures": (("src/shoal/pictures",), 595, 500),
     "verification": (("src/shoal/verification",), 9271, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
             for each in ("__init__", "mean", "bounds", "unbiased", "manifest_check", "intervals")
         ),
-        257,
+        255,
         600,
     ),
-    "studies": (("studies",), 9632, 4200),
-    "tests": (("tests", "conftest.py"), 51000, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 7000, 2600),
+    "studies": (("studies",), 9620, 4200),
+    "tests": (("tests", "conftest.py"), 38600, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6900, 2600),
 }
 
 
