@@ -223,7 +223,7 @@ def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     line = shell.bad(*RELEASE)
     assert "counts (the occupancy) are not the plan's" in line
     assert str(CANARY) not in line
-    assert shoal.Ledger.open("flights.ledger").entries() == []
+    assert shoal.Ledger("flights.ledger").entries() == []
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_missing_values_cost_nothing(shell: Shell, bad: float | None) -> None:
     speeds = [bad, *table.column("speed").to_pylist()[1:]]
     pq.write_table(table.set_column(2, "speed", pa.array(speeds, pa.float64())), "flights.parquet")
     assert "null, NaN or infinite in the column 'speed'" in shell.bad(*RELEASE)
-    assert shoal.Ledger.open("flights.ledger").entries() == []
+    assert shoal.Ledger("flights.ledger").entries() == []
 
 
 def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
@@ -252,7 +252,7 @@ def test_an_output_that_cannot_be_written_costs_nothing(shell: Shell, option: st
     """Places are tried before anything is drawn."""
     for place in ("nowhere/table.json", "/dev/null/x.json"):
         assert "cannot be written" in shell.bad(*RELEASE, option, place)
-    assert shoal.Ledger.open("flights.ledger").entries() == []
+    assert shoal.Ledger("flights.ledger").entries() == []
 
 
 @pytest.mark.usefixtures("shell")
@@ -269,7 +269,7 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("shoal: ")
     assert done.stderr.count("\n") == 1
-    book = shoal.Ledger.open("flights.ledger")
+    book = shoal.Ledger("flights.ledger")
     book.verify()
     assert book.entries() == []
 
@@ -296,11 +296,11 @@ def test_ctrl_c_in_the_middle(shell: Shell, delay: float) -> None:
     assert child.returncode in {0, 2}
     assert "Traceback" not in err
     assert err.count("\n") <= 1
-    shoal.Ledger.open("flights.ledger").verify()
-    recorded = len(shoal.Ledger.open("flights.ledger").entries())
+    shoal.Ledger("flights.ledger").verify()
+    recorded = len(shoal.Ledger("flights.ledger").entries())
     assert recorded == 1 or child.returncode == 2
     shell.good(*RELEASE)
-    assert len(shoal.Ledger.open("flights.ledger").entries()) == 1
+    assert len(shoal.Ledger("flights.ledger").entries()) == 1
 
 
 @pytest.mark.usefixtures("shell")

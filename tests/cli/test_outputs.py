@@ -197,7 +197,7 @@ def _refused(place: Shell, arguments: list[str], message: str) -> str:
     assert _state(place.folder) == before
     for second in place.folder.glob("hard.*"):  # a ledger with two names is not opened
         second.unlink()
-    assert shoal.Ledger.open("books.ledger").entries() == []
+    assert shoal.Ledger("books.ledger").entries() == []
     return line
 
 
@@ -313,7 +313,7 @@ def test_the_demo_spends_nothing_of_anybodys_ledger(place: Shell, how: str, name
         place.good("ledger", "create", book, *how.split())
         unit = how.rsplit(" ", 1)[-1]
         asked = {"unit": unit, "epsilon": "0.1", "kind": "cells", "name": name}
-        shoal.Ledger.open(book).record("mine", document=b"1", **asked)
+        shoal.Ledger(book).record("mine", document=b"1", **asked)
     for path in ("destination.csv", "demo-origin-hour.csv"):
         Path(path).write_text("notes", encoding="utf-8")
     before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
@@ -341,13 +341,13 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
     assert "recorded as entry 1 of books.ledger" in said
     assert "under the same name, which costs nothing" in said
     assert not Path("new.json").exists()
-    (entry,) = shoal.Ledger.open("books.ledger").entries()
+    (entry,) = shoal.Ledger("books.ledger").entries()
     place.good(*line)
     book = shoal.Ledger("books.ledger")
     kept = book.find(entry.question, entry.name)
     assert kept is not None
     assert Path("new.json").read_bytes() == kept.document
-    assert len(shoal.Ledger.open("books.ledger").entries()) == 1
+    assert len(shoal.Ledger("books.ledger").entries()) == 1
 
 
 @pytest.mark.parametrize("verb", ["release", "trial release", "unbiased release"])
@@ -367,4 +367,4 @@ def test_what_cannot_be_shown_after_the_charge_is_not_lost(
             said = place.bad(*line, "--name", "one", *more)
         assert "recorded as entry 1 of books.ledger" in said
         assert "costs nothing" in said
-    assert len(shoal.Ledger.open("books.ledger").entries()) == 1
+    assert len(shoal.Ledger("books.ledger").entries()) == 1

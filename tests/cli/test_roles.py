@@ -41,7 +41,7 @@ def _refused(shell: Shell, arguments: list[str], message: str) -> None:
     line = shell.bad(*arguments, "--epsilon", "1")
     assert message in line
     assert _state(shell.folder) == before
-    assert shoal.Ledger.open("flights.ledger").entries() == []
+    assert shoal.Ledger("flights.ledger").entries() == []
 
 
 @loop_over(

@@ -63,7 +63,7 @@ def test_a_release_is_done_whoever_reads(redirected: str) -> None:
     """What was charged was delivered, and no file takes the place of a closed output."""
     outputs = "--manifest made.json --output made.csv"
     assert run(f"{RELEASE} {outputs}", redirected)[0] == 0
-    book = shoal.Ledger.open("flights.ledger")
+    book = shoal.Ledger("flights.ledger")
     book.verify()
     assert len(book.entries()) == 1
     assert shoal.verify("made.json", ledger="flights.ledger").holds

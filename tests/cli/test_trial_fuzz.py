@@ -133,7 +133,7 @@ def test_releases_never_give_a_traceback(trial: Shell, data: st.DataObject) -> N
         "--privacy-unit": "person",
     }
     words = [part for pair in fixed.items() for part in pair]
-    book = shoal.Ledger.open("v.ledger")
+    book = shoal.Ledger("v.ledger")
     before = book.spent
     status = quiet(
         trial, "trial", "release", "v.parquet", "--ledger", "v.ledger", *words,

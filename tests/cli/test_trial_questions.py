@@ -98,7 +98,7 @@ def test_from_csv_to_regressions_in_three_commands(trial: Shell) -> None:
     again = trial.good(*ANSWER, "--manifest", "again.json")
     assert "nothing was charged" in again
     assert Path("again.json").read_bytes() == Path("answers.json").read_bytes()
-    assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
+    assert len(shoal.Ledger("visits.ledger").entries()) == 1
 
 
 def test_the_plan_is_that_of_python(trial: Shell) -> None:
@@ -171,4 +171,4 @@ def test_errors_are_one_line_and_cost_nothing(trial: Shell) -> None:
     trial.good(*ANSWER, "--name", "first", "--manifest", "answers.json")
     for arguments, said in BAD.values():
         assert said in trial.bad(*arguments)
-    assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
+    assert len(shoal.Ledger("visits.ledger").entries()) == 1

@@ -65,7 +65,7 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     again = trial.good(*WHOLE, "--manifest", "again.json")
     assert "nothing was charged" in again
     assert Path("trial.json").read_bytes() == Path("again.json").read_bytes()
-    assert len(shoal.Ledger.open("visits.ledger").entries()) == 1
+    assert len(shoal.Ledger("visits.ledger").entries()) == 1
     estimate = trial.good("trial", "estimate", "trial.json", "--clusters", "--confidence", "0.9")
     assert "90% [" in estimate
     assert estimate.count("of the units") == estimate.count("standard error") == 4
@@ -244,13 +244,13 @@ def test_bad_input_is_one_line_and_costs_nothing(
     assert any(part in line for part in message.split("|"))
     assert not any(canary in line for canary in CANARIES)
     assert sorted(path.name for path in trial.folder.iterdir()) == before
-    assert shoal.Ledger.open("visits.ledger").spent.epsilon == 0
+    assert shoal.Ledger("visits.ledger").spent.epsilon == 0
 
 
 def test_a_confidence_that_is_none_is_refused_before_the_charge(trial: Shell) -> None:
     """A wrong option of the output costs nothing either."""
     trial.bad(*WHOLE, "--confidence", "1")
-    assert shoal.Ledger.open("visits.ledger").spent.epsilon == 0
+    assert shoal.Ledger("visits.ledger").spent.epsilon == 0
 
 
 def test_help_has_examples(trial: Shell) -> None:

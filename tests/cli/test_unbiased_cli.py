@@ -37,6 +37,7 @@ CLIPPED = [
     *(*RELEASE, "--method", "clipped_mean", "--epsilon", "1", "--order", "4", "--size", "15"),
     *(*INTERVAL, "--bias", "0.1"),
 ]
+FEW = ("--users", "9", "--epsilon", "1", "--size", "1")
 
 
 @dataclass
@@ -125,10 +126,10 @@ def test_from_a_file_to_an_estimate(shell: Shell) -> None:
     delivery = shown.pop("delivery")
     assert shown == manifest
     assert (delivery["entry"], delivery["from_ledger"], delivery["charged"]) == (1, True, False)
-    spent = shoal.Ledger.open("visits.ledger").spent
+    spent = shoal.Ledger("visits.ledger").spent
     assert spent.epsilon <= 1
     assert "entry 2" in shell.good(*BY_PLAN, "--name", "second")
-    assert len(shoal.Ledger.open("visits.ledger").entries()) == 2
+    assert len(shoal.Ledger("visits.ledger").entries()) == 2
 
 
 def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
@@ -142,7 +143,7 @@ def test_wishes_in_place_of_a_plan(shell: Shell) -> None:
     assert json.loads(rows)["plan"]["counts"]["length"] == 2000
     weighed = shell.good(*CLIPPED, "--weights", "counts", "--cap", 2, "--json")
     assert json.loads(weighed)["plan"]["request"]["cap"] == 2
-    assert len(shoal.Ledger.open("visits.ledger").entries()) == 3
+    assert len(shoal.Ledger("visits.ledger").entries()) == 3
 
 
 def test_plans_compare_and_are_saved(shell: Shell) -> None:
@@ -195,42 +196,13 @@ def test_bounds(shell: Shell) -> None:
             ["unbiased", "plan", "--users", "999", *WISHES, *INTERVAL, "--method", "sampled_mean"],
             "publishes values",
         ),
-        (
-            [
-                "unbiased",
-                "plan",
-                "--users",
-                "9",
-                "--epsilon",
-                "1",
-                "--size",
-                "1",
-                "--output",
-                "p.json",
-            ],
-            "no estimator that can be had",
-        ),
+        (["unbiased", "plan", *FEW, "--output", "p.json"], "no estimator that can be had"),
         (
             ["unbiased", "plan", "--users", "99", *WISHES, "--output", "no/p.json"],
             "cannot be written",
         ),
         (["unbiased", "bound", "--users", "9", "--epsilon", "0", "--size", "1"], "no budget"),
-        (
-            [
-                "unbiased",
-                "bound",
-                "--users",
-                "9",
-                "--epsilon",
-                "1",
-                "--size",
-                "1",
-                "--interval",
-                "1",
-                "1",
-            ],
-            "empty interval",
-        ),
+        (["unbiased", "bound", *FEW, "--interval", "1", "1"], "empty interval"),
         (RELEASE, "neither a plan nor a method"),
         ([*BY_PLAN, "--epsilon", "1"], "a plan and --epsilon"),
         ([*BY_PLAN, "--method", "clipped_mean"], "a plan and --method"),
@@ -282,7 +254,7 @@ def test_values_that_are_no_numbers_cost_nothing(shell: Shell, bad: object) -> N
     line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
     assert "431.5" not in line
     assert "forty" not in line
-    assert shoal.Ledger.open("visits.ledger").entries() == []
+    assert shoal.Ledger("visits.ledger").entries() == []
 
 
 def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> None:
@@ -304,7 +276,7 @@ def test_a_null_user_costs_nothing(shell: Shell) -> None:
     pq.write_table(visits().set_column(0, "person", pa.array(user_values)), "visits.parquet")
     line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
     assert "null in the user column" in line
-    assert shoal.Ledger.open("visits.ledger").entries() == []
+    assert shoal.Ledger("visits.ledger").entries() == []
 
 
 def test_a_changed_plan_is_refused(shell: Shell) -> None:
@@ -313,7 +285,7 @@ def test_a_changed_plan_is_refused(shell: Shell) -> None:
     document["parameters"]["lattice_bits"] -= 1
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*BY_PLAN)
-    assert shoal.Ledger.open("visits.ledger").entries() == []
+    assert shoal.Ledger("visits.ledger").entries() == []
 
 
 def test_intervals_are_normal_unless_certified_ones_are_asked_for(shell: Shell) -> None:

@@ -177,7 +177,7 @@ def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
             shoal.Plan.load,
             shoal.Counts.load,
             shoal.verify,
-            shoal.Ledger.open,
+            shoal.Ledger,
             trials.PrivateTrial.load,
             unbiased.UnbiasedPlan.load,
         ):

@@ -40,13 +40,13 @@ def test_a_question_is_charged_once_under_a_name(tmp_path: Path) -> None:
     book = book_of(tmp_path)
     first = book.record("q", name="May", kind="cells", **ASK)
     assert (first.number, first.kind, first.charge) == (1, "cells", Budget.of("1/4"))
-    again = Ledger.open(book.path).record("q", name="May", unit="device", epsilon=9, document=b"x")
+    again = Ledger(book.path).record("q", name="May", unit="device", epsilon=9, document=b"x")
     assert again == first == book.find("q", "May")
     assert book.find("q") is book.find("p", "May") is None
     book.record("q", **ASK)
     assert book.names("q") == ["", "May"]
     assert [(each.number, each.document) for each in book.entries()] == [(1, b""), (2, b"")]
-    assert (book.spent, book.remaining) == (Budget.of("1/2"), Budget.of("1/2"))
+    assert (book.spent, book.state().left) == (Budget.of("1/2"), Budget.of("1/2"))
     assert book.verify(first.hash) == book.state()
 
 

@@ -45,9 +45,9 @@ def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
     try:
         found = release()
     except (InputError, DataError):
-        assert book.remaining.epsilon == _TOTAL
+        assert book.state().left.epsilon == _TOTAL
         return "refused"
-    assert book.remaining.epsilon < _TOTAL
+    assert book.state().left.epsilon < _TOTAL
     assert str(found)
     manifest = folder / "manifest.json"
     found.write_manifest(manifest)

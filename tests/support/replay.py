@@ -183,7 +183,7 @@ class Watcher:
     ) -> Seen:
         """Carry it out with frozen randomness, or with the answers that another release got."""
         shutil.copyfile(self._blank, self._used)
-        book, tracer = shoal.Ledger.open(self._used), _Tracer()
+        book, tracer = shoal.Ledger(self._used), _Tracer()
         tape = Replay(answers=like.tape.given if like else [], forced=case.forced, slots=case.slots)
         said, document, error = io.StringIO(), b"", ""
         handler = logging.StreamHandler(said)

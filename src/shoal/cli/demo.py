@@ -99,7 +99,7 @@ def _own_ledger(place: Path) -> Ledger | None:
 
     if not os.path.lexists(place):
         return None
-    book = shoal.Ledger.open(place)
+    book = shoal.Ledger(place)
     if (book.budget, book.unit) != (Budget.of(_BUDGET), _UNIT):
         raise _foreign(place)
     if any((entry.kind, entry.name) != ("cells", _NAME) for entry in book.entries()):

@@ -133,7 +133,7 @@ class State:
 
 
 class Ledger:
-    """A handle on one ledger file, which exists: `Ledger(path)` and `Ledger.open(path)` open it.
+    """A handle on one ledger file, which exists: `Ledger.create` makes one.
 
     The handle holds no connection, so threads and processes may share it.
 
@@ -168,11 +168,6 @@ class Ledger:
         with self._transaction() as (_, creation):
             self._first = creation.head
         self.unit, self.budget = creation.unit, creation.budget
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The same as `Ledger(path)`."""
-        return cls(path)
 
     @classmethod
     def create(
@@ -225,11 +220,6 @@ class Ledger:
     def spent(self) -> Budget:
         """The sum of all charges, read now."""
         return self.state().spent
-
-    @property
-    def remaining(self) -> Budget:
-        """Budget less spent, read now."""
-        return self.state().left
 
     def find(self, question: str, name: str = "") -> Entry | None:
         """The release recorded for a question under a name, with its document, or None."""
