@@ -21,10 +21,10 @@ import pyarrow as pa
 
 import shoal
 from shoal import trials, unbiased
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.ranges.selected import Range
-from shoal.cells.statistics.catalogue import statistics
+from shoal.cells.cell_statistics import statistics
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.ranges import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
 from shoal.means.estimators.base import Drawn
@@ -110,29 +110,29 @@ def plan_cells(request: Plain) -> Plain:
 
 
 def _decision(plan: shoal.Plan) -> Plain:
-    design, names = plan.design, [each.name for each in plan.statistics]
-    number, whole = design.number, design.total[design.number]
-    share, pairs = design.weight / whole, zip(design.weight.tolist(), whole.tolist(), strict=True)
+    chosen, weights, names = plan.decision, plan.weights, plan.request.statistics
+    cell, whole = weights.cell, weights.total[weights.cell]
+    share, pairs = weights.weight / whole, zip(weights.weight.tolist(), whole.tolist(), strict=True)
 
     def rows(numbers: Any, form: Any = _short) -> Plain:
         return dict(zip(names, map(form, numbers.reshape(len(names), -1)), strict=True))
 
     return {
         "method": plan.method,
-        "settings": dict(plan.request.settings),
+        "settings": dict(chosen.method.settings),
         "noise": "gaussian" if plan.gaussian else "laplace",
-        "joint": plan.joint,
+        "joint": chosen.joint,
         "status": list(plan.status),
-        "lattice_bits": plan.lattice_bits,
+        "lattice_bits": chosen.bits,
         # Of each released cell: a part of the range, or of the range that is selected.
-        "scale": rows(plan.relative_scale, _plain),
-        "selection_scale": _plain(plan.selection_scale),
+        "scale": rows(chosen.scale, _plain),
+        "selection_scale": _plain(chosen.selection_scale),
         "whole": {name: each.tolist() for name, each in sorted(plan.parameters.items())},
         "weight": {
-            "kept": _short(np.bincount(number, share, design.n_numbers)),
-            "squares": _short(np.bincount(number, share**2, design.n_numbers)),
+            "kept": _short(np.bincount(cell, share, weights.n_cells)),
+            "squares": _short(np.bincount(cell, share**2, weights.n_cells)),
             "of_each": _digest([str(Fraction(*each)) for each in pairs]),
-            "averaged_together": _digest(_arrays(design.groups)),
+            "averaged_together": _digest(_arrays(weights.groups)),
         },
         "loss": _losses(plan),
         "epsilon": plan.epsilon,
@@ -150,19 +150,19 @@ def _losses(plan: shoal.Plan) -> Plain:
     With Laplace noise epsilon in parts of 2^bits; with Gaussian noise rho of the numbers in parts
     of 2^(2 bits + 1), and the epsilon of a selection for all cells beside it.
     """
-    bits, who = plan.lattice_bits, plan.design.user.tolist()
+    bits, who = plan.decision.bits, plan.weights.user.tolist()
     if not plan.gaussian:
         lost = [Fraction(each) * 2**bits for each in plan.user_losses.tolist()]
         assert all(each.denominator == 1 for each in lost)
         return {"bits": bits, "users": [int(each) for each in lost], "selection": "0"}
-    users = [0] * plan.occupancy.n_users
+    users = [0] * plan.counts.n_users
     balls = [plan.parameters[name] for name in ("ball", "first_ball") if name in plan.parameters]
     for user in who if balls else ():
         users[user] = sum((2 * int(ball[0])) ** 2 for ball in balls)
-    for steps in () if balls else plan.queries.member_steps(plan.relative_scale, bits):
+    for steps in () if balls else plan.numbers.member_steps(plan.decision.scale, bits):
         for user, each in zip(who, steps.tolist(), strict=True):
             users[user] += each**2
-    return {"bits": 2 * bits + 1, "users": users, "selection": str(plan.losses.selecting)}
+    return {"bits": 2 * bits + 1, "users": users, "selection": str(plan.cost.selecting)}
 
 
 def _arrays(groups: Any) -> list[Any]:
@@ -185,15 +185,15 @@ def _draw_cells(request: Plain, noise: shoal.Simulated, rng: np.random.Generator
     options: Plain = {"bounds": (low, high), "by": list(keys), "tick_bits": bits}
     records = shoal.Records(table, user="who", value="x", **options)
     measures = [each.measure for each in plan.statistics if each.measure is not None]
-    found = drawing_of(plan).draw(records.aggregate(measures), noise)
+    found = draw(plan, records.aggregate(measures), noise)
     ends = None if found.chosen is None else [found.chosen.low.tolist(), found.chosen.high.tolist()]
     return {"steps": [int(each) for each in found.steps], "ends": ends}
 
 
 def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     ends = drawn["ends"]
-    chosen = ends and Range(*(np.array(each, dtype=np.int64) for each in ends))
-    table = make_table(Numbers(_cells_plan(request), drawn["steps"], chosen), confidence)
+    chosen = ends and Interval(*(np.array(each, dtype=np.int64) for each in ends))
+    table = make_table(Estimates(_cells_plan(request), drawn["steps"], chosen), confidence)
     names = ("statistic", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale")
     return _columns(table, **dict(zip(names, names, strict=True)))
 

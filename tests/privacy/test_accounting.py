@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.privacy.accounting import NoisyVector, Selection, Stated, account
+from shoal.privacy import permute_and_flip
+from shoal.privacy.accounting import NoisyVector, Selections, Stated, account
 
 pytestmark = pytest.mark.unit
 
@@ -80,7 +81,8 @@ def _flips(scores: tuple[int, ...], scale: float) -> list[float]:
 def test_a_selection_costs_what_its_winners_tell() -> None:
     """No pair of scores that differ by the sensitivity tells more, and one nearly as much."""
     scale, told = 4.0, 0.0
-    found = account([Selection(1, scale, np.array([True, False]))])
+    cost = int(permute_and_flip.loss(1, scale) * 2**4)
+    found = account([Selections(4, np.array([cost, 0]))])
     assert found.of_users.tolist() == [0.5, 0.0]
     for scores in itertools.product(range(-40, 1, 20), repeat=2):
         for change in itertools.product((-1, 0, 1), repeat=2):
@@ -101,10 +103,10 @@ def test_losses_of_users_add_up_exactly(data: st.DataObject) -> None:
             st.sampled_from(["laplace", "sum_zero", "hull", "whoever", "select", "stated"])
         )
         if kind == "select":
-            voters = data.draw(st.lists(st.booleans(), min_size=users, max_size=users))
-            scale = data.draw(st.floats(0.25, 100))
-            steps.append(Selection(2, scale, np.array(voters)))
-            lost = [Fraction(4) / Fraction(scale) * vote for vote in voters]
+            bits = data.draw(st.integers(0, 60))
+            moves = data.draw(st.lists(st.integers(0, 2**62), min_size=users, max_size=users))
+            steps.append(Selections(bits, np.array(moves)))
+            lost = [Fraction(move, 2**bits) for move in moves]
         elif kind == "stated":
             epsilon = data.draw(st.fractions(0, 3))
             steps.append(Stated(epsilon))
@@ -132,7 +134,7 @@ def test_gaussian_vectors_of_several_lattices_beside_another_library() -> None:
         NoisyVector("gaussian", each, np.array([int(size * 2**each) ** 2]), touched=3)
         for each, size in zip(bits, sizes, strict=True)
     ]
-    found = account([*steps, Selection(1, 8.0, np.array([True]))], delta)
+    found = account([*steps, Selections(3, np.array([2]))], delta)
     accountant = pld.PLDAccountant()
     for size in sizes:
         accountant.compose(dp.GaussianDpEvent(1 / size))
@@ -159,11 +161,12 @@ MOVES = np.array([1, 2])
     [
         ([NoisyVector("uniform", 2, MOVES)], 0),  # type: ignore[arg-type]
         (["laplace"], 0),
-        ([NoisyVector("laplace", 2, MOVES), Selection(1, 1.0, np.array([True] * 3))], 0),
+        ([NoisyVector("laplace", 2, MOVES), Selections(2, np.array([1] * 3))], 0),
         ([NoisyVector("laplace", 2, np.array([1.5]))], 0),
         ([NoisyVector("laplace", 2, -MOVES)], 0),
         ([NoisyVector("gaussian", 2, MOVES, touched=1)], 0),
         ([NoisyVector("gaussian", 2, MOVES)], 1),
+        ([NoisyVector("gaussian", 2, np.array([np.nan]), touched=1)], 1),
         ([Stated(Fraction(1), Fraction(1, 9))], 0),
         ([Stated(Fraction(-1))], 0),
     ],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.cells.planner import decide
+from shoal.cells.planner import make_plan
 from shoal.cells.typical_error import typical_errors
 from shoal.data.occupancy import Counts
 from shoal.errors import ShoalError
@@ -43,21 +43,19 @@ def best_coarser(plan: PlanFacts) -> Coarser | None:
     """The coarser grid with the smallest median typical error; None if none can be told.
 
     Tried are the cells without one of their key columns, and parents of hexagons.
-
-    Args:
-        plan: Of means.
     """
-    if len(plan.occupancy.user) > _MOST_MEMBERS or plan.occupancy.n_cells > _MOST_CELLS:
+    if len(plan.counts.user) > _MOST_MEMBERS or plan.counts.n_cells > _MOST_CELLS:
         return None
     found = []
-    for name, keys in _grids(plan.occupancy.cells):
-        occupancy = _merged(plan.occupancy, keys)
-        request = replace(plan.request, weights={}, uninformative="keep", max_error=None)
+    for name, keys in _grids(plan.counts.cells):
+        counts = _merged(plan.counts, keys)
+        changes = {"weights": {}, "uninformative": "keep", "max_error": None}
+        request = plan.request.model_copy(update=changes)
         try:
-            errors = typical_errors(decide(occupancy, plan.lattice, request))
+            errors = typical_errors(make_plan(counts, request))
         except ShoalError:
             continue
-        found.append(Coarser(name, occupancy.n_cells, float(np.median(errors))))
+        found.append(Coarser(name, counts.n_cells, float(np.median(errors))))
     return min(found, key=lambda each: each.error, default=None)
 
 

@@ -1,4 +1,4 @@
-"""The largest error that a released cell may have: how it is asked for, and which error is meant.
+"""The largest error that a released cell may have: as many cells as keep it, in a public order.
 
 Of plans whose errors are certified it is the worst-case error, of all others the typical error that
 the plan states (docs/how-to/which-cells.md).
@@ -6,113 +6,116 @@ the plan states (docs/how-to/which-cells.md).
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import checks
+from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.allocation import balanced
+from shoal.cells.cell_statistics import Mean
+from shoal.cells.decision import importance
+from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.typical_error import SPREAD, typical_errors
-from shoal.errors import InputError
+from shoal.cells.weights import linear, members
+from shoal.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Callable
 
+    from shoal.cells.decision import Task
     from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.statistics.base import Statistic
-    from shoal.data.value_lattice import Bounds
+    from shoal.cells.weights import Floats, Ints
 
-# Half of a range is the error of guessing its middle.
-HALF = 0.5
-_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
-_NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 # Another machine's logarithms and simulated sums.
 _CLOSE = 1e-6
+# Of the cells that are left, how many go at a time.
+_PART = 8
 
 
-def part_of_range(
-    max_error: object, statistics: tuple[Statistic, ...], bounds: Bounds
-) -> float | None:
-    """A largest error as a part of the range of every statistic.
-
-    Args:
-        max_error: A number in the statistic's unit, a percentage of the range such as "5%", or
-            None.
-        statistics: What is released of every cell.
-        bounds: Of the values.
-
-    Raises:
-        InputError: It is neither, not above 0, at least half of the range, or a number where there
-            are several statistics.
-
-    Example:
-        >>> from shoal.cells.statistics.mean import Mean
-        >>> from shoal.data.value_lattice import Bounds
-        >>> [part_of_range(each, (Mean(),), Bounds(0, 65)) for each in ("10 %", 6.5, None)]
-        [0.1, 0.1, None]
-    """
-    if max_error is None:
-        return None
-    matched = _PERCENT.fullmatch(max_error) if isinstance(max_error, str) else None
-    if matched is not None:
-        part = float(matched[1]) / 100
-    else:
-        number = checks.number(_as_number(max_error), "max_error", above=0, example=5)
-        if len(statistics) > 1:
-            raise InputError(
-                f"a max_error of {number:g} with {len(statistics)} statistics",
-                "a percentage of the range, as each has a unit of its own",
-                'give for example max_error="5%"',
-            )
-        part = number / float(statistics[0].statistic_range(bounds)[1])
-    if not 0 < part < HALF:
-        raise InputError(
-            f"a max_error of {part:.3%} of the range",
-            "above 0 and below half of the range, which needs no data",
-            'give a smaller error in the value\'s unit, or such as "5%" of the range',
-        )
-    return part
-
-
-def errors_compared(facts: PlanFacts) -> NDArray[np.float64]:
-    """The error of every released cell that a largest error limits, over its range.
+def errors_compared(plan: PlanFacts) -> Floats:
+    """Returns the error of every released cell that a largest error limits, over its range.
 
     Certified: the largest worst-case error of its statistics. Else the typical error of values
     whose standard deviation is a sixth of the range, as `print(plan)` shows it.
-
-    Args:
-        facts: A plan.
-
-    Returns:
-        Shape (released cells,).
     """
-    if facts.certified:
-        return facts.cell_error
-    return np.asarray(typical_errors(facts) * SPREAD)
+    return plan.cell_error if plan.certified else np.asarray(typical_errors(plan) * SPREAD)
 
 
-def within(facts: PlanFacts) -> bool:
-    """Whether no released cell has a larger error than was asked for, nor than guessing has.
-
-    Args:
-        facts: A plan; True if no largest error was asked for.
-    """
-    most = facts.request.max_error
+def within(plan: PlanFacts) -> bool:
+    """Returns whether no released cell errs more than was asked for, if it was, or than guessing."""
+    most = plan.request.largest_error
     if most is None:
         return True
-    if (facts.cell_error >= HALF).any():
+    if (plan.cell_error >= MIDPOINT_ERROR).any():
         return False
-    return bool((errors_compared(facts) <= most * (1 + _CLOSE)).all())
+    return bool((errors_compared(plan) <= most * (1 + _CLOSE)).all())
 
 
-def _as_number(given: object) -> object:
-    """Texts of numbers come from the command line."""
-    if not isinstance(given, str):
-        return given
-    if _NUMBER.fullmatch(given) is None:
-        raise InputError(
-            f"max_error is {checks.shown(given)}",
-            "a number in the value's unit, or a percentage of the range",
-            'give for example max_error=5, or max_error="5%"',
-        )
-    return float(given)
+def most_cells(task: Task, make: Callable[[Task], PlanFacts]) -> PlanFacts:
+    """Returns the plan of the first k cells of the order, k as large as bisection finds.
+
+    If a plan that keeps the error at a budget keeps it at every larger one, k does not fall as the
+    budget grows, whatever else is true of errors: bisection goes on to the right wherever it did
+    before.
+    """
+    plan = make(task)
+    if within(plan):
+        return plan
+    status = np.array(task.status, dtype=object)
+    order = keeping_order(task)
+    order = order[(status == "released")[order]]
+    found, tried, few, many = None, plan, 0, len(order)
+    while many - few > 1:
+        middle = (few + many) // 2
+        fewer = status.copy()
+        fewer[order[middle:]] = "error too large"
+        tried = make(task.with_status(fewer))
+        few, many, found = (middle, many, tried) if within(tried) else (few, middle, found)
+    if found is None:
+        raise _none_keeps(tried)
+    return found
+
+
+def keeping_order(task: Task) -> Ints:
+    """Returns all cells, those first that are given up last: by counts and importance alone.
+
+    Again and again an eighth of the cells is given up: those with the most noise where what is left
+    is shared fairly (docs/theory/balanced.md). Where users are clipped to a private range each
+    counts once, as their records say little of their noise then; else by its records. The order
+    depends on neither epsilon, delta nor the error asked for, and cells that the public rules leave
+    out are in it, so that a larger budget releases more of the same cells.
+    """
+    left, given_up = np.arange(task.counts.n_cells), []
+    while len(left) > 1:
+        rank = np.argsort(_noise(task, left), kind="stable")
+        stay = len(left) - max(1, len(left) // _PART)
+        given_up.append(left[rank[stay:]])
+        left = np.sort(left[rank[:stay]])
+    return np.concatenate([left, *reversed(given_up)])
+
+
+def _noise(task: Task, cells: Ints) -> Floats:
+    count = task.counts.count[members(task.counts, cells)[0]]
+    weights = linear(task.counts, cells, np.ones_like(count) if task.method.selects else count)
+    weight = importance(task.counts, cells, task.request.weights)
+    problem = ReleasedStatistics(weights, (Mean(),)).problem(weight, np.ones(len(cells)))
+    # The last places of logarithms differ between machines, and must not decide the order.
+    return np.asarray(np.round(np.log2(balanced(problem).noise_scale), 6))
+
+
+def _none_keeps(tried: PlanFacts) -> InputError:
+    error, most = errors_compared(tried), tried.request.largest_error or 0.0
+    best = int(error.argmin())
+    label = printable(tried.counts.labels[int(tried.released[best])])
+    unit = float(tried.statistic_range[0]) if len(tried.statistics) == 1 else 0.0
+
+    def shown(part: float) -> str:
+        """In the unit of the statistic, if there is one alone, and over its range."""
+        over = f"{part:.3g} of the range"
+        return f"{part * unit:.3g} ({over})" if unit else over
+
+    return InputError(
+        f"no cell with an error of at most {shown(most)}",
+        f"at least one; that of {label} is {shown(float(error[best]))}",
+        "raise epsilon or max_error, or use larger cells",
+    )

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.contributions.every_record import EveryRecord
-from shoal.cells.largest_error import HALF, errors_compared
-from shoal.cells.queries import Queries
+from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.largest_error import errors_compared
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.weights import by_cell, every_record, largest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from shoal.cells.contributions.design import Design
     from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.weights import Floats, Ints, Weights
 
 # For their errors; all others are left out by a public rule.
 _FOR_ERRORS = ("uninformative", "error too large")
@@ -24,28 +23,15 @@ _SLIGHTLY, _MOST = 1.15, 1e4
 
 
 def reasons(plan: PlanFacts) -> list[str]:
-    """Why each cell is left out, in a few words; empty for the released ones.
-
-    Args:
-        plan: Of any kind.
-
-    Returns:
-        One text a cell of the occupancy.
-
-    Example:
-        >>> import shoal
-        >>> counts = shoal.Counts.from_counts([1, 2, 3], ["a", "a", "b"], [1, 1, 1])
-        >>> reasons(shoal.plan(counts, bounds=(0, 10), epsilon=8, method="balanced", min_users=2))
-        ['', '1 user, at least 2 asked for']
-    """
-    request, occupancy = plan.request, plan.occupancy
-    times = dict(zip(*_dear(plan), strict=True))
+    """Returns why each cell is left out, in a few words; empty for the released ones."""
+    request, counts = plan.request, plan.counts
+    times = dict(zip(*_left_out_for_error(plan), strict=True))
     say: dict[str, Callable[[int], str]] = {
         "too few users": lambda at: _few(
-            int(occupancy.users_per_cell[at]), "user", request.min_users
+            int(counts.users_per_cell[at]), "user", request.min_users
         ),
         "too few records": lambda at: _few(
-            int(occupancy.totals[at]), "record", request.min_records
+            int(counts.totals[at]), "record", request.min_records
         ),
         **dict.fromkeys(_FOR_ERRORS, lambda at: _times(times[at])),
         "released": lambda _: "",
@@ -53,7 +39,7 @@ def reasons(plan: PlanFacts) -> list[str]:
     return [say[each](at) for at, each in enumerate(plan.status)]
 
 
-def _dear(plan: PlanFacts) -> tuple[list[int], list[float]]:
+def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:
     """Cells left out for their errors, and the budgets they need, in budgets of the plan."""
     cells = np.flatnonzero(np.isin(np.array(plan.status, dtype=object), _FOR_ERRORS))
     if not len(cells):
@@ -61,7 +47,7 @@ def _dear(plan: PlanFacts) -> tuple[list[int], list[float]]:
     return cells.tolist(), budgets_needed(plan, cells).tolist()
 
 
-def budgets_needed(plan: PlanFacts, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+def budgets_needed(plan: PlanFacts, cells: Ints) -> Floats:
     """The budget with which cells would be released, over the plan's: the largest loss of a user.
 
     The released cells keep their noise, the cell and those that need less by themselves get the
@@ -69,54 +55,42 @@ def budgets_needed(plan: PlanFacts, cells: NDArray[np.int64]) -> NDArray[np.floa
     counted. Where errors are certified b follows from the error; else it is the largest noise of a
     released cell, times what its error leaves of the largest. Losses of Gaussian noise add up as
     squares.
-
-    Args:
-        plan: Of any kind.
-        cells: Positions of cells that are left out.
-
-    Returns:
-        Shape (cells,), without a unit; about what a plan of the same method needs, which shares
-        noise anew.
     """
-    design = EveryRecord().design(plan.occupancy, cells, {})
-    queries = Queries(design, plan.statistics, joint=plan.joint, gaussian=plan.gaussian)
-    shape = queries.shape(least_sum=False)
-    cost = queries.member_losses(shape)
-    noise = _allowed(plan, queries.per_statistic(shape).max(axis=0))
+    weights, joint = every_record(plan.counts, cells), plan.decision.joint
+    numbers = ReleasedStatistics(weights, plan.statistics, joint=joint, gaussian=plan.gaussian)
+    shape = numbers.shape(least_sum=False)
+    cost = numbers.member_losses(shape)
+    noise = _allowed(plan, numbers.per_statistic(shape).max(axis=0))
     if plan.gaussian:
-        added = cost / (2 * noise[design.number] ** 2)
+        added = cost / (2 * noise[weights.cell] ** 2)
     else:
         # A vector of users is charged for both ends of a ball.
-        added = cost / noise[design.number] * (2 if plan.mechanism.range.of_vectors else 1)
-    found = _largest_with(plan.user_losses, design, added) / float(plan.user_losses.max())
+        added = cost / noise[weights.cell] * (2 if plan.decision.method.range.of_vectors else 1)
+    found = _largest_with(plan.user_losses, weights, added) / float(plan.user_losses.max())
     return np.sqrt(found) if plan.gaussian else found
 
 
-def _largest_with(
-    loss: NDArray[np.float64], design: Design, added: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
     """The largest loss of a user with each cell and all that need less by themselves."""
-    alone = np.zeros(design.n_numbers)
-    np.maximum.at(alone, design.number, loss[design.user] + added)
-    rows = np.argsort(design.number, kind="stable")
-    ends = np.searchsorted(design.number[rows], np.arange(design.n_numbers + 1))
-    total, largest, found = loss.copy(), 0.0, np.zeros(design.n_numbers)
+    alone = largest(weights.cell, loss[weights.user] + added, weights.n_cells)
+    total, most, found = loss.copy(), 0.0, np.zeros(weights.n_cells)
+    rows = by_cell(weights.cell, weights.n_cells)
     for cell in np.argsort(alone, kind="stable").tolist():
-        own = rows[ends[cell] : ends[cell + 1]]
-        total[design.user[own]] += added[own]
-        found[cell] = largest = max(largest, float(total[design.user[own]].max()))
+        own = rows[cell]
+        total[weights.user[own]] += added[own]
+        found[cell] = most = max(most, float(total[weights.user[own]].max()))
     return found
 
 
-def _allowed(plan: PlanFacts, largest: NDArray[np.float64]) -> NDArray[np.float64]:
+def _allowed(plan: PlanFacts, largest: Floats) -> Floats:
     """How often the noise of cells may be that of a shape whose largest scale is given."""
-    most = HALF if plan.request.max_error is None else plan.request.max_error
+    most = plan.request.largest_error or MIDPOINT_ERROR
     if plan.certified:
-        unit = float(plan.mean_noise.max() / plan.relative_scale.max())
+        unit = float(plan.mean_noise.max() / plan.decision.scale.max())
         return most / (unit * largest)
     error = plan.cell_error if plan.request.max_error is None else errors_compared(plan)
-    noisiest = int(plan.relative_scale.argmax())
-    allowed = plan.relative_scale[noisiest] * most / max(float(error[noisiest]), 1e-300)
+    noisiest = int(plan.decision.scale.argmax())
+    allowed = plan.decision.scale[noisiest] * most / max(float(error[noisiest]), 1e-300)
     return np.asarray(allowed / largest)
 
 

@@ -1,28 +1,25 @@
-"""Which parts of a plan serve an objective: chosen from public counts, and said in words."""
+"""Which method serves an objective: chosen from public counts, and said in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, get_args
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import checks
-from shoal.cells.noise_kinds import gaussian_is_smaller
+from shoal.cells.methods import Method, method_of
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.weights import largest
+from shoal.theory.gaussian import cells_at_least, rho_of
 from shoal.theory.user_clipping import rounds, split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
-    from shoal.cells.statistics.base import Statistic
+    from shoal.cells.request import Request
+    from shoal.cells.weights import Floats
     from shoal.data.occupancy import Counts
 
-Objective = Literal["typical", "worst_case"]
-OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
-# What is known of the bounds: values may fill them, or they are a margin of safety.
-Range = Literal["tight", "loose"]
-RANGES: tuple[Range, ...] = get_args(Range)
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
 _FEW, _ENOUGH = 60, 150
 # So few cells of users who count about alike err hardly more with the whole bounds than with a
@@ -31,107 +28,108 @@ _FEW_CELLS, _ALIKE = 12, 0.75
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000
 _SMALLER = "the smaller of Laplace and Gaussian noise, in every data set"
+# Loads to which heavier users are held, between the lightest and the heaviest one.
+_GRID = 24
+# Weights of a linear program have smaller errors still than those compared here.
+_CLEARLY = 0.95
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A method, and why.
-
-    Attributes:
-        method: Its name.
-        settings: Its settings.
-        reason: Half a sentence.
-    """
-
-    method: str
-    reason: str
-    settings: Mapping[str, str | int] = field(default_factory=dict)
-
-
-def choose(
-    objective: str,
-    occupancy: Counts,
-    statistics: tuple[Statistic, ...],
-    epsilon: Fraction | None,
-    delta: Fraction,
-    known: str = "",
-) -> Chosen:
-    """The method with the smallest error for an objective, by what is public.
+def choose(request: Request, counts: Counts) -> tuple[Method, str]:
+    """Returns the method that was asked for, or serves the objective best, and why.
 
     What shape values have must be said, as no test finds it out cheaply: a mechanism that never
     errs more than 1.1 times plain noise gains at most 2.3 times where values are alike
     (docs/theory/user-clipped.md#tight-or-loose-bounds).
-
-    Args:
-        objective: `typical` or `worst_case`.
-        occupancy: The counts.
-        statistics: What is released of every cell.
-        epsilon: Total loss; None if an error was asked for.
-        delta: The delta of (epsilon, delta)-DP.
-        known: What is known of the bounds: `tight`, `loose`, or nothing.
-
-    Raises:
-        InputError: An unknown objective.
-
-    Example:
-        >>> import shoal
-        >>> from fractions import Fraction
-        >>> from shoal.cells.statistics.mean import Mean
-        >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [1, 9] * 45)
-        >>> wanted = counts, (Mean(),), Fraction(1), Fraction(0)
-        >>> [choose(each, *wanted).method for each in OBJECTIVES]
-        ['user_clipped', 'optimal']
     """
-    checks.choice(objective, OBJECTIVES, "objective")
-    means = [each.name for each in statistics] == ["mean"]
-    if objective == "worst_case" or epsilon is None:
-        return _certified(occupancy, statistics, epsilon, delta)
-    if not means:
+    if request.method is not None:
+        return method_of(request.method, request.settings), ""
+    if request.objective == "worst_case" or request.epsilon is None:
+        return _certified(request, counts)
+    why = ""
+    if request.statistics != ("mean",):
         why = "its error holds in every data set: private ranges are found for means alone"
-        return replace(_certified(occupancy, statistics, epsilon, delta), reason=why)
-    everyone = float(epsilon) * occupancy.n_users
-    selects = split(float(epsilon), occupancy.n_users, occupancy.n_cells) is not None
-    if known == "tight" and _count_alike(occupancy):
+    elif _count_alike(counts) and request.range == "tight":
         why = (
             "users who count about alike, whose values may fill the bounds, gain by no other range"
         )
-        return replace(_certified(occupancy, statistics, epsilon, delta), reason=why)
-    few = selects and occupancy.n_cells <= _FEW_CELLS and not known
-    if few and _count_alike(occupancy):
+    epsilon, known = float(request.epsilon), request.range
+    selects = split(epsilon, counts.n_users, counts.n_cells) is not None
+    few = selects and counts.n_cells <= _FEW_CELLS and not known
+    if not why and few and _count_alike(counts):
         why = (
             "few cells of users who count about alike, where a private range errs less only if "
             'values fill a small part of the bounds (say so by range="loose", --range loose)'
         )
-        return replace(_certified(occupancy, statistics, epsilon, delta), reason=why)
-    if occupancy.n_cells == 1 and _FEW <= everyone < _ENOUGH:
-        return Chosen("adaptive", "few users in one cell find one private interval most surely")
-    counts = occupancy.n_users, len(occupancy.user), occupancy.n_cells
-    if rounds(float(epsilon), float(delta), *counts) > 1:
+    if why:
+        return _certified(request, counts)[0], why
+    if counts.n_cells == 1 and _FEW <= epsilon * counts.n_users < _ENOUGH:
+        why = "few users in one cell find one private interval most surely"
+        return method_of("adaptive"), why
+    sizes = counts.n_users, len(counts.user), counts.n_cells
+    if rounds(epsilon, float(request.delta), *sizes) > 1:
         why = "users in so many cells that noise is normal, where a second round costs little"
-        return Chosen("user_clipped", why, {"rounds": 2})
-    return Chosen("user_clipped", "the smallest error where no user is unlike all others")
+        return method_of("user_clipped", {"rounds": 2}), why
+    return method_of("user_clipped"), "the smallest error where no user is unlike all others"
 
 
-def _count_alike(occupancy: Counts) -> bool:
+def _count_alike(counts: Counts) -> bool:
     """Whether cells have nearly as many users as equal ones would be: (sum m)^2/sum m^2 of each."""
-    count = occupancy.count.astype(np.float64)
-    squares = np.bincount(occupancy.cell, count**2)
-    equal = occupancy.totals.astype(np.float64) ** 2 / squares
+    count = counts.count.astype(np.float64)
+    squares = np.bincount(counts.cell, count**2)
+    equal = counts.totals.astype(np.float64) ** 2 / squares
     return bool(equal.sum() >= _ALIKE * len(count))
 
 
-def _certified(
-    occupancy: Counts,
-    statistics: tuple[Statistic, ...],
-    epsilon: Fraction | None,
-    delta: Fraction,
-) -> Chosen:
+def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
     """The smallest error in every data set; a delta is taken only where counts say it helps."""
-    if len(occupancy.user) > _MOST_OF_PROGRAM:
-        if delta:
-            return Chosen("balanced", _SMALLER)
-        return Chosen("balanced", "certified in every data set; a program would take too long")
-    if epsilon and delta and gaussian_is_smaller(occupancy, epsilon, delta, len(statistics)):
-        return Chosen("balanced", _SMALLER)
-    settings: dict[str, str | int] = {} if epsilon is None else {"targets": "balanced"}
-    return Chosen("optimal", "the smallest certified errors, in every data set", settings)
+    epsilon, delta = request.epsilon, request.delta
+    if len(counts.user) > _MOST_OF_PROGRAM:
+        slow = "certified in every data set; a program would take too long"
+        return method_of("balanced"), _SMALLER if delta else slow
+    if epsilon and delta and gaussian_is_smaller(counts, epsilon, delta, len(request.statistics)):
+        return method_of("balanced"), _SMALLER
+    settings = {} if epsilon is None else {"targets": "balanced"}
+    return method_of("optimal", settings), "the smallest certified errors, in every data set"
+
+
+def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numbers: int) -> bool:
+    """Returns whether a delta buys a smaller worst-case error than weights of users, by counts.
+
+    It never does where no user is in k > epsilon^2/(pi rho) numbers (docs/theory/gaussian.md), of
+    which there are `numbers` a cell. Beyond that two plans are compared that anybody can write
+    down, and whose noise is in proportion to the heaviest or to the mean share of each cell:
+    Gaussian noise of full shares, and Laplace noise of users each held to one load. A clearly
+    smaller mean logarithm decides.
+    """
+    loss, chance = float(epsilon), float(delta)
+    if int(counts.cells_per_user.max()) * numbers <= cells_at_least(loss, chance):
+        return False
+    share = counts.count / counts.totals[counts.cell]
+    units = largest(counts.cell, share, counts.n_cells), 1 / counts.users_per_cell
+    normal = math.sqrt(numbers / (math.pi * rho_of(loss, chance)))
+
+    def longest(unit: Floats) -> float:
+        """The largest l2 norm of a user's shares over the units of their cells."""
+        squares = np.bincount(counts.user, (share / unit[counts.cell]) ** 2)
+        return math.sqrt(float(squares.max()))
+
+    by_noise = min(_log(unit * normal * longest(unit)) for unit in units)
+    by_weights = min(_weighted(counts, share, unit, loss / numbers) for unit in units)
+    return by_noise < by_weights + math.log(_CLEARLY)
+
+
+def _weighted(counts: Counts, share: Floats, unit: Floats, epsilon: float) -> float:
+    """The mean logarithm of the errors, with the best of a grid of loads."""
+    user, cell = counts.user, counts.cell
+    load = np.bincount(user, share / unit[cell])
+    return min(
+        _log(
+            np.bincount(cell, share * np.maximum(0, 1 - most / load[user])) / 2
+            + unit * most / epsilon
+        )
+        for most in np.geomspace(load[load > 0].min(), load.max(), _GRID)
+    )
+
+
+def _log(error: Floats) -> float:
+    return float(np.log(np.minimum(error, MIDPOINT_ERROR)).mean())

@@ -1,321 +1,207 @@
-"""One cell, one call: every mean mechanism of the library on values in memory.
-
-Each function reads the values once, selects and draws with the operating system's randomness, and
-returns an `Estimate`. It keeps no books: privacy losses of several calls on the same users add up,
-and `shoal.plan` with a ledger is the way to publish. The mechanisms, their assumptions and how to
-choose among them are in `docs/how-to/mechanisms.md`.
-
-Example:
-    >>> import numpy as np
-    >>> users = np.repeat(np.arange(100), 5)
-    >>> estimate = baseline(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20.0)
-    >>> abs(estimate.value - 30) < 2, round(estimate.noise_scale, 4)
-    (True, 0.0325)
-"""
+"""One cell at once: values in memory are added up, planned for, drawn and read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
-from shoal import checks
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.objective import OBJECTIVES, RANGES, choose
-from shoal.cells.one_cell_result import Estimate
-from shoal.cells.one_cell_values import aggregate_of
-from shoal.cells.planner import decide
-from shoal.cells.request import mean_request
-from shoal.cells.warnings import doubts, few_cells, few_own_much, private_range
-from shoal.checks import check_confidence, keywords
-from shoal.data.value_lattice import Bounds, Lattice
-from shoal.errors import InputError
-from shoal.privacy.noise import Simulated, source_of
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.objective import choose
+from shoal.cells.plan_warnings import (
+    few_cell_warnings,
+    heavy_user_warnings,
+    private_range_warnings,
+    release_warnings,
+)
+from shoal.cells.planner import make_plan
+from shoal.cells.request import Request
+from shoal.checks import check_confidence, different, private_numbers
+from shoal.data import keys
+from shoal.data.aggregate import Aggregate
+from shoal.data.occupancy import build
+from shoal.errors import DataError
+from shoal.privacy.budget import show
+from shoal.privacy.noise import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-    from shoal.cells.one_cell_values import Users
-    from shoal.cells.request import Request
-    from shoal.data.occupancy import Counts
+    from shoal.cells.weights import Floats
+    from shoal.data.value_lattice import Bounds, Lattice
     from shoal.privacy.budget import Amount
+    from shoal.privacy.noise import Simulated
 
-Cap = Literal["median", "levy", "minimax", "surrogate"]
-Grouping = Literal["best_fit", "wrap_around"]
-_BOOKS = "check the spelling; a release with a ledger is made by shoal.plan"
+Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
+_CONVERT = "convert them first, for example with astype(float)"
 
 
-class Options(TypedDict, total=False):
-    """What every function of this module takes besides its own arguments.
+@dataclass(frozen=True)
+class Estimate:
+    """A private mean with its error bar; everything in the value's unit, and public.
+
+    Source: docs/theory/grouping.md#linear-estimators-and-their-bias;
+    docs/theory/adaptive.md#what-is-promised.
 
     Attributes:
-        confidence: Of the interval; 0.95 unless given.
-        tick_bits: Values are rounded to the width over 2^tick_bits; 20 unless given.
-        noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
+        value: The estimate, within the bounds, in the value's unit.
+        interval: Covers the mean of the records, clipped to the bounds, with the given confidence
+            in every data set: bias bound plus the noise's quantile, in the value's unit. Wide where
+            a range was selected, because a data set could have values far outside of it.
+        typical_interval: The same, in the value's unit, under an assumption: users are exchangeable
+            (who is heavy says nothing of its values) and what a private range cuts off balances or
+            is small: where values have long tails or outliers, of yes or no, and of amounts that
+            are mostly 0, it may miss. Never wider.
+        noise_scale: Scale b of the Laplace noise: its mean absolute value, in the value's unit.
+        bias_bound: Most that the estimate without noise is off in any data set with this range, in
+            the value's unit.
+        epsilon: Privacy loss of every user, rounded upwards.
+        confidence: Of the interval.
+        range: Where means of users (sums, for akmv) were clipped, in the value's unit; None if
+            nothing was selected.
+        mechanism: What was used.
+        parameters: Its public whole numbers, such as the cap.
+        simulated: Whether the randomness was repeatable: then nobody is protected.
+        warnings: What speaks against the typical interval, in sentences.
+
+    Guarantees: G-COVERAGE.
+
+    Example:
+        >>> from shoal import mean
+        >>> found = mean.baseline([3.0, 4.0] * 500, range(1000), bounds=(0, 10), epsilon=5)
+        >>> found.bias_bound < 1e-3, found.interval[0] < found.value < found.interval[1]
+        (True, True)
     """
 
+    value: float
+    interval: tuple[float, float]
+    typical_interval: tuple[float, float]
+    noise_scale: float
+    bias_bound: float
+    epsilon: float
     confidence: float
-    tick_bits: int
-    noise: Simulated | None
+    range: tuple[float, float] | None
+    mechanism: str
+    parameters: Mapping[str, tuple[int, ...]]
+    simulated: bool
+    warnings: tuple[str, ...] = ()
 
-
-def baseline(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    **options: Unpack[Options],
-) -> Estimate:
-    """Mean of all records of one cell, plus Laplace noise.
-
-    The noise has the scale U m*/(n epsilon), with U the width of the bounds, n the number of
-    records and m* that of the heaviest user. There is no bias.
-
-    Source: docs/theory/sensitivity.md; paper 002, section III-B.
-
-    Args:
-        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
-            Private.
-        users: Whose record it is, one key a record, shape (n,).
-        bounds: Public range [lo, hi] of the values, in their unit.
-        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
-        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
-
-    Returns:
-        The mean with its intervals and errors, in the value's unit.
-
-    Raises:
-        InputError: An argument is not usable.
-        DataError: Values are missing or not finite, or lengths differ.
-
-    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
-
-    Example:
-        >>> import numpy as np
-        >>> users = np.repeat(np.arange(100), 5)
-        >>> found = baseline(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
-        >>> abs(found.value - 30) < 2, round(found.noise_scale, 4)
-        (True, 0.0325)
-    """
-    return one_estimate("baseline", {}, values, users, bounds, epsilon, options)
-
-
-def array_averaging(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    cap: Cap | int = "median",
-    grouping: Grouping = "best_fit",
-    **options: Unpack[Options],
-) -> Estimate:
-    """Records grouped into arrays of length `cap`; the mean of the means of the arrays, plus noise.
-
-    Each place of an array holds its user's mean. The Laplace noise has the scale
-    U max_l w_l/epsilon, with w_l the weight that user l gets: at most 1/K with K arrays.
-
-    Source: docs/theory/grouping.md#arrays; paper 002, section III-C; erratum 7.
-
-    Args:
-        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
-            Private.
-        users: Whose record it is, one key a record, shape (n,).
-        bounds: Public range [lo, hi] of the values, in their unit.
-        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
-        cap: Most records of a user that count: `median`, `levy`, `minimax`, `surrogate`, or a whole
-            number from 1.
-        grouping: How arrays are filled: `best_fit` or `wrap_around`.
-        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
-
-    Returns:
-        The mean with its intervals and errors, in the value's unit.
-
-    Raises:
-        InputError: An argument is not usable.
-        DataError: Values are missing or not finite, or lengths differ.
-
-    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
-
-    Example:
-        >>> import numpy as np
-        >>> users = np.repeat(np.arange(100), 5)
-        >>> found = array_averaging(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20, cap=5)
-        >>> abs(found.value - 30) < 2, found.parameters["cap"]
-        (True, (5,))
-    """
-    settings = {"cap": cap, "grouping": grouping}
-    return one_estimate("array_averaging", settings, values, users, bounds, epsilon, options)
-
-
-def opt_array_averaging(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    grouping: Grouping = "best_fit",
-    **options: Unpack[Options],
-) -> Estimate:
-    """Array averaging at the cap m with the least worst-case error 1 - K(m)/n + m/(epsilon K(m)).
-
-    K(m) is the number of records that are left: the sum of min(m_l, m).
-
-    Source: docs/theory/grouping.md#caps; paper 002, section V.
-
-    Args:
-        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
-            Private.
-        users: Whose record it is, one key a record, shape (n,).
-        bounds: Public range [lo, hi] of the values, in their unit.
-        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
-        grouping: How arrays are filled: `best_fit` or `wrap_around`.
-        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
-
-    Returns:
-        The mean with its intervals and errors, in the value's unit.
-
-    Raises:
-        InputError: An argument is not usable.
-        DataError: Values are missing or not finite, or lengths differ.
-
-    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
-
-    Example:
-        >>> import numpy as np
-        >>> users = np.repeat(np.arange(100), 5)
-        >>> found = opt_array_averaging(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
-        >>> abs(found.value - 30) < 2
-        True
-    """
-    settings = {"grouping": grouping}
-    return one_estimate("opt_array_averaging", settings, values, users, bounds, epsilon, options)
-
-
-def worst_case_optimal(
-    values: ArrayLike,
-    users: Users,
-    *,
-    bounds: Bounds | tuple[float, float],
-    epsilon: Amount,
-    **options: Unpack[Options],
-) -> Estimate:
-    """Means of users clipped to U/2 -+ T/(2 m_l): the least worst-case error of all.
-
-    T is the ceil(2/epsilon)-th largest of the U m_l, and the Laplace noise has the scale
-    T/(n epsilon). With fewer than 2/epsilon users T is 0: the estimate is the middle of the bounds,
-    and costs nothing. For vectors see `vector`.
-
-    Source: docs/theory/worst-case.md#numbers; paper 001, Theorem III.1.
-
-    Args:
-        values: One number a record, shape (n,), in the value's unit; clipped to the bounds.
-            Private.
-        users: Whose record it is, one key a record, shape (n,).
-        bounds: Public range [lo, hi] of the values, in their unit.
-        epsilon: Privacy loss of every user: the epsilon of epsilon-DP, above 0.
-        **options: `confidence`, `tick_bits` and `noise`: see `Options`.
-
-    Returns:
-        The mean with its intervals and errors, in the value's unit.
-
-    Raises:
-        InputError: An argument is not usable.
-        DataError: Values are missing or not finite, or lengths differ.
-
-    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
-
-    Example:
-        >>> import numpy as np
-        >>> users = np.repeat(np.arange(100), 5)
-        >>> found = worst_case_optimal(np.full(500, 30.0), users, bounds=(0, 65), epsilon=20)
-        >>> abs(found.value - 30) < 2
-        True
-    """
-    return one_estimate("worst_case_optimal", {}, values, users, bounds, epsilon, options)
+    def __str__(self) -> str:
+        """One line, and what speaks against it."""
+        low, high = self.typical_interval
+        found = "" if self.range is None else f", range [{self.range[0]:.4g}, {self.range[1]:.4g}]"
+        kind = "simulated " if self.simulated else ""
+        line = (
+            f"{kind}{self.mechanism}: {self.value:.6g}, typically in "
+            f"[{low:.6g}, {high:.6g}] ({self.confidence:.0%}), noise "
+            f"{self.noise_scale:.3g}, bias at most {self.bias_bound:.3g}{found}, "
+            f"epsilon {show(self.epsilon)}"
+        )
+        return "\n".join([line, *(f"warning: {sentence}" for sentence in self.warnings)])
 
 
 @np.errstate(all="ignore")
 def one_estimate(
     method: str | None,
-    settings: Mapping[str, str | int | float],
+    asked: Mapping[str, Any],
     values: ArrayLike,
     users: Users,
+    *,
     bounds: Bounds | tuple[float, float],
     epsilon: Amount,
-    options: Options,
+    confidence: float = 0.95,
+    tick_bits: int = 20,
+    noise: Simulated | None = None,
 ) -> Estimate:
-    """The estimate of one mechanism for one cell: check, plan, draw, read.
-
-    Args:
-        method: Name of the mechanism; None for that of an objective.
-        settings: What the mechanism takes besides; objective and range, if it is to be chosen.
-        values: One number a record, shape (n,), in the value's unit. Private.
-        users: Whose record it is, shape (n,).
-        bounds: Public range of the values, in their unit.
-        epsilon: Privacy loss of every user.
-        options: As the caller gave them.
-
-    Returns:
-        The mean with its intervals and errors.
-
-    Raises:
-        InputError: An argument is not usable.
-        DataError: Values are missing or not finite, or lengths differ.
-    """
-    keywords(options, Options.__annotations__, f"mean.{method or 'auto'}", _BOOKS)
-    wanted = check_confidence(options.get("confidence", 0.95))
-    lattice = Lattice(Bounds.of(bounds), options.get("tick_bits", 20))
-    if method is None:
-        _check_choice(settings)
-    request = mean_request(method or "baseline", epsilon, settings if method else {})
-    source = source_of(options.get("noise"))
-    aggregate = aggregate_of(values, users, lattice)
-    if method is None:
-        name = _chosen(settings, aggregate.occupancy, request)
-        request = mean_request(name, epsilon, {})
-    plan = decide(aggregate.occupancy, lattice, request)
-    drawn = drawing_of(plan).draw(aggregate, source)
-    numbers = Numbers(plan, drawn.steps, drawn.chosen)
-    (low, high), (typical_low, typical_high) = numbers.both_intervals(wanted)
+    """Returns the estimate of one mechanism, with its settings, or of an objective for one cell."""
+    confidence, source = check_confidence(confidence), source_of(noise)
+    given: dict[str, Any] = {"settings": dict(asked)} if method else dict(asked)
+    request = Request.of(
+        bounds=bounds, tick_bits=tick_bits, epsilon=epsilon, method=method, uninformative="keep",
+        **given,
+    )  # fmt: skip
+    private = aggregate_of(values, users, request.lattice)
+    if request.objective == "worst_case":
+        # No bounding of users in one cell has a smaller worst-case error (docs/theory/worst-case.md).
+        request = request.model_copy(update={"method": "worst_case_optimal", "objective": None})
+    elif method is None:
+        chosen, _ = choose(request, private.occupancy)
+        changes = {"method": chosen.name, "settings": {}, "objective": None, "range": None}
+        request = request.model_copy(update=changes)
+    plan = make_plan(private.occupancy, request)
+    found = Estimates(plan, *draw(plan, private, source))
+    low, high = found.intervals(confidence)
+    typical_low, typical_high = found.typical_intervals(confidence)
     return Estimate(
-        value=float(numbers.value[0]),
+        value=float(found.value[0]),
         interval=(float(low[0]), float(high[0])),
         typical_interval=(float(typical_low[0]), float(typical_high[0])),
-        noise_scale=float(numbers.noise_scale[0]),
-        bias_bound=float(numbers.bias_bound[0]),
+        noise_scale=float(found.noise_scale[0]),
+        bias_bound=float(found.bias_bound[0]),
         epsilon=plan.epsilon,
-        confidence=wanted,
-        range=numbers.clipped_to(0),
-        mechanism=plan.mechanism.name,
-        parameters={name: tuple(found.tolist()) for name, found in plan.parameters.items()},
-        simulated=options.get("noise") is not None,
+        confidence=confidence,
+        range=found.clipped_to(0),
+        mechanism=plan.decision.method.mechanism or plan.method,
+        parameters={name: tuple(each.tolist()) for name, each in plan.parameters.items()},
+        simulated=noise is not None,
         warnings=(
-            *few_cells(plan),
-            *few_own_much(plan),
-            *private_range(numbers),
-            *doubts(numbers),
+            *few_cell_warnings(plan),
+            *heavy_user_warnings(plan),
+            *private_range_warnings(found),
+            *release_warnings(found),
         ),
     )
 
 
-def _check_choice(wanted: Mapping[str, str | int | float]) -> None:
-    asked = checks.choice(wanted["range"], ("", *RANGES), "range")
-    if checks.choice(wanted["objective"], OBJECTIVES, "objective") == "worst_case" and asked:
-        raise InputError(
-            "a range with the objective worst_case",
-            "a range with the typical objective: certified errors hold in any range",
-            "leave range out",
+def numbers_of(values: ArrayLike) -> Floats:
+    """Returns values as floating-point numbers; refuses what are no real numbers."""
+    if np.ma.is_masked(values):
+        # NumPy would read what is behind the mask.
+        raise DataError(
+            "masked values",
+            "a number in every row",
+            "drop such records beforehand if whether a value is present is public",
+        )
+    numbers = private_numbers(values)
+    if numbers is None:
+        raise DataError("values that are no real numbers", "one number a record", _CONVERT)
+    return numbers
+
+
+def check_finite(numbers: Floats) -> None:
+    """Refuses missing and infinite values."""
+    if not np.isfinite(numbers).all():
+        raise DataError(
+            "missing or infinite values",
+            "finite numbers",
+            "drop such records beforehand if whether a value is present is public",
         )
 
 
-def _chosen(wanted: Mapping[str, str | int | float], occupancy: Counts, request: Request) -> str:
-    """The mechanism of one cell for an objective."""
-    if wanted["objective"] == "worst_case":
-        return "worst_case_optimal"
-    asked = request.statistics, request.epsilon, request.delta, str(wanted["range"])
-    return choose(str(wanted["objective"]), occupancy, *asked).method
+def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate:
+    """Returns sums of ticks of every user of one cell; one finite number and one key a record."""
+    different({"value": values}, {"user": users})
+    numbers = numbers_of(values)
+    if numbers.size == 0:
+        raise DataError("no records", "at least one record", "give a value and a user for each")
+    who = keys.encode(keys.as_array(users, "user"), "user")
+    if numbers.ndim != 1 or len(numbers) != len(who):
+        raise DataError(
+            f"values of shape {numbers.shape} for {len(who)} users' keys",
+            "one value and one user for each record",
+            "give two columns of the same length",
+        )
+    check_finite(numbers)
+    order = np.argsort(who, kind="stable")
+    counts = np.bincount(who)
+    sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(counts) - counts)
+    cells = pa.table({"cell": pa.array(["all"] * len(counts))})
+    counts_of_cell, rows = build(pa.array(np.arange(len(counts))), cells, counts.astype(np.int64))
+    centred = sums[rows] - (counts_of_cell.count << (lattice.bits - 1))
+    # Squares serve the variance, which these mechanisms do not release.
+    return Aggregate(counts_of_cell, lattice, centred, np.zeros_like(centred))

@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from shoal import checks, documents, files
-from shoal.cells import document as plan_document
-from shoal.cells.chosen_request import chosen_request
-from shoal.cells.derived import planned
 from shoal.cells.frontier.explore import compare_plans
-from shoal.cells.largest_error import part_of_range
-from shoal.cells.plan_views import PlanViews
-from shoal.cells.planner import decide
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_file import PlanDocument, described, document_of, met
+from shoal.cells.planner import make_plan
 from shoal.cells.release import Release, release_cells
-from shoal.cells.request import make_request
-from shoal.cells.request_rules import keeps
-from shoal.cells.statistics.catalogue import statistics as statistics_of
+from shoal.cells.request import Request
+from shoal.cells.simulation.compare import compare_methods
+from shoal.cells.table import plan_table
+from shoal.cells.text import describe, summary
+from shoal.cells.typical_error import typical_errors
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
-from shoal.data.value_lattice import Bounds, Lattice
-from shoal.documents.json_schema import validator
 from shoal.errors import InputError
+from shoal.files import tables
 from shoal.privacy.events import event_of
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+    import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
 
     from shoal.cells.frontier.explore import Choice, Progress
     from shoal.cells.frontier.frontier import Frontier
+    from shoal.cells.simulation.compare import Comparison
+    from shoal.cells.simulation.distributions import Distribution
+    from shoal.cells.weights import Floats
+    from shoal.data.value_lattice import Bounds
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanViews):
+class Plan(PlanFacts):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
     Source: docs/theory/accounting.md; docs/theory/limits.md.
 
-    Raises:
-        InputError: A part does not fit the others, or `built` is given.
+    Attributes:
+        source: Public description of the records (columns and cell rules), if known.
 
     Guarantees: G-LOSS, G-BOUND, G-PURE.
 
@@ -59,14 +62,111 @@ class Plan(PlanViews):
         (True, [0.6, 2.5])
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.built is not None:
+    source: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        """The plan in words and columns."""
+        return str(describe(self))
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Plan {summary(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The plan for notebooks."""
+        return describe(self).to_html()
+
+    def table(self) -> pa.Table:
+        """One row a cell and statistic: keys, status, counts, and both errors.
+
+        Returns:
+            `typical_error` in parts of the standard deviation of the values, those of all cells
+            together, for means; `certified`, the worst-case error, and `lower_bound` in the unit of
+            the statistic. Nulls in the rows of cells left out.
+        """
+        return plan_table(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            One row a cell and statistic, as in `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
+
+    def typical_error(self, spread: float | None = None) -> Floats:
+        """The mean absolute error that each released cell will typically have: no value is read.
+
+        Simulated releases on the plan's own counts with normal users about alike
+        (`shoal.cells.typical_error`). It is no certificate: users who are unlike all others, long
+        tails or values at both bounds have larger errors.
+
+        Args:
+            spread: Standard deviation of the values, those of all cells together, in their unit, if
+                somebody may say it without a look at them: half of the width at most, as no values
+                have a larger one.
+
+        Returns:
+            Errors of values with this standard deviation, in their unit; else parts of it, where it
+            is a sixth of the width; shape (released cells,).
+
+        Raises:
+            InputError: The plan releases other statistics than the mean, or an unusable spread.
+
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=4)
+            >>> plan.typical_error().shape, bool((plan.typical_error() < 1).all())
+            ((3,), True)
+        """
+        wide = checks.optional(spread, checks.number, "spread", above=0, example=10)
+        if wide is None:
+            return typical_errors(self)
+        if wide > self.width / 2:
             raise InputError(
-                "numbers that somebody has built beside the plan",
-                "a plan whose numbers follow from its counts",
-                "leave built out",
+                f"a spread of {wide:g}, and bounds that are {self.width:g} apart",
+                f"a standard deviation of at most half of that, {self.width / 2:g}",
+                "give the values' standard deviation, or leave it out",
             )
+        return typical_errors(self, wide / self.width) * wide
+
+    def compare(
+        self,
+        methods: Sequence[str | Choice] | None = None,
+        *,
+        assumed: Distribution | None = None,
+        repetitions: int | None = None,
+    ) -> Comparison:
+        """This plan's method, all others and what anybody writes by hand, by their typical errors.
+
+        See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells. No
+        value is read.
+
+        Args:
+            methods: Names, or names with settings; all but linear programs if not given.
+            assumed: What values may look like.
+            repetitions: Data sets to draw.
+
+        Returns:
+            Errors of each method, the smallest first.
+
+        Raises:
+            InputError: The plan releases other statistics than the mean, or an unusable argument.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=4)
+            >>> found = plan.compare(["balanced", "midpoint"], repetitions=20)
+            >>> found.table()["method"].to_pylist()
+            ['balanced', 'midpoint']
+        """
+        return compare_methods(self, methods, assumed, repetitions)
 
     def release(
         self,
@@ -105,6 +205,7 @@ class Plan(PlanViews):
         """
         return release_cells(
             self,
+            self.source,
             records,
             ledger=ledger,
             name=name,
@@ -169,7 +270,7 @@ class Plan(PlanViews):
         Returns:
             Of the schema of plans, as `save` writes it.
         """
-        return plan_document.to_document(self)
+        return document_of(self, self.source).to_document()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the plan as a versioned JSON document.
@@ -185,12 +286,12 @@ class Plan(PlanViews):
         Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
-        files.write_bytes(path, data, {"records": self.occupancy.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, {"records": self.counts.origin}, overwrite=overwrite)
 
     @classmethod
     @np.errstate(all="ignore")
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a plan written by `save`; its claims are computed anew and compared.
+        """Read a plan written by `save`; loss and errors are computed from what it decided.
 
         Args:
             path: A file written by `save`.
@@ -199,19 +300,17 @@ class Plan(PlanViews):
             The plan.
 
         Raises:
-            DocumentError: Missing, damaged, changed by hand, or of another schema.
+            DocumentError: Missing, damaged, of another version, or one that costs or errs more
+                than what was asked for.
 
         Guarantees: G-VERIFY.
         """
-        document = documents.read(path, plan_document.SCHEMA, "plan")
+        document = PlanDocument.from_bytes(documents.read_bytes(path, "plan"), "plan")
+        found, records = document.facts(), document.records
         # An absolute path, whatever the working folder is later.
-        origin = os.path.abspath(path)
-        try:
-            loaded = cls(**plan_document.parts(document, origin))
-            plan_document.check_claims(loaded, document)
-        except (InputError, LookupError, ArithmeticError):
-            raise plan_document.damaged() from None
-        return planned(loaded)
+        counts = replace(found.counts, origin=os.path.abspath(path))
+        source = None if records is None else records.to_document()
+        return cls(counts, found.request, found.decision, source)
 
 
 def plan(
@@ -293,47 +392,6 @@ def plan(
         >>> found.method, found.epsilon <= 8, found.worst_case_error.round(2).tolist()
         ('optimal', True, [0.63])
     """
-    occupancy, lattice, source = _planned_for(counts, bounds, tick_bits, source)
-    wanted = statistics_of(statistics)
-    asked: dict[str, Any] = {
-        "epsilon": epsilon,
-        "error": error,
-        "statistics": statistics,
-        "uninformative": uninformative,
-        "min_users": min_users,
-        "min_records": min_records,
-        "weights": weights,
-        "max_error": part_of_range(max_error, wanted, lattice.bounds),
-    }
-    if method is None:
-        request = chosen_request(occupancy, asked, objective, settings, delta, range)
-    elif objective is None and range is None:
-        request = make_request(method=method, settings=settings, delta=delta, **asked)
-    else:
-        raise InputError(
-            f"{'a range' if objective is None else 'an objective'} and a method",
-            "one of them",
-            "leave method out: it is chosen for the objective and the range",
-        )
-    about = checks.optional(source, _description, "source")
-    facts = replace(decide(occupancy, lattice, request), source=about)
-    if not keeps(facts):
-        raise InputError(
-            "a request that its plan would not meet",
-            "an epsilon or an error that numbers of so many places meet, at an epsilon up to 1e6",
-            "ask for a larger error, or give more tick_bits",
-        )
-    kept = [each.name for each in fields(facts) if each.name != "built"]
-    return planned(Plan(**{name: getattr(facts, name) for name in kept}))
-
-
-def _planned_for(
-    counts: Counts | Records,
-    bounds: Bounds | tuple[float, float] | None,
-    tick_bits: int | None,
-    source: Mapping[str, Any] | None,
-) -> tuple[Counts, Lattice, Mapping[str, Any] | None]:
-    """Counts, bounds and description, of records or as they are given."""
     if isinstance(counts, Records):
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
@@ -341,23 +399,36 @@ def _planned_for(
                 "records alone, which say these themselves",
                 "leave them out, or give records.counts()",
             )
-        return counts.counts(), counts.lattice, counts.describe()
+        records = counts
+        counts, bounds, source = records.counts(), records.bounds, records.describe()
+        tick_bits = records.lattice.bits
     todo = "give records, records.counts() or Counts.from_counts(...)"
     checks.instance(counts, Counts, "counts", todo)
     if bounds is None:
         raise InputError(
             "counts without bounds", "bounds of the values", "give for example bounds=(0, 700)"
         )
-    return counts, Lattice(Bounds.of(bounds), 20 if tick_bits is None else tick_bits), source
-
-
-def _description(value: object, name: str) -> dict[str, Any]:
-    """What records are, as plans and manifests hold it; nothing else could be loaded again."""
-    found = checks.public_facts(value, name)
-    if validator("shoal.plan-3", "records")(found):
-        return found
-    raise InputError(
-        f"{name} {checks.shown(value)}",
-        "user, value and missing as texts, cell as a list of texts, and nothing else",
-        f"give records.describe(), or leave {name} out",
+    if source is not None:
+        described(source)
+    request = Request.of(
+        bounds=bounds,
+        tick_bits=20 if tick_bits is None else tick_bits,
+        statistics=statistics,
+        epsilon=epsilon,
+        error=error,
+        max_error=max_error,
+        objective=objective,
+        range=range,
+        method=method,
+        uninformative=uninformative,
+        min_users=min_users,
+        min_records=min_records,
+        weights={} if weights is None else weights,
+        settings={} if settings is None else settings,
+        delta=delta,
     )
+    facts = met(make_plan(counts, request))
+    made = Plan(facts.counts, facts.request, facts.decision, source)
+    # What was computed of the same facts is computed once.
+    vars(made).update(vars(facts))
+    return made

@@ -1,43 +1,33 @@
-"""A plan: which numbers are released, with how much noise, and what that costs and promises."""
+"""A plan as facts: which numbers are released, with how much noise, what it costs and promises."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.allocation import balanced
-from shoal.cells.contributions.design import FINE
-from shoal.cells.count_limits import check_counts, check_weights
-from shoal.cells.gaps import optimal_gap
-from shoal.cells.plan_form import check_capacity, in_form
-from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Queries
-from shoal.cells.statistics.variance import Variance
+from shoal.cells import allocation
+from shoal.cells.accounting import Cost, ReleasedStatistics
+from shoal.cells.cell_statistics import Variance
+from shoal.cells.decision import check_counts, check_decision, importance
+from shoal.cells.optimal.variance import gap as optimal_gap
+from shoal.cells.user_vectors import ball_of
+from shoal.cells.weights import FINE
 from shoal.privacy.budget import Budget, round_up
 from shoal.theory import gaussian, joint, laplace
 from shoal.theory import minimax as limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.allocation_problem import Problem
-    from shoal.cells.contributions.base import Parameters
-    from shoal.cells.contributions.design import Design
-    from shoal.cells.mechanism import Mechanism
-    from shoal.cells.plan_parts import PlanParts
+    from shoal.cells.cell_statistics import Statistic
+    from shoal.cells.decision import Decision, Status
     from shoal.cells.request import Request
-    from shoal.cells.statistics.base import Statistic
+    from shoal.cells.weights import Floats, Ints, Parameters, Weights
     from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Bounds, Lattice
-
-Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
-_NONE = np.zeros(0)
+    from shoal.privacy.accounting import Losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,46 +40,23 @@ class PlanFacts:
     statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
 
     Attributes:
-        occupancy: The counts the plan is made for.
-        lattice: Bounds and ticks of the values.
+        counts: The public counts that the plan is made for.
         request: What was asked for.
-        status: Of each cell: released, or why it is left out.
-        relative_scale: b (sigma if Gaussian) as a part of the range of each number, shape
-            (numbers,); where a range of the values is selected, as a part of the range of that.
-        lattice_bits: j; the noise of a number has the scale of 2^j steps.
-        duals: Proof of near-optimality, a loss each, shape (users,), or None.
-        source: Public description of the records (columns and cell rules), if known.
-        parameters: Whole numbers of the mean mechanism, such as the cap of each cell.
-        selection_scale: Scale of the private selections, no unit: one a released cell, one in all,
-            or none; shape (selections,).
-        targets: Of an optimal plan: relative error of each released cell up to a common factor,
-            shape (released cells,).
-        joint: Whether mean and variance come from one release of first and second moments.
-        gaussian: Whether the noise is Gaussian, accounted by the request's delta.
-        built: The numbers, if the planner has built them; else they are built when needed.
+        decision: What the planner chose.
     """
 
-    occupancy: Counts
-    lattice: Lattice
+    counts: Counts
     request: Request
-    status: tuple[Status, ...]
-    relative_scale: NDArray[np.float64]
-    lattice_bits: int
-    duals: NDArray[np.float64] | None = None
-    source: Mapping[str, Any] | None = None
-    parameters: Parameters = field(default_factory=dict)
-    selection_scale: NDArray[np.float64] = field(default_factory=lambda: _NONE)
-    targets: NDArray[np.float64] | None = None
-    joint: bool = False
-    gaussian: bool = False
-    built: Queries | None = field(default=None, repr=False)
+    decision: Decision
 
     def __post_init__(self) -> None:
-        for name, value in in_form(self).items():
-            object.__setattr__(self, name, value)
-        check_counts(self.occupancy, self.lattice)
-        check_weights(self.request, self.occupancy, self.lattice)
-        check_capacity(self)
+        check_counts(self.counts, self.request, self.decision.method)
+        check_decision(self)
+
+    @property
+    def lattice(self) -> Lattice:
+        """Bounds and ticks of the values."""
+        return self.request.lattice
 
     @property
     def bounds(self) -> Bounds:
@@ -103,65 +70,70 @@ class PlanFacts:
 
     @property
     def method(self) -> str:
-        """Name of the method, which stands for all parts of the plan."""
-        return self.request.method
-
-    @cached_property
-    def released(self) -> NDArray[np.int64]:
-        """Positions of the released cells, shape (released cells,)."""
-        return np.flatnonzero([status == "released" for status in self.status])
+        """Name of the method."""
+        return self.decision.method.name
 
     @property
-    def parts(self) -> PlanParts:
-        """Contributions, range, allocation, noise and shrinkage that were asked for."""
-        return self.request.parts
+    def status(self) -> tuple[Status, ...]:
+        """Of each cell: released, or why it is left out."""
+        return self.decision.status
 
-    @cached_property
-    def mechanism(self) -> Mechanism:
-        """The mechanism that bounds users and releases the numbers."""
-        return self.parts.mechanism(self.lattice)
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian."""
+        return self.decision.gaussian
 
-    @cached_property
-    def design(self) -> Design:
-        """The contribution of every user to every released cell."""
-        if self.built is not None:
-            return self.built.design
-        return self.mechanism.design(self.occupancy, self.released, self.parameters)
+    @property
+    def parameters(self) -> Parameters:
+        """Whole numbers of the method, such as the cap of each cell."""
+        return self.decision.parameters
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The statistics that are released of every cell."""
-        return self.request.statistics
+        """What is released of every cell."""
+        return self.request.kinds
 
     @cached_property
-    def queries(self) -> Queries:
+    def released(self) -> Ints:
+        """Positions of the released cells, shape (released cells,)."""
+        return np.flatnonzero([status == "released" for status in self.status])
+
+    @cached_property
+    def weights(self) -> Weights:
+        """How much of every user counts in every released cell."""
+        return self.decision.method.weigh(self.counts, self.released, self.parameters)
+
+    @cached_property
+    def numbers(self) -> ReleasedStatistics:
         """The numbers to release: every statistic of every released cell."""
-        if self.built is not None:
-            return self.built
-        return Queries(self.design, self.statistics, joint=self.joint, gaussian=self.gaussian)
+        chosen = self.decision
+        return ReleasedStatistics(
+            self.weights, self.statistics, joint=chosen.joint, gaussian=chosen.gaussian
+        )
 
     @property
     def rounds(self) -> int:
         """How often users' vectors are hidden by noise: 2 if a first round finds their centres."""
-        return 2 if self.mechanism.range.first_ball(self.parameters) else 1
+        return 2 if ball_of(self.parameters, "first_ball") else 1
 
     @cached_property
-    def losses(self) -> Losses:
-        """The privacy losses of every user, by selection and by number."""
-        return Losses(
-            self.mechanism, self.queries, self.selection_scale, self.lattice_bits,
-            self.exact_delta, self.mechanism.range.ball(self.parameters),
-            self.mechanism.range.first_ball(self.parameters),
+    def cost(self) -> Cost:
+        """What the release costs every user, as a function of noise scales."""
+        chosen = self.decision
+        return Cost(
+            self.numbers, chosen.method.range, chosen.parameters, chosen.selection_scale,
+            chosen.bits, self.exact_delta,
         )  # fmt: skip
 
     @cached_property
-    def exact_epsilon(self) -> Fraction:
-        """The total privacy loss: the largest over users (docs/theory/accounting.md).
+    def losses(self) -> Losses:
+        """The steps' privacy losses, added up for every user (docs/theory/accounting.md)."""
+        return self.cost.losses(self.decision.scale)
 
-        Exact with Laplace noise; with Gaussian noise the epsilon of the largest rho at delta,
-        rounded upwards.
-        """
-        return self.losses.epsilon(self.relative_scale)
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The total privacy loss: exact with Laplace noise, an upper bound with Gaussian noise."""
+        return self.losses.epsilon
 
     @property
     def exact_delta(self) -> Fraction:
@@ -170,7 +142,7 @@ class PlanFacts:
 
     @cached_property
     def loss(self) -> Budget:
-        """What is stated and charged: the exact loss, rounded up to twelve digits."""
+        """What is stated and charged: what was asked for, or the exact loss, rounded upwards."""
         exact = Budget(self.exact_epsilon, self.exact_delta)
         return Budget.stated(exact, self.request.epsilon, self.request.delta)
 
@@ -184,15 +156,15 @@ class PlanFacts:
         """The delta of (epsilon, delta)-DP: 0 with Laplace noise, that asked for if Gaussian."""
         return round_up(self.loss.delta)
 
-    @cached_property
+    @property
     def rho(self) -> float | None:
         """Zero-concentrated loss with Gaussian noise, rounded upwards; None with Laplace noise."""
-        return self.losses.rho(self.relative_scale) if self.gaussian else None
+        return self.losses.rho
 
-    @cached_property
-    def user_losses(self) -> NDArray[np.float64]:
+    @property
+    def user_losses(self) -> Floats:
         """Privacy loss of each user (rho if Gaussian), shape (users,), by anonymous rows."""
-        return self.losses.of_users(self.relative_scale)
+        return self.losses.of_users
 
     @cached_property
     def paper_epsilon(self) -> float:
@@ -201,52 +173,51 @@ class PlanFacts:
         Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
         """
-        lost = self.queries.member_losses(self.relative_scale)
-        largest_loss = np.zeros(self.design.n_numbers)
-        np.maximum.at(largest_loss, self.design.number, lost)
-        inside = self.design.weight > 0
-        charged = np.where(inside, largest_loss[self.design.number], 0.0)
-        whole = float(np.bincount(self.design.user, charged).max())
+        lost, weights = self.numbers.member_losses(self.decision.scale), self.weights
+        most = np.zeros(weights.n_cells)
+        np.maximum.at(most, weights.cell, lost)
+        charged = np.where(weights.weight > 0, most[weights.cell], 0.0)
+        whole = float(np.bincount(weights.user, charged).max())
         return whole / 2 if self.gaussian else whole
 
     @property
     def certified(self) -> bool:
         """Whether errors are bounded in every data set: nothing is clipped to a selected range."""
-        return self.mechanism.range.selects == "nothing"
+        return not self.decision.method.selects
 
     @cached_property
     def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Lower end and length of the range of each statistic, as the bounds allow."""
-        bounds = self.bounds
-        return tuple(each.statistic_range(bounds) for each in self.statistics)
+        return tuple(each.statistic_range(self.bounds) for each in self.statistics)
 
     @cached_property
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def limits(self) -> tuple[Floats, Floats]:
         """Both ends of the range of each number's statistic, shape (numbers,), in its unit."""
         ends = [(float(low), float(low + length)) for low, length in self.statistic_ranges]
         low, high = np.repeat(ends, len(self.released), axis=0).T
         return low, high
 
     @cached_property
-    def statistic_range(self) -> NDArray[np.float64]:
+    def statistic_range(self) -> Floats:
         """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
         return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.released))
 
     @property
-    def noise_scale(self) -> NDArray[np.float64]:
+    def widest(self) -> Floats | float:
+        """The longest range that can be selected, over the width, of each cell or of all."""
+        return self.decision.method.range.widest(self.parameters)
+
+    @property
+    def noise_scale(self) -> Floats:
         """Scale of the noise of each number, shape (numbers,), in the statistic's unit.
 
         Where a range is selected: at most this, in proportion to the range. Of a variance that is
         released jointly: that of the second moment.
         """
-        return (
-            self.relative_scale
-            * self.mechanism.range.widest_range(self.parameters)
-            * self.statistic_range
-        )
+        return self.decision.scale * self.widest * self.statistic_range
 
     @cached_property
-    def bias_bound(self) -> NDArray[np.float64]:
+    def bias_bound(self) -> Floats:
         """Most that an estimate without noise is off; shape (numbers,), in the statistic's unit.
 
         Rounding, what the bounding of users leaves out, and the whole width where a range is
@@ -254,26 +225,26 @@ class PlanFacts:
         """
         if not self.certified:
             return np.full(len(self.released), self.width)
-        return (self.rounding + self.queries.bias) * self.statistic_range
+        return (self.rounding + self.numbers.bias) * self.statistic_range
 
     @property
-    def rounding(self) -> NDArray[np.float64]:
-        """Most that rounding moves an estimate, shape (numbers,), as a part of its range.
+    def rounding(self) -> Floats:
+        """Most that rounding to ticks, of users' means and to lattice steps moves an estimate.
 
-        Of ticks, means of users and lattice steps.
+        Shape (numbers,), as a part of its range.
         """
-        means = 0.0 if self.parts.shares else 2.0 ** -(self.lattice.bits + FINE)
+        exact = self.decision.method.planner == "shared"
+        means = 0.0 if exact else 2.0 ** -(self.lattice.bits + FINE)
         ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
-        longest = self.mechanism.range.widest_range(self.parameters)
-        steps = self.relative_scale * longest * 2.0 ** -(self.lattice_bits + 1)
-        if self.joint:
-            rows, (first, second) = self.queries.per_statistic(steps), self.queries.pair
+        steps = self.decision.scale * self.widest * 2.0 ** -(self.decision.bits + 1)
+        if self.decision.joint:
+            rows, (first, second) = self.numbers.per_statistic(steps), self.numbers.pair
             # The square of the first moment moves by less than its lattice step.
             rows[second] += 4 * rows[first] * (1 + rows[first])
         return np.repeat(ticks, len(self.released)) + steps
 
     @cached_property
-    def worst_case_error(self) -> NDArray[np.float64]:
+    def worst_case_error(self) -> Floats:
         """Bias bound plus mean absolute noise; shape (numbers,), in the statistic's unit.
 
         It holds for every data set. Where a range is selected it is the width: estimates and means
@@ -284,12 +255,12 @@ class PlanFacts:
         return self.bias_bound + self.mean_noise * self.statistic_range
 
     @cached_property
-    def mean_noise(self) -> NDArray[np.float64]:
+    def mean_noise(self) -> Floats:
         """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
-        noise = self.relative_scale * self._mean_noise
-        if self.joint:
-            rows, (first, second) = self.queries.per_statistic(noise), self.queries.pair
-            b1 = self.queries.per_statistic(self.relative_scale)[first]
+        noise = self.decision.scale * self._mean_noise
+        if self.decision.joint:
+            rows, (first, second) = self.numbers.per_statistic(noise), self.numbers.pair
+            b1 = self.numbers.per_statistic(self.decision.scale)[first]
             square = gaussian.SQUARE_NOISE if self.gaussian else joint.SQUARE_NOISE
             # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
             rows[second] += 4 * rows[first] + 4 * square * b1**2
@@ -297,49 +268,46 @@ class PlanFacts:
 
     @property
     def _mean_noise(self) -> float:
-        kind = gaussian if self.gaussian else laplace
-        return float(kind.mean_absolute(2.0**self.lattice_bits)) / 2.0**self.lattice_bits
+        kind, steps = gaussian if self.gaussian else laplace, 2.0**self.decision.bits
+        return float(kind.mean_absolute(steps)) / steps
 
     @property
-    def relative_error(self) -> NDArray[np.float64]:
+    def relative_error(self) -> Floats:
         """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
 
-        Where a range is selected: mean absolute noise, and what own intervals leave out, over that
+        Where a range is selected: mean absolute noise, and what windows leave out, over that
         range's range.
         """
         if not self.certified:
-            longest = self.mechanism.range.widest_range(self.parameters)
-            left_out = np.asarray(self.design.missing / 2)
-            return self.relative_scale * longest * self._mean_noise + left_out
+            return self.decision.scale * self.widest * self._mean_noise + self.weights.missing / 2
         return self.worst_case_error / self.statistic_range
 
     @property
-    def cell_error(self) -> NDArray[np.float64]:
+    def cell_error(self) -> Floats:
         """The largest relative error of a cell: shape (released cells,), a part of the range.
 
         0 where the range is a radius of users' vectors: noise over the width tells nothing of it.
         """
-        if self.mechanism.range.of_vectors:
+        if self.decision.method.range.of_vectors:
             return np.zeros(len(self.released))
-        return np.asarray(self.queries.per_statistic(self.relative_error).max(axis=0))
+        return np.asarray(self.numbers.per_statistic(self.relative_error).max(axis=0))
 
     @cached_property
-    def lower_bound(self) -> NDArray[np.float64]:
+    def lower_bound(self) -> Floats:
         """Error that no plan of this loss beats: shape (numbers,), in the statistic's unit.
 
         However it weighs users, with Laplace noise (docs/theory/limits.md). Each bound holds for
-        its number alone: no plan reaches all at once.
-        Not a number where none is known: with Gaussian noise.
+        its number alone: no plan reaches all at once. Not a number with Gaussian noise.
         """
         if self.gaussian:
-            return np.full(self.queries.n_numbers, np.nan)
-        counts = self.occupancy.cell, self.occupancy.count, self.occupancy.n_cells
-        own = self.queries.per_statistic(self.worst_case_error / self.statistic_range)
+            return np.full(self.numbers.n_numbers, np.nan)
+        counts = self.counts.cell, self.counts.count, self.counts.n_cells
+        own = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
         for each, error in zip(self.statistics, own, strict=True):
             if isinstance(each, Variance):
                 # Only what a plan better than this one could do is bounded closely.
-                known = np.full(self.occupancy.n_cells, 0.5)
+                known = np.full(self.counts.n_cells, 0.5)
                 known[self.released] = error
                 found = limits.least_variance_error(*counts, self.epsilon, known)
             else:
@@ -352,33 +320,22 @@ class PlanFacts:
         """How far a plan can be from the best one of its family, as a part, or None.
 
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
-        all errors below this one's over 1 + gap (`cells.gaps.optimal_gap`).
+        all errors below this one's over 1 + gap.
         """
-        if self.duals is None:
+        duals, targets, scale = self.decision.duals, self.decision.targets, self.decision.scale
+        if duals is None:
             return None
-        if self.targets is not None:
-            left = self.epsilon - float(self.losses.selecting)
-            return optimal_gap(
-                self.queries, self.parameters, self.targets, self.duals, self.relative_scale, left
-            )
-        total = self.queries.per_statistic(self.relative_scale).sum(axis=0)
-        spent = 2 * self.losses.largest(self.relative_scale) if self.gaussian else self.epsilon
-        power = 2 if self.gaussian else 1
-        found = balanced.gap(self.problem, total**power, self.duals, float(spent))
+        if targets is not None:
+            left = self.epsilon - float(self.cost.selecting)
+            return optimal_gap(self.numbers, targets, duals, scale, left)
+        total = self.numbers.per_statistic(scale).sum(axis=0)
+        spent = 2 * self.losses.noise_rho if self.gaussian else self.epsilon
+        power = self.numbers.power
+        problem = self.numbers.problem(self.importance, scale)
+        found = allocation.balanced_gap(problem, total**power, duals, float(spent))
         return found / power
 
-    @cached_property
-    def problem(self) -> Problem:
-        """Sensitivities of the released cells, one column each."""
-        weight = weights_of(self.occupancy, self.released, self.request.weights)
-        return self.queries.problem(weight, self.relative_scale)
-
-
-def weights_of(
-    occupancy: Counts, cells: NDArray[np.int64], weights: Mapping[str, float]
-) -> NDArray[np.float64]:
-    """Importance of some of the cells, 1 where none was given."""
-    if not weights:
-        return np.ones(len(cells))
-    labels = occupancy.labels
-    return np.array([weights.get(labels[g], 1.0) for g in cells.tolist()])
+    @property
+    def importance(self) -> Floats:
+        """Public weight of each released cell, 1 where none was asked for."""
+        return importance(self.counts, self.released, self.request.weights)

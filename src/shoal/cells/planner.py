@@ -1,139 +1,122 @@
-"""Making a plan: the method, the uninformative cells, the lattice."""
+"""Making a plan: the method, the cells worth releasing, and the method's own planner."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells import clip_user_plan as suppressed
-from shoal.cells import contribution_plan as bounded
-from shoal.cells import lp_plan as optimum
-from shoal.cells import noise_allocation as sharing
-from shoal.cells import user_clipped_plan as clipped
-from shoal.cells.allocation import equalised
-from shoal.cells.allocation.base import LinearProgram
-from shoal.cells.allocation.equalised import Equalised
-from shoal.cells.count_limits import check_counts, check_weights
-from shoal.cells.most_cells import most_cells
-from shoal.cells.noise_allocation import GUESS
-from shoal.cells.request_rules import check_labels, public_status
+from shoal.cells.allocation import given_up
+from shoal.cells.by_cell import by_cell
+from shoal.cells.clip_user import clip_user_plan
+from shoal.cells.decision import Task, check_counts, public_status
+from shoal.cells.largest_error import most_cells
+from shoal.cells.methods import method_of
+from shoal.cells.objective import choose
+from shoal.cells.optimal.plan import optimal
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.shared_noise import shared_noise
+from shoal.cells.user_clipped import user_clipped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from shoal.cells.allocation import Problem
+    from shoal.cells.methods import Planner
     from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.plan_parts import PlanParts
     from shoal.cells.request import Request
+    from shoal.cells.weights import Ints
     from shoal.data.occupancy import Counts
-    from shoal.data.value_lattice import Lattice
+
+_PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
+    "shared": shared_noise,
+    "by cell": by_cell,
+    "clip user": clip_user_plan,
+    "user clipped": user_clipped,
+    "optimal": optimal,
+}
 
 
-def decide(occupancy: Counts, lattice: Lattice, request: Request) -> PlanFacts:
-    """Which cells are released and with how much noise.
+def make_plan(counts: Counts, request: Request) -> PlanFacts:
+    """Returns which cells are released and with how much noise; nothing but public facts decides.
 
-    Raises:
-        InputError: No cell is left, a cell is uninformative and the request was to refuse, or a
-        weight
-            names no cell.
+    Cells that are no better than guessing are left out, kept or refused, as was asked for.
     """
-    check_labels(occupancy, request)
-    check_counts(occupancy, lattice)
-    check_weights(request, occupancy, lattice)
-    status = public_status(occupancy, request)
+    method, reason = choose(request, counts)
+    check_counts(counts, request, method)
+    task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
     if request.max_error is not None:
-        return most_cells(
-            occupancy, request, status, lambda each: _solve(occupancy, lattice, request, each)
-        )
-    if request.parts.allocation == LinearProgram("equal") and request.uninformative == "drop":
-        return _fewest_left_out(occupancy, lattice, request, status)
+        return most_cells(task, _plan)
+    equal = method.planner == "optimal" and method.settings.get("targets", "equal") == "equal"
+    if equal and request.uninformative == "drop":
+        return _fewest_left_out(task)
     while True:
-        cells = np.flatnonzero(status == "released")
-        facts = _solve(occupancy, lattice, request, status)
-        error = facts.cell_error
-        if request.uninformative == "keep" or not (error >= GUESS).any():
-            return facts
+        plan = _plan(task)
+        useless = plan.cell_error >= MIDPOINT_ERROR
+        if request.uninformative == "keep" or not useless.any():
+            return plan
         if request.uninformative == "refuse":
-            raise _uninformative(occupancy, cells, error)
-        status[cells[_to_leave_out(facts)]] = "uninformative"
+            raise _uninformative(plan, useless)
+        task = task.with_status(_without(task, _to_leave_out(plan)))
 
 
-def _solve(
-    occupancy: Counts, lattice: Lattice, request: Request, status: NDArray[np.object_]
-) -> PlanFacts:
-    cells = np.flatnonzero(status == "released")
-    if len(cells) == 0:
-        raise _nothing_left(request)
-    return _solver(request.parts)(occupancy, lattice, request, cells, tuple(status))
+def _plan(task: Task) -> PlanFacts:
+    if len(task.cells) == 0:
+        raise _nothing_left(task)
+    return _PLANNERS[task.method.planner](task)
 
 
-def _solver(parts: PlanParts) -> Callable[..., PlanFacts]:
-    """Who plans these parts: by their allocation, and for shared noise by their contributions."""
-    if isinstance(parts.allocation, LinearProgram):
-        return optimum.solve
-    if parts.range.of_vectors:
-        return clipped.solve
-    if parts.allocation.by_cell:
-        return bounded.solve
-    return sharing.solve if parts.shares else suppressed.solve
+def _without(task: Task, places: Ints) -> np.ndarray:
+    status = np.array(task.status, dtype=object)
+    status[task.cells[places]] = "uninformative"
+    return status
 
 
-def _fewest_left_out(
-    occupancy: Counts, lattice: Lattice, request: Request, status: NDArray[np.object_]
-) -> PlanFacts:
+def _fewest_left_out(task: Task) -> PlanFacts:
     """An optimal plan of equal errors, without the first few of the cells that cost most.
 
     All are uninformative or none is. The order is that in which an equalised plan would give cells
     up; how many, by bisection.
     """
-    facts = _solve(occupancy, lattice, request, status)
-    if not _uninformative_cells(facts):
-        return facts
-    cells = np.flatnonzero(status == "released")
-    order = order_of_leaving(occupancy, lattice, request, status)
-    few, enough = 0, len(cells)
+    plan = _plan(task)
+    if not (plan.cell_error >= MIDPOINT_ERROR).any():
+        return plan
+    plain = task.request.model_copy(update={"weights": {}, "delta": Fraction(0)})
+    equal = shared_noise(replace(task, request=plain, method=method_of("equalised")))
+    order = given_up(_problem(equal), 0.0)
+    few, enough = 0, len(task.cells)
     while enough - few > 1:
         middle = (few + enough) // 2
-        fewer = status.copy()
-        fewer[cells[order[:middle]]] = "uninformative"
-        tried = _solve(occupancy, lattice, request, fewer)
-        if _uninformative_cells(tried):
+        tried = _plan(task.with_status(_without(task, order[:middle])))
+        if (tried.cell_error >= MIDPOINT_ERROR).any():
             few = middle
         else:
-            enough, facts = middle, tried
-    if enough == len(cells):
-        raise _nothing_left(request)
-    return facts
+            enough, plan = middle, tried
+    if enough == len(task.cells):
+        raise _nothing_left(task)
+    return plan
 
 
-def order_of_leaving(
-    occupancy: Counts, lattice: Lattice, request: Request, status: NDArray[np.object_]
-) -> NDArray[np.int64]:
-    """In which order an equalised plan would give up the released cells, by their positions."""
-    quick = replace(request, method="equalised", settings={}, weights={})
-    return equalised.to_leave_out(_solve(occupancy, lattice, quick, status).problem, 0.0)
+def _problem(plan: PlanFacts) -> Problem:
+    return plan.numbers.problem(plan.importance, plan.decision.scale)
 
 
-def _uninformative_cells(facts: PlanFacts) -> bool:
-    return bool((facts.cell_error >= GUESS).any())
-
-
-def _to_leave_out(facts: PlanFacts) -> NDArray[np.int64]:
-    error = facts.cell_error
-    if isinstance(facts.parts.allocation, Equalised):
-        problem, power = facts.problem, 2 if facts.gaussian else 1
-        total = float(problem.loss(np.ones(problem.n_numbers)).max())
-        return equalised.to_leave_out(problem, total * (GUESS / float(error.max())) ** power)
+def _to_leave_out(plan: PlanFacts) -> Ints:
+    """Released cells to give up next, by their places."""
+    error = plan.cell_error
+    if plan.method == "equalised":
+        problem = _problem(plan)
+        total = float(problem.loss(np.ones(problem.n_cells)).max())
+        return given_up(problem, total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power)
     # The worse half at a time: what the first ones free may save the others.
-    uninformative = int((error >= GUESS).sum())
-    return np.argsort(-error, kind="stable")[: (uninformative + 1) // 2]
+    return np.argsort(-error, kind="stable")[: (int((error >= MIDPOINT_ERROR).sum()) + 1) // 2]
 
 
-def _nothing_left(request: Request) -> InputError:
+def _nothing_left(task: Task) -> InputError:
+    request = task.request
     return InputError(
         "a plan without a single cell",
         "at least one cell that is better than guessing and meets the public rules",
@@ -142,12 +125,10 @@ def _nothing_left(request: Request) -> InputError:
     )
 
 
-def _uninformative(
-    occupancy: Counts, cells: NDArray[np.int64], error: NDArray[np.float64]
-) -> InputError:
-    bad = np.flatnonzero(error >= GUESS)
+def _uninformative(plan: PlanFacts, useless: np.ndarray) -> InputError:
+    first = plan.counts.labels[plan.released[np.flatnonzero(useless)[0]]]
     return InputError(
-        f"{len(bad)} uninformative cells, such as {occupancy.labels[cells[bad[0]]]!r}",
+        f"{int(useless.sum())} uninformative cells, such as {first!r}",
         "cells whose worst-case error is below half the width",
         'raise epsilon, use larger cells, or let uninformative="drop" leave them out',
     )

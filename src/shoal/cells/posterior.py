@@ -2,7 +2,7 @@
 
 Post-processing of released numbers, so it costs no privacy and changes none of them. A posterior
 median leaves a precise number where it is and draws a noisy one to what its labels predict
-(docs/theory/user-clipped.md#the-value).
+(docs/theory/user-clipped.md#the-value); a cell that is left out gets what is predicted for it.
 """
 
 from __future__ import annotations
@@ -10,49 +10,41 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
-from shoal.cells.statistics.mean import Mean
+from shoal.cells.cell_statistics import Mean
+from shoal.checks import check_confidence
 from shoal.theory import scale_mixture, shrinkage
-from shoal.theory.label_effects import fitted_without, useful_columns
+from shoal.theory.label_effects import fitted_without, predicted, useful_columns
 from shoal.theory.scale_mixture import Mixture
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.cells.estimates import Numbers
+    from shoal.cells.estimates import Estimates
+    from shoal.cells.weights import Floats, Ints
 
-    Floats = NDArray[np.float64]
+# Cells that say something of each other; that show how far cells spread; and that say what cells
+# have in common about as surely as noise is known; at least.
+_FEWEST, _SPREAD, _MANY = 3, 10, 30
+# Of the private radius: a standard deviation of users. Most are within it, averaged over cells.
+_OF_RADIUS = 1.5
 
-# Cells that say what cells have in common about as surely as noise is known, at least.
-_FEW = 30
 
-
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """Values of the released cells, in their order and in the value's unit.
-
-    Attributes:
-        value: Posterior medians.
-        low: Lower ends of their intervals.
-        high: Upper ends.
-    """
+class Values(NamedTuple):
+    """Values of cells in their order, and ends of their intervals, in the value's unit."""
 
     value: Floats
     low: Floats
     high: Floats
 
 
-def values_of(numbers: Numbers, confidence: float) -> Posterior:
-    """The best estimate of every number: a posterior median of a mean, else the number itself.
-
-    Args:
-        numbers: What was released.
-        confidence: Of the intervals.
-    """
+def values_of(numbers: Estimates, confidence: float) -> Values:
+    """Returns the best estimate of every number: a posterior median of a mean, else the number."""
     plan, (low, high) = numbers.plan, numbers.plain_intervals(confidence)
     value, low, high = numbers.value.copy(), low.copy(), high.copy()
     if applies(numbers):
@@ -61,41 +53,60 @@ def values_of(numbers: Numbers, confidence: float) -> Posterior:
         value[rows] = found.value
         # Certified intervals hold in every data set; a prior of few cells is too uncertain; and
         # nobody knows whom a range that was selected for each cell cuts off.
-        if plan.mechanism.range.of_vectors and len(plan.released) >= _FEW:
+        if numbers.of_vectors and len(plan.released) >= _MANY:
             low[rows], high[rows] = found.low, found.high
-    return Posterior(value, np.minimum(low, value), np.maximum(high, value))
+    return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 
-def applies(numbers: Numbers) -> bool:
-    """Whether there are means of several cells."""
-    plan = numbers.plan
-    return Mean() in plan.statistics and len(plan.released) >= plan.parts.shrinkage.fewest
+def applies(numbers: Estimates) -> bool:
+    """Returns whether there are means of several cells."""
+    return Mean() in numbers.plan.statistics and len(numbers.plan.released) >= _FEWEST
 
 
-def posterior(numbers: Numbers, confidence: float) -> Posterior:
-    """Posterior medians of the means of released cells, and intervals that cover over the cells.
-
-    Args:
-        numbers: What was released, of which `applies` holds.
-        confidence: Of the intervals, over the cells together.
-    """
+def posterior(numbers: Estimates, confidence: float) -> Values:
+    """Returns posterior medians of the released cells' means; intervals cover over the cells."""
     plan, fit = numbers.plan, fitted(numbers)
     value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5)
     value = np.clip((value + fit.middle) * fit.unit, plan.bounds.lo, plan.bounds.hi)
     seen = replace(fit.seen, estimate=fit.seen.estimate + fit.middle)
-    half = _half(seen, numbers.hidden / fit.unit, confidence) * fit.unit
-    low, high = np.maximum(value - half, plan.bounds.lo), np.minimum(value + half, plan.bounds.hi)
-    return Posterior(value, low, high)
+    half = _posterior_half(seen, numbers.hidden / fit.unit, confidence) * fit.unit
+    return _within(numbers, value, half)
+
+
+def pooled(numbers: Estimates, confidence: float) -> Values | None:
+    """Returns values for the cells that are left out, or None if there is nothing they follow from.
+
+    value +- z sqrt(t^2 + s^2 sum_l v_gl^2) and what clipping may hide: t is the widened spread of
+    the released cells around what is predicted for each by the others, s = 1.5 D the spread of
+    users, D the private radius, v_gl the user's share of the cell. Without a private radius, or
+    with fewer than ten released cells, there is no interval; nor for labels that no released cell
+    has (docs/theory/user-clipped.md#cells-that-are-left-out).
+    """
+    confidence = check_confidence(confidence)
+    if not applies(numbers) or len(numbers.plan.released) == len(numbers.plan.status):
+        return None
+    bounds, fit, where = numbers.plan.bounds, fitted(numbers), left_out(numbers)
+    prediction, known = _predicted(numbers, fit, where)
+    value = np.clip((prediction + fit.middle) * fit.unit, bounds.lo, bounds.hi)
+    half = np.where(known, _pooled_half(numbers, fit, where, confidence), np.nan)
+    return _within(numbers, value, half)
+
+
+def left_out(numbers: Estimates) -> Ints:
+    """Returns the positions of the cells that are left out."""
+    return np.flatnonzero(np.array(numbers.plan.status, dtype=object) != "released")
+
+
+def _within(numbers: Estimates, value: Floats, half: Floats) -> Values:
+    bounds = numbers.plan.bounds
+    return Values(value, np.maximum(value - half, bounds.lo), np.minimum(value + half, bounds.hi))
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Noisy estimates of the cells.
+    """Noisy estimates of the cells in one unit, and the scales of their noise.
 
-    Attributes:
-        estimate: Shape (cells,), in one unit.
-        scale: Of the noise, same shape and unit.
-        normal: Whether the noise is normal, with these deviations; else Laplace, with these scales.
+    `normal` noise has deviations as scales, Laplace noise its own.
     """
 
     estimate: Floats
@@ -147,27 +158,21 @@ class Fitted:
     labelled: bool
 
 
-def fitted(numbers: Numbers) -> Fitted:
-    """Predictions and residuals of the means of released cells.
-
-    Args:
-        numbers: What was released, of which `applies` holds.
-    """
+def fitted(numbers: Estimates) -> Fitted:
+    """Returns predictions and residuals of the means of released cells, of which there are some."""
     plan = numbers.plan
     # Squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
-    estimate, scale, deviation = (found / unit for found in numbers.unshrunk())
+    estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     # A scale with the variance of noise and of what exchangeable users leave together.
     whole = np.sqrt(scale**2 + deviation**2 / (1 if plan.gaussian else 2))
     middle = float(np.median(estimate))
-    labels = useful_columns([codes for codes, _ in label_codes(numbers)])
+    labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
     seen = Seen(estimate - middle, whole, normal=plan.gaussian)
-    return Fitted(unit, middle, seen, *_fitted(seen, labels, plan.width / unit))
+    return Fitted(unit, middle, seen, *_best_fit(seen, labels, plan.width / unit))
 
 
-def _fitted(
-    seen: Seen, labels: list[NDArray[np.int64]], width: float
-) -> tuple[Floats, Mixture, bool]:
+def _best_fit(seen: Seen, labels: list[Ints], width: float) -> tuple[Floats, Mixture, bool]:
     """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
     estimate, variance = seen.estimate, seen.variance
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
@@ -178,12 +183,13 @@ def _fitted(
     flat = np.full(len(estimate), float((precision.sum(axis=1) * estimate).sum() / precision.sum()))
     best = flat, seen.fit(flat, width), False
     if labels:
-        told = fitted_without(estimate, variance, labels)
-        best = max(best, (told, seen.fit(told, width), True), key=lambda each: each[1].likelihood)
+        by_labels = fitted_without(estimate, variance, labels)
+        other = by_labels, seen.fit(by_labels, width), True
+        best = max(best, other, key=lambda each: each[1].likelihood)
     return best
 
 
-def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
+def _posterior_half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
     """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
     around, estimate = seen.beyond(confidence), seen.estimate
     alone = seen.scale * around + hidden
@@ -199,12 +205,43 @@ def _half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
     return np.asarray(np.minimum((high - low) / 2 + float(np.median(hidden)), alone))
 
 
-def label_codes(numbers: Numbers) -> list[tuple[NDArray[np.int64], pa.Array[Any]]]:
+def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    """For every cell left out, and whether released cells have all of its labels."""
+    if not fit.labelled:
+        return np.full(len(where), float(fit.prediction[0])), np.ones(len(where), dtype=bool)
+    cells = numbers.plan.counts.cells.take(where)
+    codes = _label_codes(numbers)
+    useful = {id(each) for each in useful_columns([own for own, _ in codes])}
+    used = [
+        (own, pc.index_in(column.combine_chunks(), value_set=labels).fill_null(-1))
+        for column, (own, labels) in zip(cells.columns, codes, strict=True)
+        if id(own) in useful
+    ]
+    own = [each for each, _ in used]
+    others = [np.asarray(each, dtype=np.int64) for _, each in used]
+    found = predicted(fit.seen.estimate, fit.seen.variance, own, others)
+    return found, np.all([each >= 0 for each in others], axis=0)
+
+
+def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float) -> Floats:
+    """Half widths of the intervals, in the value's unit; not numbers where none is known."""
+    counts, radius = numbers.plan.counts, numbers.wide_radius
+    if radius is None or len(numbers.plan.released) < _SPREAD:
+        return np.full(len(where), np.nan)
+    around, variance = fit.seen.estimate - fit.prediction, fit.seen.variance
+    spread = shrinkage.widened(shrinkage.fit_prior(around, variance), variance) * fit.unit
+    share = counts.count / counts.totals[counts.cell]
+    squares = np.bincount(counts.cell, share**2, minlength=counts.n_cells)[where]
+    miss = (1 - confidence) / 2
+    normal = NormalDist().inv_cdf(1 - miss) if 1 - miss < 1 else np.inf
+    hidden = float(np.median(numbers.hidden))
+    return np.asarray(normal * np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares) + hidden)
+
+
+def _label_codes(numbers: Estimates) -> list[tuple[Ints, pa.Array[Any]]]:
     """Each key column of the released cells as codes, and the labels that they stand for."""
-    cells = numbers.plan.occupancy.cells.take(numbers.plan.released)
-    return [_codes(cells.column(name)) for name in cells.column_names]
-
-
-def _codes(column: pa.ChunkedArray[Any]) -> tuple[NDArray[np.int64], pa.Array[Any]]:
-    found = column.combine_chunks().dictionary_encode()
-    return np.asarray(found.indices, dtype=np.int64), found.dictionary
+    found = []
+    for column in numbers.plan.counts.cells.take(numbers.plan.released).columns:
+        encoded = column.combine_chunks().dictionary_encode()
+        found.append((np.asarray(encoded.indices, dtype=np.int64), encoded.dictionary))
+    return found

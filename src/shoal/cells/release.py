@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal import checks, documents
 from shoal.cells import table
-from shoal.cells.derived import follows, is_planned
-from shoal.cells.document import KIND, damaged, question_of, written_anew
-from shoal.cells.document import parts as read_plan
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.plan_views import PlanViews
-from shoal.cells.request_rules import keeps
-from shoal.cells.results import from_results, to_results
-from shoal.cells.warnings import doubts, few_own_much
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_file import KIND, Manifest, PlanDocument, question_of
+from shoal.cells.plan_warnings import heavy_user_warnings, release_warnings
+from shoal.cells.ranges import Interval
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import html, tables
@@ -28,13 +26,15 @@ from shoal.privacy.unit import unit_of_column
 from shoal.release import release
 from shoal.release.draw import release as deliver
 from shoal.release.manifest import CONFIDENCE
+from shoal.release.release import damaged
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from shoal.cells.plan_facts import PlanFacts
     from shoal.data.occupancy import Counts
     from shoal.privacy.noise import Noise, Simulated
 
@@ -42,7 +42,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Release(release.Release[PlanViews, Numbers]):
+class Release(release.Release[PlanFacts, Estimates]):
     """A release: noisy numbers with their errors, and the manifest.
 
     Source: docs/theory/lattice.md.
@@ -92,29 +92,46 @@ class Release(release.Release[PlanViews, Numbers]):
         return html.of_table(repr(self), self.table(), self._warned())
 
     def _warned(self) -> list[str]:
-        found = [*doubts(self.numbers), *few_own_much(self.plan)]
+        found = [*release_warnings(self.numbers), *heavy_user_warnings(self.plan)]
         return [f"warning: {sentence}" for sentence in found]
 
-    def _plan_of(self, document: documents.Document) -> PlanViews:
+    @classmethod
+    def read(cls, data: bytes, what: str) -> documents.Document:
+        """A manifest of cells, from its bytes."""
+        return Manifest.from_bytes(data, what).to_document()
+
+    def _plan_of(self, document: documents.Document) -> PlanFacts:
         """A plan, from its document; what is made of it replaces no records either."""
+        found = PlanDocument.model_validate_json(documents.canonical_bytes(document)).facts()
         place = self.inputs.get("records") or self.inputs.get("manifest")
-        found = PlanViews(**read_plan(document, None if place is None else os.fspath(place)))
-        if not keeps(found):
-            raise damaged()
-        return found
+        origin = None if place is None else os.fspath(place)
+        return PlanFacts(replace(found.counts, origin=origin), found.request, found.decision)
 
     @staticmethod
-    def _loss_of(plan: PlanViews) -> Budget:
+    def _loss_of(plan: PlanFacts) -> Budget:
         """The exact privacy loss of a plan."""
         return Budget(plan.exact_epsilon, plan.exact_delta)
 
     @staticmethod
-    def _drawn_of(plan: PlanViews, results: list[documents.Document]) -> Numbers:
-        """What was drawn, from a manifest's results."""
-        return from_results(plan, results)
+    def _drawn_of(plan: PlanFacts, results: list[documents.Document]) -> Estimates:
+        """What was drawn, from a manifest's results: whole numbers alone."""
+        names, cells = plan.request.statistics, plan.released.tolist()
+        stated = [(each["statistic"], each["cell"]) for each in results]
+        ends = [each["range"] for each in results if each["range"] is not None]
+        if stated != [*product(names, cells)] or len(ends) != plan.decision.method.selects * len(
+            results
+        ):
+            raise damaged()
+        chosen = None
+        if ends:
+            low, high = np.array(ends, dtype=np.int64).T
+            if not ((low >= 0) & (low < high)).all():
+                raise damaged()
+            chosen = Interval(low, high)
+        return Estimates(plan, [each["steps"] for each in results], chosen)
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Estimates:
         """The released numbers with their error bars, as arrays in the order of released cells."""
         return self.released
 
@@ -194,6 +211,7 @@ class Release(release.Release[PlanViews, Numbers]):
 @np.errstate(all="ignore")
 def release_cells(
     plan: PlanFacts,
+    source: Mapping[str, Any] | None,
     records: Records,
     *,
     ledger: str | os.PathLike[str] | Ledger | None,
@@ -201,7 +219,7 @@ def release_cells(
     noise: Simulated | None,
     privacy_unit: str,
 ) -> Release:
-    """See `Plan.release`."""
+    """See `Plan.release`; `source` describes the records that the plan is about, if it is known."""
     if ledger is None and noise is None:
         raise InputError(
             "a release without a ledger",
@@ -209,80 +227,84 @@ def release_cells(
             "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
-    place, told = records.place, plan.occupancy.origin
-    anew = PlanViews(**written_anew(plan, place or told))
-    # What decides the loss is accounted anew; intervals rest on the noise that the planner chose.
-    if not keeps(anew) or not (is_planned(plan, anew) or follows(anew)):
-        raise damaged()
-    unit = unit_of_column(privacy_unit, records.user)
-    question = question_of(anew, _described(anew, records), unit, name)
-    done = deliver(question, CellDraw(anew, records), ledger=ledger, noise=noise)
-    inputs: dict[str, str | os.PathLike[str] | None] = {"records": place, "plan": told}
-    if ledger is not None:
-        book = ledger.path if isinstance(ledger, Ledger) else ledger
-        inputs["ledger"] = os.path.abspath(book)
-    return Release.delivered(done, anew, inputs=inputs)
-
-
-@dataclass(frozen=True, eq=False)
-class CellDraw:
-    """The draw of a plan of cells.
-
-    Attributes:
-        plan: What is carried out.
-        records: The private data.
-    """
-
-    plan: PlanFacts
-    records: Records
-
-    def draw(self, noise: Noise) -> Numbers:
-        """Read the values once, and draw all numbers."""
-        plan = self.plan
-        _check_lattice(plan, self.records)
-        measures = [each.measure for each in plan.request.statistics if each.measure is not None]
-        aggregate = self.records.aggregate(measures)
-        _check_counts(plan, aggregate.occupancy)
-        drawn = drawing_of(plan).draw(aggregate, noise)
-        return Numbers(plan, drawn.steps, drawn.chosen)
-
-    results = staticmethod(to_results)
-
-    def publishes_values(self, drawn: Numbers) -> bool:
-        """Never: every number is noisy."""
-        return False
-
-    def check(self) -> None:
-        """Counts as planned: a recorded release is about such records."""
-        _check_lattice(self.plan, self.records)
-        _check_counts(self.plan, self.records.counts())
-
-
-def _check_lattice(plan: PlanFacts, records: Records) -> None:
-    if records.lattice != plan.lattice:
-        raise DataError(
-            f"records with bounds ({records.bounds.lo:g}, {records.bounds.hi:g}) and "
-            f"{records.lattice.bits} tick bits",
-            f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and {plan.lattice.bits}",
-            "make the records or the plan again",
-        )
-
-
-def _check_counts(plan: PlanFacts, occupancy: Counts) -> None:
-    if occupancy.fingerprint != plan.occupancy.fingerprint:
-        raise DataError(
-            "records whose public counts (the occupancy) are not the plan's",
-            "as many records of as many users in every cell as were planned for",
-            "check the file, or make a new plan from these records",
-        )
-
-
-def _described(plan: PlanFacts, records: Records) -> dict[str, Any]:
     described = records.describe()
-    if plan.source is not None and dict(plan.source) != described:
+    if source is not None and dict(source) != described:
         raise DataError(
             "records with other columns, cell rules or missing rule than the plan's",
             "the records that the plan is about",
             "make a new plan from these records",
         )
-    return described
+    unit = unit_of_column(privacy_unit, records.user)
+    question = question_of(plan, described, unit, name)
+    done = deliver(question, CellDraw(plan, records), ledger=ledger, noise=noise)
+    inputs: dict[str, str | os.PathLike[str] | None] = {
+        "records": records.place,
+        "plan": plan.counts.origin,
+    }
+    if ledger is not None:
+        book = ledger.path if isinstance(ledger, Ledger) else ledger
+        inputs["ledger"] = os.path.abspath(book)
+    return Release.delivered(done, plan, inputs=inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class CellDraw:
+    """The draw of a plan of cells from private records."""
+
+    plan: PlanFacts
+    records: Records
+
+    def draw(self, noise: Noise) -> Estimates:
+        """Read the values once, and draw all numbers."""
+        plan = self.plan
+        self._check_lattice()
+        measures = [each.measure for each in plan.statistics if each.measure is not None]
+        aggregate = self.records.aggregate(measures)
+        self._check_counts(aggregate.occupancy)
+        return Estimates(plan, *draw(plan, aggregate, noise))
+
+    def results(self, drawn: Estimates) -> list[documents.Document]:
+        """One object a number: whole steps of the lattice, what they stand for, its interval."""
+        plan, chosen = self.plan, drawn.chosen
+        low, high = drawn.intervals(CONFIDENCE)
+        key, cells = plan.counts.key_rows, plan.released.tolist()
+        return [
+            {
+                "cell": cell,
+                "key": list(key[cell]),
+                "statistic": statistic,
+                "steps": drawn.steps[at],
+                "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
+                "unclamped": float(drawn.unclamped[at]),
+                "value": float(drawn.value[at]),
+                "interval": [float(low[at]), float(high[at])],
+            }
+            for at, (statistic, cell) in enumerate(product(plan.request.statistics, cells))
+        ]
+
+    def publishes_values(self, drawn: Estimates) -> bool:
+        """Never: every number is noisy."""
+        return False
+
+    def check(self) -> None:
+        """Counts as planned: a recorded release is about such records."""
+        self._check_lattice()
+        self._check_counts(self.records.counts())
+
+    def _check_lattice(self) -> None:
+        own, plan = self.records.lattice, self.plan.lattice
+        if own != plan:
+            raise DataError(
+                f"records with bounds ({own.bounds.lo:g}, {own.bounds.hi:g}) and {own.bits} tick "
+                "bits",
+                f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and {plan.bits}",
+                "make the records or the plan again",
+            )
+
+    def _check_counts(self, counts: Counts) -> None:
+        if counts.fingerprint != self.plan.counts.fingerprint:
+            raise DataError(
+                "records whose public counts are not the plan's",
+                "as many records of as many users in every cell as were planned for",
+                "check the file, or make a new plan from these records",
+            )

@@ -1,174 +1,40 @@
-"""What the custodian asks of a plan: checked once, before any work."""
+"""What the custodian asks of a plan, and nothing else: checked once, before any work."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+
+from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from shoal import checks
-from shoal.cells.objective import OBJECTIVES, RANGES
-from shoal.cells.presets import METHODS, checked_settings, parts_of
-from shoal.cells.statistics.catalogue import statistics as statistics_of
+from shoal.cells import cell_statistics
+from shoal.cells.methods import METHODS, checked_settings, method_of
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.documents.model import Model, checked
 from shoal.errors import InputError
-from shoal.privacy.budget import Amount, Budget, check_epsilon
+from shoal.privacy.budget import Budget, check_epsilon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from shoal.cells.plan_parts import PlanParts
-    from shoal.cells.statistics.base import Statistic
+    from shoal.cells.cell_statistics import Statistic
+    from shoal.cells.methods import Method
 
+Objective = Literal["typical", "worst_case"]
+KnownRange = Literal["tight", "loose"]
 Uninformative = Literal["drop", "keep", "refuse"]
-UNINFORMATIVE: tuple[Uninformative, ...] = get_args(Uninformative)
-STATISTICS = ("mean",)
-_MOST_DELTA = Fraction(1, 100)
-MOST_WEIGHT = 1e6
+OBJECTIVES, RANGES = get_args(Objective), get_args(KnownRange)
+# Half of a range is the error of guessing its middle.
+MIDPOINT_ERROR = 0.5
+_MOST_DELTA, _MOST_WEIGHT = Fraction(1, 100), 1e6
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
+_NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 
 
-@dataclass(frozen=True)
-class Request:
-    """A request: how much privacy loss or error, by which method, under which public rules.
-
-    Attributes:
-        method: What the parts of the plan are called together (`shoal.cells.presets`).
-        epsilon: Total loss allowed, or None if an error was asked for.
-        error: Largest worst-case error of a cell in the value's unit, or None.
-        statistics: What is released of each cell.
-        delta: The delta of (epsilon, delta)-DP; above 0, noise may be Gaussian.
-        uninformative: What happens to cells no better than guessing.
-        min_users: Fewest users of a released cell.
-        min_records: Fewest records of a released cell.
-        weights: Importance of cells by label; 1 where not named.
-        settings: Of the method, by name.
-        objective: What the method was chosen for (`shoal.cells.objective`); nothing if it was
-            named.
-        max_error: Largest error of a released cell, as a part of its range, or None.
-        range: What is known of the bounds, if an objective chose the method: `tight`, `loose`, or
-            nothing.
-    """
-
-    method: str
-    epsilon: Fraction | None
-    error: float | None
-    statistics: tuple[Statistic, ...]
-    delta: Fraction
-    uninformative: Uninformative
-    min_users: int
-    min_records: int
-    weights: Mapping[str, float]
-    settings: Mapping[str, str | int | float] = field(default_factory=dict)
-    objective: str = ""
-    max_error: float | None = None
-    range: str = ""
-
-    @cached_property
-    def parts(self) -> PlanParts:
-        """The parts that method, settings and delta stand for."""
-        return parts_of(self.method, self.settings, self.delta)
-
-
-def make_request(
-    *,
-    method: str,
-    epsilon: Amount | None,
-    error: float | None,
-    statistics: Sequence[str],
-    uninformative: str,
-    min_users: int,
-    min_records: int,
-    weights: Mapping[str, float] | None,
-    settings: Mapping[str, str | int | float] | None = None,
-    delta: Amount = 0,
-    objective: str = "",
-    max_error: float | None = None,
-    range: str = "",
-) -> Request:
-    """Check each request and put them together.
-
-    Raises:
-        InputError: Any of them is not usable, or both or neither of epsilon and error are given.
-    """
-    if (epsilon is None) == (error is None):
-        got = "neither epsilon nor error" if epsilon is None else "both epsilon and error"
-        raise InputError(got, "exactly one of them", "give for example epsilon=1.0")
-    wanted = statistics_of(statistics)
-    users = checks.whole(min_users, "min_users", least=1)
-    records = checks.whole(min_records, "min_records", least=1)
-    chosen = checks.choice(method, METHODS, "method")
-    heavy = {} if weights is None else _weights(checks.mapping(weights, "weights"))
-    own = checked_settings(chosen, settings)
-    parts = parts_of(chosen, own)
-    if heavy and parts.shares and not parts.allocation.weighs:
-        raise InputError(
-            f"weights with the method {chosen}", "weights with balanced", "leave them out"
-        )
-    exact_delta = _delta(delta)
-    limit = checks.optional(error, checks.number, "error", above=0, example=5)
-    _check_together(chosen, parts, limit, wanted, exact_delta)
-    most = checks.optional(max_error, checks.number, "max_error", above=0, below=0.5, example=0.05)
-    if most is not None and (limit is not None or uninformative != "drop"):
-        raise InputError(
-            "max_error with an error, or with what happens to uninformative cells",
-            'max_error with epsilon and uninformative="drop"',
-            "leave the others out: cells above max_error are left out, and no others",
-        )
-    return Request(
-        method=chosen,
-        epsilon=None if epsilon is None else check_epsilon(epsilon),
-        error=limit,
-        statistics=wanted,
-        delta=exact_delta,
-        uninformative=checks.choice(uninformative, UNINFORMATIVE, "uninformative"),
-        min_users=users,
-        min_records=records,
-        weights=heavy,
-        settings=own,
-        objective=checks.choice(objective, ("", *OBJECTIVES), "objective"),
-        max_error=most,
-        range=checks.choice(range, ("", *RANGES) if objective else ("",), "range"),
-    )
-
-
-def _check_together(
-    method: str,
-    parts: PlanParts,
-    error: float | None,
-    statistics: tuple[Statistic, ...],
-    delta: Fraction,
-) -> None:
-    many = [each.name for each in statistics]
-    if many != list(STATISTICS) and parts.allocation.by_cell:
-        raise InputError(
-            f"statistics {', '.join(many)} with the method {method}",
-            f"{_those(lambda each: not each.allocation.by_cell)}, or the mean alone",
-            "choose another method",
-        )
-    if many != list(STATISTICS) and parts.mean_alone:
-        raise InputError(
-            f"a selected range with {', '.join(many)}", "the mean alone", "leave the range whole"
-        )
-    if error is not None and (not parts.takes_error or len(many) > 1 or delta):
-        raise InputError(
-            f"an error with the method {method}, {len(many)} statistics and delta {float(delta):g}",
-            f"an error with {_those(lambda each: each.takes_error)}, one statistic and no delta",
-            "give epsilon instead, and look at the errors it leads to",
-        )
-    if delta and not parts.takes_delta:
-        raise InputError(
-            f"delta with the method {method}",
-            f"delta with {_those(lambda each: each.takes_delta)}; the others need Laplace noise",
-            "leave delta out",
-        )
-
-
-def _those(wanted: Callable[[PlanParts], bool]) -> str:
-    """Names of the methods whose parts are wanted."""
-    return ", ".join(name for name in METHODS if wanted(parts_of(name)))
-
-
-def _delta(delta: Amount) -> Fraction:
+def _delta(delta: Any) -> Fraction:
     exact = Budget.of(0, delta).delta
     if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
         raise InputError(
@@ -179,34 +45,174 @@ def _delta(delta: Amount) -> Fraction:
     return exact
 
 
-def mean_request(
-    method: str,
-    epsilon: Amount,
-    settings: Mapping[str, str | int | float],
-    delta: Amount = 0,
-) -> Request:
-    """The request for means of every cell, uninformative or not, by one method.
-
-    Raises:
-        InputError: The method, epsilon or a setting is not usable.
-    """
-    return make_request(
-        method=method,
-        epsilon=epsilon,
-        error=None,
-        statistics=STATISTICS,
-        uninformative="keep",
-        min_users=1,
-        min_records=1,
-        weights=None,
-        settings=settings,
-        delta=delta,
-    )
-
-
-def _weights(weights: Mapping[str, object]) -> dict[str, float]:
-    ends: dict[str, Any] = {"least": 1 / MOST_WEIGHT, "most": MOST_WEIGHT}
+def _weights(given: Any) -> dict[str, float]:
+    ends = {"least": 1 / _MOST_WEIGHT, "most": _MOST_WEIGHT}
+    weights = checks.mapping(given, "weights")
     return {
         label: checks.number(weights[label], f"the weight of cell {checks.shown(label)}", **ends)
         for label in sorted(weights)
     }
+
+
+def _largest_error(given: Any) -> float | str:
+    """A number in the statistic's unit, or a percentage of its range; numbers may be texts."""
+    if isinstance(given, str) and _PERCENT.fullmatch(given):
+        return given
+    if isinstance(given, str) and _NUMBER.fullmatch(given) is None:
+        raise InputError(
+            f"max_error is {checks.shown(given)}",
+            "a number in the value's unit, or a percentage of the range",
+            'give for example max_error=5, or max_error="5%"',
+        )
+    number = float(given) if isinstance(given, str) else given
+    return checks.number(number, "max_error", above=0, example=5)
+
+
+_Text = PlainSerializer(str, return_type=str)
+
+
+class Request(Model):
+    """Exactly the arguments of `shoal.plan`; see there for each."""
+
+    bounds: Annotated[
+        tuple[float, float],
+        BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
+    ]
+    tick_bits: int = 20
+    statistics: Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda each: tuple(s.name for s in cell_statistics.statistics(each))),
+    ] = ("mean",)
+    epsilon: Annotated[Fraction | None, checked(check_epsilon), _Text] = None
+    error: Annotated[float | None, checked(checks.number, "error", above=0, example=5)] = None
+    delta: Annotated[Fraction, BeforeValidator(_delta), _Text] = Fraction(0)
+    max_error: Annotated[float | str | None, checked(_largest_error)] = None
+    objective: Annotated[str | None, checked(checks.choice, OBJECTIVES, "objective")] = None
+    range: Annotated[str | None, checked(checks.choice, RANGES, "range")] = None
+    method: Annotated[str | None, checked(checks.choice, METHODS, "method")] = None
+    settings: dict[str, str | int | float] = {}
+    uninformative: Annotated[
+        str, checked(checks.choice, get_args(Uninformative), "uninformative")
+    ] = "drop"
+    min_users: Annotated[int, checked(checks.whole, "min_users", least=1)] = 1
+    min_records: Annotated[int, checked(checks.whole, "min_records", least=1)] = 1
+    weights: Annotated[dict[str, float], BeforeValidator(_weights)] = {}
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """Bounds and ticks of the values."""
+        return Lattice(Bounds(*self.bounds), self.tick_bits)
+
+    @cached_property
+    def kinds(self) -> tuple[Statistic, ...]:
+        """What is released of each cell."""
+        return cell_statistics.statistics(self.statistics)
+
+    @property
+    def largest_error(self) -> float | None:
+        """`max_error` as a part of the range of every statistic."""
+        if self.max_error is None:
+            return None
+        matched = _PERCENT.fullmatch(self.max_error) if isinstance(self.max_error, str) else None
+        if matched is not None:
+            return float(matched[1]) / 100
+        return float(self.max_error) / float(self.kinds[0].statistic_range(self.lattice.bounds)[1])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sorted_settings(cls, given: Any) -> Any:
+        """Settings as Python objects, sorted; they belong to a method."""
+        settings = given.get("settings") if isinstance(given, dict) else None
+        if settings is None:
+            return {name: each for name, each in given.items() if name != "settings"}
+        if given.get("method") is None:
+            if checks.mapping(settings, "settings"):
+                raise InputError(
+                    "settings without a method", "settings of a named method", "name it"
+                )
+            return given
+        return {**given, "settings": checked_settings(given["method"], settings)}
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        """Refuses what does not go together."""
+        _ = self.lattice
+        if (self.epsilon is None) == (self.error is None):
+            got = "neither epsilon nor error" if self.epsilon is None else "both epsilon and error"
+            raise InputError(got, "exactly one of them", "give for example epsilon=1.0")
+        if self.method is not None and (self.objective or self.range):
+            raise InputError(
+                f"{'an objective' if self.objective else 'a range'} and a method",
+                "one of them",
+                "leave method out: it is chosen for the objective and the range",
+            )
+        if self.range is not None and (self.objective == "worst_case" or self.epsilon is None):
+            raise InputError(
+                "a range with an error, or with the objective worst_case",
+                "range with epsilon and the typical objective: certified errors hold in any range",
+                "leave range out",
+            )
+        # Every plan can be asked for with noise alone, so that this refuses what no plan could.
+        self._check_method(method_of(self.method or "balanced", self.settings))
+        self._check_largest_error()
+        return self
+
+    def _check_method(self, way: Method) -> None:
+        many = ", ".join(self.statistics)
+        if self.weights and not way.takes_weights:
+            raise InputError(
+                f"weights with the method {way.name}", "weights with balanced", "leave them out"
+            )
+        if many != "mean" and way.planner == "by cell":
+            raise InputError(
+                f"statistics {many} with the method {way.name}",
+                f"{_those(lambda each: each.planner != 'by cell')}, or the mean alone",
+                "choose another method",
+            )
+        if many != "mean" and way.means_alone:
+            raise InputError(
+                f"a selected range with {many}", "the mean alone", "leave the range whole"
+            )
+        several = len(self.statistics) > 1
+        if self.error is not None and (not way.takes_error or several or self.delta):
+            raise InputError(
+                f"an error with the method {way.name}, {len(self.statistics)} statistics and delta "
+                f"{float(self.delta):g}",
+                f"an error with {_those(lambda each: each.takes_error)}, one statistic and no "
+                "delta",
+                "give epsilon instead, and look at the errors it leads to",
+            )
+        if self.delta and not way.takes_delta:
+            raise InputError(
+                f"delta with the method {way.name}",
+                f"delta with {_those(lambda each: each.takes_delta)}; the others need Laplace noise",
+                "leave delta out",
+            )
+
+    def _check_largest_error(self) -> None:
+        if self.max_error is None:
+            return
+        if self.error is not None or self.uninformative != "drop":
+            raise InputError(
+                "max_error with an error, or with what happens to uninformative cells",
+                'max_error with epsilon and uninformative="drop"',
+                "leave the others out: cells above max_error are left out, and no others",
+            )
+        if len(self.statistics) > 1 and isinstance(self.max_error, float):
+            raise InputError(
+                f"a max_error of {self.max_error:g} with {len(self.statistics)} statistics",
+                "a percentage of the range, as each has a unit of its own",
+                'give for example max_error="5%"',
+            )
+        part = self.largest_error
+        if part is None or not 0 < part < MIDPOINT_ERROR:
+            raise InputError(
+                f"a max_error of {part or 0:.3%} of the range",
+                "above 0 and below half of the range, which needs no data",
+                'give a smaller error in the value\'s unit, or such as "5%" of the range',
+            )
+
+
+def _those(wanted: Callable[[Method], bool]) -> str:
+    """Names of the methods that are wanted."""
+    return ", ".join(name for name in METHODS if wanted(method_of(name)))

@@ -7,23 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.cells.cell_statistics import Mean, Variance
 from shoal.cells.left_out import reasons
-from shoal.cells.pooled import pooled
-from shoal.cells.posterior import values_of
-from shoal.cells.statistics.mean import Mean
-from shoal.cells.statistics.variance import Variance
+from shoal.cells.posterior import pooled, values_of
 from shoal.cells.typical_error import typical_errors, typical_half_widths
 from shoal.files import html
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.estimates import Numbers
+    from shoal.cells.estimates import Estimates
     from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.pooled import Pooled
+    from shoal.cells.posterior import Values
+    from shoal.cells.weights import Floats, Ints
 
 
-def make_table(numbers: Numbers, confidence: float) -> pa.Table:
+def make_table(numbers: Estimates, confidence: float) -> pa.Table:
     """One row a cell and statistic, left-out cells with a pooled mean and else nulls.
 
     `source` says where a value is from: `released`, the cell's own number, or `pooled`, the
@@ -33,10 +30,6 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
 
     Of a variance, its square root follows as the statistic `std`: post-processing, so the interval
     is that of the variance, and there is no noise scale.
-
-    Args:
-        numbers: What was released.
-        confidence: Of the intervals.
     """
     plan, cells = numbers.plan, numbers.plan.released
     low, high = numbers.plain_intervals(confidence)
@@ -53,22 +46,18 @@ def make_table(numbers: Numbers, confidence: float) -> pa.Table:
         "worst_case_error": plan.worst_case_error,
     }
     blocks, others, why = [], pooled(numbers, confidence), reasons(plan)
-    for at, statistic in enumerate(plan.request.statistics):
+    for at, statistic in enumerate(plan.statistics):
         rows = slice(at * len(cells), (at + 1) * len(cells))
         block = {name: values[rows] for name, values in columns.items()}
-        told = others if statistic == Mean() else None
-        blocks.append(_with_source(_block(plan, statistic.name, why, block), plan, told))
+        pooled_values = others if statistic == Mean() else None
+        blocks.append(_with_source(_block(plan, statistic.name, why, block), plan, pooled_values))
         if statistic == Variance():
             blocks.append(_with_source(_block(plan, "std", why, _roots(block)), plan, None))
     return pa.concat_tables(blocks).combine_chunks()
 
 
 def plan_table(plan: PlanFacts) -> pa.Table:
-    """One row a cell and statistic: what is known before anything is spent.
-
-    Args:
-        plan: Of any kind.
-    """
+    """One row a cell and statistic: what is known before anything is spent."""
     cells, blocks, why = len(plan.released), [], reasons(plan)
     means, unknown = plan.statistics == (Mean(),), np.full(cells, np.nan)
     for at, statistic in enumerate(plan.statistics):
@@ -85,21 +74,21 @@ def plan_table(plan: PlanFacts) -> pa.Table:
 
 
 def _block(
-    plan: PlanFacts, statistic: str, why: list[str], columns: dict[str, NDArray[np.float64]]
+    plan: PlanFacts, statistic: str, why: list[str], columns: dict[str, Floats]
 ) -> pa.Table:
-    table = plan.occupancy.cells
+    table = plan.counts.cells
     size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))
     table = table.append_column("status", pa.array(plan.status))
     table = table.append_column("reason", pa.array([each or None for each in why], pa.string()))
-    table = table.append_column("users", pa.array(plan.occupancy.users_per_cell))
-    table = table.append_column("records", pa.array(plan.occupancy.totals))
+    table = table.append_column("users", pa.array(plan.counts.users_per_cell))
+    table = table.append_column("records", pa.array(plan.counts.totals))
     for name, values in columns.items():
         table = table.append_column(name, _spread(values, plan.released, size))
     return table
 
 
-def _with_source(table: pa.Table, plan: PlanFacts, others: Pooled | None) -> pa.Table:
+def _with_source(table: pa.Table, plan: PlanFacts, others: Values | None) -> pa.Table:
     """Rows with where their values are from, and with pooled values in those of left-out cells."""
     released = np.array(plan.status, dtype=object) == "released"
     absent = None if others is None else "pooled"
@@ -108,16 +97,16 @@ def _with_source(table: pa.Table, plan: PlanFacts, others: Pooled | None) -> pa.
     table = table.add_column(at, "source", sources)
     if others is None:
         return table
-    for name, told in (("value", others.value), ("low", others.low), ("high", others.high)):
+    for name, own in (("value", others.value), ("low", others.low), ("high", others.high)):
         column = table.column_names.index(name)
         whole = table.column(name).to_numpy().copy()
-        whole[~released] = told
+        whole[~released] = own
         filled = pa.array(whole, mask=np.isnan(whole))
         table = table.set_column(column, name, filled)
     return table
 
 
-def _roots(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+def _roots(columns: dict[str, Floats]) -> dict[str, Floats]:
     """Standard deviations of variances; what has no root is not a number."""
     rooted = {"value", "low", "high", "plain", "plain_low", "plain_high"}
     return {
@@ -126,19 +115,14 @@ def _roots(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floa
     }
 
 
-def _spread(values: NDArray[np.float64], cells: NDArray[np.int64], n_cells: int) -> pa.Array[Any]:
+def _spread(values: Floats, cells: Ints, n_cells: int) -> pa.Array[Any]:
     whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
     whole[cells], absent[cells] = values, np.isnan(values)
     return pa.array(whole, mask=absent)
 
 
 def to_text(table: pa.Table, rows: int = 12) -> str:
-    """The first rows as aligned text.
-
-    Args:
-        table: A table from `make_table`.
-        rows: Most rows to show.
-    """
+    """The first rows of a table from `make_table` as aligned text."""
     left_out = {"bias_bound"}
     if set(table["status"].to_pylist()) == {"released"}:
         left_out |= {"reason", "source"}

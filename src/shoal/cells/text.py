@@ -9,11 +9,9 @@ import numpy as np
 
 from shoal import checks
 from shoal.cells.left_out import reasons
-from shoal.cells.objective import choose
-from shoal.cells.other_rounds import other_rounds
-from shoal.cells.statistics.mean import Mean
+from shoal.cells.cell_statistics import Mean
 from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
-from shoal.cells.warnings import warnings
+from shoal.cells.plan_warnings import plan_warnings
 from shoal.errors import printable
 from shoal.files import html
 from shoal.privacy.budget import show
@@ -33,8 +31,6 @@ _SIGN = {"95% interval": "+-"}
 _RANKS = ("the user with the largest loss", "the second", "the third")
 # Paper 000, Corollary II.1: `PlanFacts.paper_epsilon`.
 _PAPER = "Rameshwar and Tandon (arXiv:2405.06261)"
-# Of the plan's error: another number of rounds is named if it makes less in its favourite case.
-_WORTH_IT = 0.9
 
 
 @dataclass(frozen=True)
@@ -73,8 +69,8 @@ def summary(plan: PlanFacts) -> str:
         f"{plan.method} plan: {len(plan.released)} of {len(plan.status)} cells, {spent} per user, "
         f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
     )
-    goal = plan.request.objective
-    return f"{head}, for the {goal.replace('_', '-')} error" if goal else head
+    goal = "worst-case" if plan.certified else "typical"
+    return f"{head}, for the {goal} error" if plan.decision.reason else head
 
 
 def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
@@ -88,7 +84,7 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> PlanText:
         InputError: rows is no such number.
     """
     rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
-    columns = _SELECTED if plan.mechanism.range.of_vectors else COLUMNS
+    columns = _SELECTED if plan.decision.method.range.of_vectors else COLUMNS
     return PlanText(summary(plan), columns, tuple(_rows(plan, columns, rows)), tuple(_notes(plan)))
 
 
@@ -101,10 +97,10 @@ def _rows(plan: PlanFacts, columns: tuple[str, ...], most: int) -> list[tuple[st
         order = np.argsort(likely, kind="stable")
     if len(order) > most:
         order = np.concatenate([order[: most // 2], [-1], order[len(order) - most + most // 2 :]])
-    rows, labels = [], plan.occupancy.labels
+    rows, labels = [], plan.counts.labels
     for at in order.tolist():
         if at < 0:
-            left_out = len(plan.relative_scale) - most
+            left_out = len(plan.decision.scale) - most
             rows.append((f"... {left_out} more", *[""] * (len(columns) - 1)))
             continue
         which, place = divmod(at, len(plan.released))
@@ -120,8 +116,8 @@ def _rows(plan: PlanFacts, columns: tuple[str, ...], most: int) -> list[tuple[st
         rows.append(
             (
                 f"{printable(labels[cell])}{statistic}",
-                f"{plan.occupancy.users_per_cell[cell]:,}",
-                f"{plan.occupancy.totals[cell]:,}",
+                f"{plan.counts.users_per_cell[cell]:,}",
+                f"{plan.counts.totals[cell]:,}",
                 *(
                     "-" if np.isnan(numbers[name]) else f"{_SIGN.get(name, '')}{numbers[name]:.3g}"
                     for name in columns[3:]
@@ -135,14 +131,14 @@ def _notes(plan: PlanFacts) -> list[str]:
     error = plan.relative_error
     notes = [*_why(plan), *_typical(plan)]
     what = "worst-case error" if plan.certified else "noise"
-    shown = () if plan.mechanism.range.of_vectors else plan.statistics
-    for statistic, row in zip(shown, plan.queries.per_statistic(error), strict=False):
+    shown = () if plan.decision.method.range.of_vectors else plan.statistics
+    for statistic, row in zip(shown, plan.numbers.per_statistic(error), strict=False):
         of = f" of the {statistic.name}" if len(plan.statistics) > 1 else ""
         notes.append(
             f"{what}{of}: median {np.median(row):.3g}, largest {row.max():.3g} of the range; "
             f"{int((row < 1 / 4).sum())} cells below a quarter"
         )
-    if plan.mechanism.range.of_vectors:
+    if plan.decision.method.range.of_vectors:
         notes.append(
             "certified: in every data set, of whatever users are clipped; the width, as a private "
             "centre and radius are selected first"
@@ -152,26 +148,22 @@ def _notes(plan: PlanFacts) -> list[str]:
             "a private range is selected first: noise falls in proportion to it, and no data set "
             "is excluded in which it misses the values, so the certified error is the width"
         )
-    elif not plan.parts.allocation.by_cell:
+    elif plan.decision.method.planner != "by cell":
         kind = "rho" if plan.gaussian else "epsilon"
         notes.append(
             f"the same noise by the accounting of {_PAPER}, which charges every user of a cell for "
             f"the heaviest one: {kind} {plan.paper_epsilon:.4g}"
         )
     notes.append(_largest_losses(plan))
-    if plan.joint:
+    if plan.decision.joint:
         notes.append("mean and variance come from one release of first and second moments")
     return [*notes, *_proofs(plan), *_limit(plan), *_left_out(plan)]
 
 
 def _why(plan: PlanFacts) -> Iterator[str]:
     """Why the default has this method, where it was chosen."""
-    request = plan.request
-    if request.objective:
-        asked = request.statistics, request.epsilon, request.delta, request.range
-        own = choose("typical", plan.occupancy, *asked)
-        if own.method == plan.method:
-            yield f"{plan.method}: {own.reason}"
+    if plan.decision.reason:
+        yield f"{plan.method}: {plan.decision.reason}"
         if plan.method == "balanced" and plan.gaussian:
             yield (
                 'method="optimal" without the delta (--method optimal) may err less where a few '
@@ -189,7 +181,7 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
         f"{plan.width * SPREAD:.3g}; simulated on these counts, if users are about alike (no value "
         "was read), as is half of the 95% interval"
     )
-    if plan.mechanism.range.of_vectors:
+    if plan.decision.method.range.of_vectors:
         yield (
             "intervals cover values of that kind; where frequent users differ from rare ones, or "
             "some users are far from the others (a second kind of user, outliers, long tails, yes "
@@ -197,42 +189,29 @@ def _typical(plan: PlanFacts) -> Iterator[str]:
             f"cover far less{_left_out_by_radius(plan)}; "
             'objective="worst_case" (--objective worst_case) holds for any'
         )
-    yield from (f"warning: {sentence}" for sentence in warnings(plan))
+    yield from (f"warning: {sentence}" for sentence in plan_warnings(plan))
     yield from _rounds(plan)
 
 
 def _left_out_by_radius(plan: PlanFacts) -> str:
-    if not len(plan.selection_scale):
+    if not len(plan.decision.selection_scale):
         return ""
-    left, users = int(plan.parameters["clipped"][0]), len(np.unique(plan.design.user))
+    left, users = int(plan.parameters["clipped"][0]), len(np.unique(plan.weights.user))
     return f" (the private radius leaves out about {left:,} of {users:,} users)"
 
 
 def _rounds(plan: PlanFacts) -> Iterator[str]:
-    """How many rounds there are, what the other number would err, and who should take it."""
     if plan.rounds > 1:
         yield (
             "two rounds: users are clipped around the values of a first one, for a part of the "
             "noise's loss; the numbers of the second are released"
         )
-    other = other_rounds(plan)
-    if other is None:
-        return
-    known, error = ("cells", other.apart) if other.rounds > 1 else ("users", other.alike)
-    advice = f"take it if {known} are known to differ far more"
-    yield (
-        f'with method="user_clipped", settings={{"rounds": {other.rounds}}} '
-        f"(--method user_clipped --setting rounds={other.rounds}) the error would be "
-        f"{other.apart:.2g} times this one if cells differ far more than users, {other.alike:.2g} "
-        "times if users differ far more than cells (simulated on these counts); "
-        f"{advice if error < _WORTH_IT else 'not worth it'}"
-    )
 
 
 def _proofs(plan: PlanFacts) -> Iterator[str]:
     if plan.gap is None:
         return
-    if plan.targets is None:
+    if plan.decision.targets is None:
         yield f"certified gap to the best balance: {plan.gap:.1e} per cell"
         return
     yield (
@@ -242,7 +221,7 @@ def _proofs(plan: PlanFacts) -> Iterator[str]:
 
 
 def _limit(plan: PlanFacts) -> Iterator[str]:
-    most = plan.request.max_error
+    most = plan.request.largest_error
     if most is None:
         return
     which = "worst-case errors" if plan.certified else "typical errors, as shown,"
@@ -259,7 +238,7 @@ def _left_out(plan: PlanFacts) -> Iterator[str]:
     if uninformative:
         better = "the midpoint has no larger error" if plan.certified else "noise hides the range"
         yield f"{uninformative} released cells are uninformative: {better}"
-    labels, why = plan.occupancy.labels, reasons(plan)
+    labels, why = plan.counts.labels, reasons(plan)
     for reason in ("error too large", "uninformative", "too few users", "too few records"):
         left_out = [at for at, status in enumerate(plan.status) if status == reason]
         if left_out:
@@ -272,7 +251,7 @@ def _largest_losses(plan: PlanFacts) -> str:
     ranks = np.argsort(-plan.user_losses, kind="stable")[: len(_RANKS)]
     kind = "rho" if plan.gaussian else "epsilon"
     return "; ".join(
-        f"{rank} is in {_cells(int(plan.occupancy.cells_per_user[user]))} and loses "
+        f"{rank} is in {_cells(int(plan.counts.cells_per_user[user]))} and loses "
         f"{kind} {plan.user_losses[user]:.4g}"
         for rank, user in zip(_RANKS, ranks.tolist(), strict=False)
     )

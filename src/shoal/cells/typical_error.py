@@ -7,23 +7,20 @@ tenths between users, the rest between a user's records, normal. No record is re
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
 from shoal.cells.posterior import values_of
-from shoal.cells.statistics.mean import Mean
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.weights import Floats
 
 # Parts of the variance between cells, and between users.
 CELLS, USERS = 0.3, 0.4
@@ -32,83 +29,56 @@ SPREAD, _PLACE = 1 / 6, 0.4
 _MEMBERS, _FEWEST, _MOST = 100_000, 3, 12
 # Errors are averaged over cells with about the same noise until so many make a figure.
 _TOGETHER = 36
-# Public facts are frozen, so that what was simulated of them stays right.
-_KNOWN: WeakKeyDictionary[PlanFacts, dict[float, Typical]] = WeakKeyDictionary()
 
 
 class Typical(NamedTuple):
-    """What simulated releases make of each released cell, over the population's deviation.
+    """Of each released cell, over the population's deviation, shape (released cells,).
 
     Attributes:
         error: Mean absolute error of the value.
         half_width: Half of the value's 95% interval, in the median release.
     """
 
-    error: NDArray[np.float64]
-    half_width: NDArray[np.float64]
+    error: Floats
+    half_width: Floats
 
 
-def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float64]:
-    """Mean absolute error of each released cell's value over the population's deviation.
+def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
+    """Returns the mean absolute error of each released cell's value over the population's deviation.
 
-    That is the standard deviation of all values: between cells, users and records together. Each
-    of 3 to 12 simulated releases draws its own population; errors of cells with about the same
-    noise are averaged. Where noise follows the bounds a small deviation has large parts of itself
-    as error; where it follows a private radius all have about the same.
-
-    Args:
-        plan: Of means.
-        spread: The population's standard deviation, as a part of the width, up to a half.
-
-    Returns:
-        Shape (released cells,), without a unit.
-
-    Raises:
-        InputError: The plan releases no means.
-
-
+    That is the standard deviation of all values: between cells, users and records together; as a
+    part of the width, up to a half, it is `spread`. Each of 3 to 12 simulated releases draws its
+    own population; errors of cells with about the same noise are averaged. Where noise follows the
+    bounds a small deviation has large parts of itself as error; where it follows a private radius
+    all have about the same.
     """
     return _typical(plan, spread).error
 
 
-def typical_half_widths(plan: PlanFacts, spread: float = SPREAD) -> NDArray[np.float64]:
-    """Half of each released cell's 95% interval over the population's deviation.
+def typical_half_widths(plan: PlanFacts, spread: float = SPREAD) -> Floats:
+    """Returns half of each released cell's 95% interval over the population's deviation.
 
     The median over the simulated releases of `typical_errors`.
-
-    Args:
-        plan: Of means.
-        spread: The population's standard deviation, as a part of the width, up to a half.
-
-    Returns:
-        Shape (released cells,), without a unit.
-
-    Raises:
-        InputError: The plan releases no means.
-
-
     """
     return _typical(plan, spread).half_width
 
 
 @np.errstate(all="ignore")
 def _typical(plan: PlanFacts, spread: float) -> Typical:
-    if plan.statistics != (Mean(),):
+    if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors of other statistics", "the mean alone", "plan means by themselves"
         )
-    known = _KNOWN.setdefault(plan, {})
+    known: dict[float, Typical] = vars(plan).setdefault("simulated", {})
     if spread not in known:
         known[spread] = _simulated(plan, spread)
-        for each in known[spread]:
-            each.setflags(write=False)
     return known[spread]
 
 
 def _simulated(plan: PlanFacts, spread: float) -> Typical:
-    turns = min(max(_MEMBERS // len(plan.occupancy.user), _FEWEST), _MOST)
-    made = [simulated(plan, turn, spread) for turn in range(turns)]
-    error = np.mean([each.error for each in made], axis=0)
+    turns = min(max(_MEMBERS // len(plan.counts.user), _FEWEST), _MOST)
+    found = [simulated(plan, turn, spread) for turn in range(turns)]
+    error = np.mean([each.error for each in found], axis=0)
     order = np.argsort(plan.noise_scale, kind="stable")
     half = min(-(-_TOGETHER // turns), len(error)) // 2
     ranks = np.arange(len(error))
@@ -117,36 +87,29 @@ def _simulated(plan: PlanFacts, spread: float) -> Typical:
     smooth = np.empty(len(error))
     smooth[order] = (total[high] - total[low]) / (high - low)
     # Not their mean: one private radius in fifty is far too large.
-    return Typical(smooth, np.median([each.half_width for each in made], axis=0))
+    return Typical(smooth, np.median([each.half_width for each in found], axis=0))
 
 
 def simulated(
     plan: PlanFacts, turn: int, spread: float = SPREAD, between: float = CELLS
 ) -> Typical:
-    """Absolute errors and half widths of one simulated release, over the population's deviation.
+    """Returns absolute errors and half widths of one simulated release of means.
 
-    Args:
-        plan: Of means.
-        turn: Seed of population and noise.
-        spread: The population's standard deviation, as a part of the width.
-        between: Part of the variance between cells; four sevenths of the rest are between users.
-
-    Returns:
-        Shape (released cells,) each, without a unit.
+    `turn` is the seed of population and noise; `between` the part of the variance between cells,
+    and four sevenths of the rest are between users.
     """
-    occupancy, lattice = plan.occupancy, plan.lattice
+    counts, lattice = plan.counts, plan.lattice
     own = USERS * ((1 - between) / (1 - CELLS))
-    rng = np.random.default_rng([turn, len(occupancy.user)])
-    cells = rng.normal(0, between**0.5, occupancy.n_cells)[occupancy.cell]
-    users = rng.normal(0, own**0.5, occupancy.n_users)[occupancy.user]
+    rng = np.random.default_rng([turn, len(counts.user)])
+    cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
+    users = rng.normal(0, own**0.5, counts.n_users)[counts.user]
     rest = 1 - between - own
-    within = rng.normal(0, 1, len(occupancy.user)) * (rest / occupancy.count) ** 0.5
+    within = rng.normal(0, 1, len(counts.user)) * (rest / counts.count) ** 0.5
     mean = np.clip(_PLACE + spread * (cells + users + within), 0, 1)
-    sums = np.rint(mean * occupancy.count * 2.0**lattice.bits).astype(np.int64)
-    centred = sums - (occupancy.count << (lattice.bits - 1))
-    aggregate = Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
-    drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
-    found = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE)
+    sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
+    centred = sums - (counts.count << (lattice.bits - 1))
+    aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
+    found = values_of(Estimates(plan, *draw(plan, aggregate, Simulated(turn))), CONFIDENCE)
     truth, deviation = aggregate.cell_means()[plan.released], plan.width * spread
     return Typical(
         np.abs(found.value - truth) / deviation, (found.high - found.low) / 2 / deviation

@@ -1,31 +1,169 @@
-"""Private vectors of users: their norms around a centre, and what is left of them in a ball."""
+"""A private centre, and a private radius around it for users' whole vectors.
+
+Every user's vector of weighed deviations from the centre, in units of the noise of each cell, is
+moved into a ball. The noise hides what is in the ball, wherever a vector points, so that nobody
+pays for standing at the edge of a range in all of its cells at once. With two rounds a first one,
+for a part of the noise's loss, says about where every cell lies, and users are clipped around that.
+
+Source: docs/theory/user-clipped.md.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal.cells.ranges.balls import balls
-from shoal.cells.ranges.centre_and_radius import bin_scores, centre_of, radii, rank_scores
-from shoal.cells.ranges.one_interval import USER
-from shoal.cells.ranges.selected import Range
+from shoal.cells.ranges import USER, Interval, Range, centre_of
 from shoal.theory import l1_projection, l2_projection
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
-    from numpy.typing import NDArray
-
-    from shoal.cells.contributions.base import Parameters
-    from shoal.cells.contributions.design import Design
-    from shoal.cells.ranges.private_means import PrivateMeans
+    from shoal.cells.private_sums import PrivateMeans
+    from shoal.cells.weights import Floats, Ints, Parameters, Weights
     from shoal.privacy.noise import Noise
 
+LARGEST_BALL = 1 << 46
+# Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
+MOST_USERS = 1 << 40
+# Without a selection the ball holds every vector: half of the width around its middle.
+NO_SELECTION: Mapping[str, list[int]] = {"centres": [1], "radii": [2, 3], "clipped": [0]}
 # Whole votes are rounded downwards: a user's stay at most USER in all.
 _BELOW_ONE = 1 - 2.0**-40
+
+
+@dataclass(frozen=True)
+class CentreAndRadius(Range):
+    """The centre of users' means by rank, and the rank of their vectors' norms around it.
+
+    Parameters: `centres`, candidates of the centre, equal bins of the width U; `radii`, the first
+    and one past the last j of the radii U 2^(-j/2); `clipped`, how many users should be outside;
+    `ball`, the radius in lattice steps.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("centres", "radii", "clipped", "ball")
+    selects = "for all"
+    of_vectors = True
+    rounds = 1
+
+    def fits(self, parameters: Parameters) -> bool:
+        """There is a radius, and the first of all is not half of the width or less."""
+        first, end = parameters["radii"].tolist()
+        return bool(first < end and end > 2)
+
+    def selections(self, parameters: Parameters, cells: int) -> int:
+        """Centre and radius; none if there is one candidate of each."""
+        first, end = parameters["radii"]
+        return 2 if parameters["centres"][0] > 1 or end - first > 1 else 0
+
+    def largest_zoom(self, parameters: Parameters, top: int) -> int:
+        """The width over the shortest radius."""
+        return -(-top // radius_of(int(parameters["radii"][1]) - 1, top))
+
+    def score_sensitivity(self, weights: Weights) -> int:
+        """One user counts for at most USER in either selection."""
+        return USER
+
+
+@dataclass(frozen=True)
+class TwoRounds(CentreAndRadius):
+    """A centre for every cell by a first round, and a rank of norms around all of them.
+
+    Parameters of the second round are those of `CentreAndRadius`; those of the first, which has the
+    same candidates, are `first_clipped` and `first_ball`. Where there are too few users for private
+    selections these are 0: one round without selections.
+    """
+
+    names = (*CentreAndRadius.names, "first_clipped", "first_ball")
+
+    def fits(self, parameters: Parameters) -> bool:
+        """There are selections and a first round, or neither."""
+        selects = super().selections(parameters, 0) > 0
+        first = ball_of(parameters, "first_ball") > 0
+        return super().fits(parameters) and selects == first
+
+    def selections(self, parameters: Parameters, cells: int) -> int:
+        """Centre and radius of the first round, and the radius of the second."""
+        own = super().selections(parameters, cells)
+        return own + 1 if ball_of(parameters, "first_ball") else own
+
+
+def ball_of(parameters: Parameters, name: str = "ball") -> int:
+    """Returns the radius of a ball of users' vectors in lattice steps; 0 if there is none."""
+    return int(parameters[name][0]) if name in parameters else 0
+
+
+def radius_of(step: int, top: int) -> int:
+    """Returns top 2^(-step/2), rounded down, at least 1: the same on every machine."""
+    return max(1, math.isqrt(top * top >> step))
+
+
+def radii(first: int, end: int, top: int) -> list[int]:
+    """Returns the radii of a first round and around the centres of cells, the largest first."""
+    return [radius_of(step, top) for step in range(first, end)]
+
+
+def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
+    """Returns centre and radius of what c - r to c + r has in common with 0 to top."""
+    low, high = max(centre - radius, 0), min(centre + radius, top)
+    return (low + high) // 2, (high - low + 1) // 2
+
+
+def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
+    """Returns centre and radius of every candidate, all different, the largest radius first.
+
+    The ball of all values; each shorter radius around the centre, and moved to within the bounds,
+    down to the last one: who has all means alike is beyond c +- r if beyond what of it lies within
+    the bounds, and the ball around the middle of that is smaller
+    (docs/theory/user-clipped.md#balls-at-the-bounds).
+    """
+    around = [(centre, radius_of(step, top)) for step in range(first, end)]
+    least, most = radius_of(end - 1, top), (top + 1) // 2
+    found = {*around, *(moved(*each, top) for each in around)}
+    kept = {each for each in found if least <= each[1] < most} | {(top // 2, most)}
+    return sorted(kept, key=lambda each: (-each[1], -each[0]))
+
+
+def holds_all(centre: int, radius: int, top: int) -> bool:
+    """Returns whether no vector of any values lies beyond a ball."""
+    return centre - radius <= 0 and centre + radius >= top
+
+
+def before_moving(centre: int, radius: int, top: int) -> int:
+    """Returns the largest radius that a ball can have had before it was moved."""
+    at_bound = min(abs(centre - radius), abs(centre + radius - top)) <= 1
+    return 2 * radius if at_bound else radius
+
+
+def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
+    """Returns -max(B - W/2, W/2 - A, 0) of each bin, rounded to whole numbers.
+
+    B are the votes below a bin, A those below its upper edge, W all votes, which are public. One
+    user moves A, B and so the score by at most its own votes.
+    """
+    inside = np.bincount(place, vote, minlength=bins).astype(np.int64)
+    upto = np.cumsum(inside)
+    whole = int(vote.sum())
+    # W/2 is rounded the same way for all values, so that nothing moves by more.
+    beyond = np.maximum(2 * (upto - inside) - whole, whole - 2 * upto) // 2
+    return np.asarray(-np.maximum(beyond, 0))
+
+
+def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
+    """Returns -max(K_j - k, k - min(K_i : i > j), 0) in 1/USER, with no end behind the last ball.
+
+    K_j users are beyond ball j; one user moves each K_j, and so a least one, by at most 1. If all
+    values are equal the smallest ball wins.
+    """
+    least = np.minimum.accumulate(beyond[::-1])[::-1]
+    after = np.append(least[1:], everyone + wanted)
+    away = np.clip(np.maximum(beyond - wanted, wanted - after), 0, MOST_USERS)
+    return np.asarray(-USER * away)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,133 +176,98 @@ class UserVectors:
     (docs/theory/user-clipped.md#the-estimator).
 
     Attributes:
-        design: Weights of the users; public.
-        means: Private means of the users, in ticks over 2^FINE.
-        top: The width in the same unit.
-        step: b_g 2^-j: a lattice step of each number over the radius.
+        private: Means of the users, in ticks over 2^FINE.
+        parameters: Of `CentreAndRadius`.
+        step: b_g 2^-j: a lattice step of each cell over the radius.
         gaussian: Whether the ball, like the noise that hides it, is one of the l2 norm.
     """
 
-    design: Design
-    means: NDArray[np.int64] = field(repr=False)
-    top: int
-    step: NDArray[np.float64]
+    private: PrivateMeans = field(repr=False)
+    parameters: Parameters
+    step: Floats
     gaussian: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        means: PrivateMeans,
-        relative_scale: NDArray[np.float64],
-        bits: int,
-        *,
-        gaussian: bool = False,
-    ) -> UserVectors:
-        """The vectors of a design's private means on a lattice of noise."""
-        step = relative_scale * 2.0**-bits
-        return cls(means.design, means.means, means.top, step, gaussian=gaussian)
+    @property
+    def weights(self) -> Weights:
+        """Weights of the users: public."""
+        return self.private.weights
 
     @property
-    def reach(self) -> NDArray[np.float64]:
+    def reach(self) -> Floats:
         """Weight of each member over its lattice step: public."""
-        design = self.design
-        share = design.weight / design.total[design.number]
-        return np.asarray(share / self.step[design.number])
+        weights = self.weights
+        share = weights.weight / weights.total[weights.cell]
+        return np.asarray(share / self.step[weights.cell])
 
-    def votes(self) -> NDArray[np.int64]:
+    def votes(self) -> Ints:
         """Part of one vote of each member, in proportion to its reach, in 1/USER: public."""
-        reach, user = self.reach, self.design.user
+        reach, user = self.reach, self.weights.user
         part = reach / np.bincount(user, reach)[user]
         return np.floor(part * (USER * _BELOW_ONE)).astype(np.int64)
 
-    def vectors(self, centre: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
+    def vectors(self, centre: Ints, radius: int) -> Ints:
         """X of every member around centres of the cells, for a radius in ticks over 2^FINE."""
-        apart = self.means - centre[self.design.number]
+        apart = self.private.means - centre[self.weights.cell]
         return np.rint(self.reach * (apart / radius)).astype(np.int64)
 
-    def select(
-        self, parameters: Parameters, scale: NDArray[np.float64], noise: Noise
-    ) -> tuple[Range, int]:
-        """The centre, and a ball around or near it, by two permute-and-flip selections.
-
-        Returns:
-            From the ball's centre c to c + D in every cell, and its radius in steps.
-        """
-        bins, (first, end) = int(parameters["centres"][0]), parameters["radii"].tolist()
-        ball, place, at = int(parameters["ball"][0]), 0, 0
+    def select(self, scale: Floats, noise: Noise) -> Interval:
+        """From the centre c of a private ball to c + D in every cell, by two selections."""
+        top, bins = self.private.top, int(self.parameters["centres"][0])
+        first, end = self.parameters["radii"].tolist()
+        place = at = 0
         if len(scale):
-            where = np.minimum(self.means * bins // self.top, bins - 1)
-            scores = bin_scores(where, self.votes(), bins)
-            place = noise.select(scores, float(scale[0]), 0)
-        found = balls(centre_of(place, bins, self.top), first, end, self.top)
+            where = np.minimum(self.private.means * bins // top, bins - 1)
+            place = noise.select(bin_scores(where, self.votes(), bins), float(scale[0]), 0)
+        found = balls(centre_of(place, bins, top), first, end, top)
         if len(scale):
-            beyond = self._beyond([(self._all(each), radius) for each, radius in found], ball)
-            scores = rank_scores(beyond, int(parameters["clipped"][0]), self._users)
-            at = noise.select(scores, float(scale[1]), 1)
+            around = [(self._all(each), radius) for each, radius in found]
+            at = noise.select(self._rank_scores(around), float(scale[1]), 1)
         centre, radius = found[at]
-        centres = self._all(centre)
-        return Range(centres, centres + radius), ball
+        return Interval(self._all(centre), self._all(centre + radius))
 
-    def select_around(
-        self, centres: NDArray[np.int64], parameters: Parameters, scale: float, noise: Noise
-    ) -> Range:
-        """The radius around centres of the cells, by one permute-and-flip selection.
+    def select_around(self, centres: Ints, scale: float, noise: Noise) -> Interval:
+        """From the centre c_g to c_g + D in every cell, by one selection of the radius D."""
+        found = radii(*self.parameters["radii"].tolist(), self.private.top)
+        scores = self._rank_scores([(centres, each) for each in found])
+        return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
-        Returns:
-            From the centre c_g to c_g + D in every cell.
-        """
-        first, end = parameters["radii"].tolist()
-        found = radii(first, end, self.top)
-        beyond = self._beyond([(centres, each) for each in found], int(parameters["ball"][0]))
-        scores = rank_scores(beyond, int(parameters["clipped"][0]), self._users)
-        radius = found[noise.select(scores, scale, 2)]
-        return Range(centres, centres + radius)
-
-    def _all(self, centre: int) -> NDArray[np.int64]:
-        """One centre for every cell."""
-        return np.full(self.design.n_numbers, centre)
-
-    def _beyond(self, found: list[tuple[NDArray[np.int64], int]], ball: int) -> NDArray[np.int64]:
-        """How many users are beyond each radius around the centres beside it."""
-        known: dict[bytes, NDArray[np.int64]] = {}
-        counts = []
-        for centres, radius in found:
-            key = centres.tobytes()
-            if key not in known:
-                known[key] = self._norms(centres)
-            size = ball * radius // self.top
-            counts.append(int((known[key] > size + np.minimum(self._slack, size >> 6)).sum()))
-        return np.array(counts, dtype=np.int64)
-
-    def steps(self, chosen: Range, ball: int) -> list[int]:
+    def steps(self, chosen: Interval) -> list[int]:
         """Exact lattice number of each cell: the centre, and the users' vectors in the ball."""
-        centre, radius = chosen.low, int(chosen.range_width[0])
-        design = self.design
+        centre, radius, weights = chosen.low, int(chosen.width[0]), self.weights
         vector = self.vectors(centre, radius)
-        kept = self._ball.project(vector, design.user, ball)
-        total = np.zeros(design.n_numbers, dtype=np.int64)
-        np.add.at(total, design.number, kept)
+        kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
+        total = np.zeros(weights.n_cells, dtype=np.int64)
+        np.add.at(total, weights.cell, kept)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
         return [int(x) for x in start + total]
 
-    def _norms(self, centre: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Norm of each user for a radius of the whole width; 0 of those in no released cell."""
-        size = np.abs(self.vectors(centre, self.top))
-        found: NDArray[np.int64] = self._ball.norms(size, self.design.user)
-        return found
+    def _all(self, centre: int) -> Ints:
+        """One centre for every cell."""
+        return np.full(self.weights.n_cells, centre)
+
+    def _rank_scores(self, found: list[tuple[Ints, int]]) -> Ints:
+        """Scores of radii around centres, by how many users are beyond each."""
+        known: dict[bytes, Ints] = {}
+        beyond = []
+        for centres, radius in found:
+            key = centres.tobytes()
+            if key not in known:
+                # Norm of each user for a radius of the whole width; 0 of those in no cell.
+                size = np.abs(self.vectors(centres, self.private.top))
+                known[key] = self._ball.norms(size, self.weights.user)
+            size = ball_of(self.parameters) * radius // self.private.top
+            beyond.append(int((known[key] > size + np.minimum(self._slack, size >> 6)).sum()))
+        users = len(np.unique(self.weights.user))
+        wanted = int(self.parameters["clipped"][0])
+        return rank_scores(np.array(beyond, dtype=np.int64), wanted, users)
 
     @cached_property
-    def _slack(self) -> NDArray[np.int64]:
+    def _slack(self) -> Ints:
         """What rounding adds to a norm, at most: users at a bound are in the ball that ends there.
 
         It is public; who is beyond a ball still follows from that user alone.
         """
-        return np.bincount(self.design.user) // 2 + 1
-
-    @cached_property
-    def _users(self) -> int:
-        """In released cells; public."""
-        return len(np.unique(self.design.user))
+        return np.bincount(self.weights.user) // 2 + 1
 
     @property
     def _ball(self) -> ModuleType:

@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.privacy import permute_and_flip
 from shoal.privacy.budget import round_up
 from shoal.theory.gaussian import epsilon_of_lattice
 
 NoiseKind = Literal["laplace", "gaussian", "sum_zero", "hull"]
 # Numerators of each user's loss, shape (users,) or (1,), and their denominator.
-Sums = tuple[NDArray[np.object_], int]
+Sums = tuple[NDArray[Any], int]
+# Sums of 64-bit whole numbers stay below, or are added as Python's; those of floating point are
+# rounded upwards.
+_MOST_WHOLE, _OUTWARD = 2**62, 1 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,8 @@ class NoisyVector:
             exp(-1/2^bits) for each step of their norm.
         bits: The noise has the scale of 2^bits steps.
         moves: Most steps that each user moves the vector by, in the noise's norm: l1 for `laplace`,
-            squared l2 for `gaussian`. Shape (users,), or (1,) if it is the same for whoever comes.
+            squared l2 for `gaussian`. Shape (users,), or (1,) if it is the same for whoever comes;
+            whole numbers, or floating-point numbers that were rounded upwards.
         touched: Most numbers that one user moves; only Gaussian noise needs it.
     """
 
@@ -47,12 +50,16 @@ class NoisyVector:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
-    """A permute-and-flip selection: 2 x sensitivity / scale for each user it reads, (users,)."""
+class Selections:
+    """Permute-and-flip selections, each of which costs 2 x sensitivity / scale.
 
-    sensitivity: int
-    scale: float
-    voters: NDArray[np.bool_]
+    Attributes:
+        bits: Losses are in 2^-bits.
+        moves: What all selections that read a user cost it, rounded upwards, shape (users,).
+    """
+
+    bits: int
+    moves: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,9 @@ class Stated:
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+
+
+Step = NoisyVector | Selections | Stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +92,13 @@ class Losses:
         if self.gaussian is None:
             return _largest(self.pure)
         delta, touched, bits = self.gaussian
-        rho = round_up(_largest(self.squares))
+        rho = round_up(self.noise_rho)
         return _largest(self.pure) + Fraction(epsilon_of_lattice(rho, float(delta), touched, bits))
+
+    @property
+    def noise_rho(self) -> Fraction:
+        """Zero-concentrated loss of Gaussian noise alone."""
+        return _largest(self.squares)
 
     @cached_property
     def rho(self) -> float | None:
@@ -93,19 +108,17 @@ class Losses:
         """
         if self.gaussian is None or self.gaussian[0] != self.delta:
             return None
-        return round_up(_largest(self.squares) + _largest(self.pure) ** 2 / 2)
+        return round_up(self.noise_rho + _largest(self.pure) ** 2 / 2)
 
     @cached_property
     def of_users(self) -> NDArray[np.float64]:
         """Each user's pure loss, or rho of Gaussian noise if there is some, rounded upwards."""
         lost, whole = self.pure if self.gaussian is None else self.squares
         kinds, kind = np.unique(lost, return_inverse=True)
-        return np.array([round_up(Fraction(int(each), whole)) for each in kinds])[kind]
+        return np.array([round_up(_exact(each, whole)) for each in kinds])[kind]
 
 
-def account(
-    steps: Sequence[NoisyVector | Selection | Stated], delta: Fraction = Fraction(0)
-) -> Losses:
+def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
     """Add up what steps of the same users cost every user, at most `delta` in all.
 
     Raises:
@@ -113,8 +126,8 @@ def account(
             noise without the numbers that a user moves, or no delta left for it.
 
     Example:
-        >>> moves, voters = np.array([3, 1]), np.array([True, False])
-        >>> found = account([NoisyVector("laplace", 2, moves), Selection(1, 8.0, voters)])
+        >>> steps = [NoisyVector("laplace", 2, np.array([3, 1])), Selections(2, np.array([1, 0]))]
+        >>> found = account(steps)
         >>> found.epsilon, found.of_users.tolist()
         (Fraction(1, 1), [1.0, 0.25])
     """
@@ -122,13 +135,12 @@ def account(
     pure, squares, wide, left = [nothing], [nothing], list[NoisyVector](), Fraction(delta)
     for step in steps:
         if isinstance(step, NoisyVector) and step.noise == "gaussian":
-            squares.append((_whole(step.moves), 2 * 4**step.bits))
+            squares.append((_moves(step.moves, floats=True), 2 * 4**step.bits))
             wide.append(step)
         elif isinstance(step, NoisyVector) and step.noise in get_args(NoiseKind):
-            pure.append((_whole(step.moves), 2**step.bits))
-        elif isinstance(step, Selection):
-            loss = permute_and_flip.loss(step.sensitivity, step.scale)
-            pure.append((_whole(step.voters) * loss.numerator, loss.denominator))
+            pure.append((_moves(step.moves), 2**step.bits))
+        elif isinstance(step, Selections):
+            pure.append((_moves(step.moves), 2**step.bits))
         elif isinstance(step, Stated):
             pure.append((np.array([step.epsilon.numerator], object), step.epsilon.denominator))
             left -= step.delta
@@ -144,27 +156,41 @@ def account(
     return Losses(delta if wide else delta - left, _sum(pure), _sum(squares), gaussian)
 
 
-def _whole(values: NDArray[Any]) -> NDArray[np.object_]:
-    """Whole numbers of any size, shape (users,)."""
+def _moves(values: NDArray[Any], *, floats: bool = False) -> NDArray[Any]:
+    """Whole numbers, or floating-point numbers that stand for them, shape (users,)."""
     found = np.asarray(values)
-    if found.ndim != 1 or found.dtype.kind not in "biuO" or not len(found):
-        raise _bad("moves or voters that are not one whole number of each user")
-    return np.array([int(each) for each in found.tolist()], dtype=object)
+    kind = found.dtype.kind
+    whole = kind in "bi" or (kind == "O" and set(map(type, found.tolist())) <= {int})
+    if found.ndim != 1 or not len(found) or not (whole or (floats and kind == "f")):
+        raise _bad("moves that are not one whole number of each user")
+    if not whole and not np.isfinite(found).all():
+        raise _bad("moves that are no numbers")
+    return found.astype(np.int64) if kind in "bi" else found
 
 
 def _sum(parts: list[Sums]) -> Sums:
     if len({len(each) for each, _ in parts} - {1}) > 1:
         raise _bad("steps of different users")
-    if min(min(each.tolist()) for each, _ in parts) < 0:
+    if min(each.min() for each, _ in parts) < 0:
         raise _bad("a step that costs less than nothing")
-    whole, total = math.lcm(*(each for _, each in parts)), np.zeros(1, dtype=object)
+    whole = math.lcm(*(each for _, each in parts))
+    largest = sum(_exact(each.max(), 1) * (whole // denominator) for each, denominator in parts)
+    small = max(largest, whole) < _MOST_WHOLE
+    total: NDArray[Any] = np.zeros(1, dtype=np.int64 if small else object)
     for each, denominator in parts:
-        total = total + each * (whole // denominator)
-    return total, whole
+        total = total + each.astype(total.dtype if each.dtype.kind != "f" else float) * (
+            whole // denominator
+        )
+    # One array of floating-point numbers is as exact as it was given.
+    return (total * _OUTWARD if total.dtype.kind == "f" and len(parts) > 2 else total), whole
 
 
 def _largest(sums: Sums) -> Fraction:
-    return Fraction(int(sums[0].max()), sums[1])
+    return _exact(sums[0].max(), sums[1])
+
+
+def _exact(number: Any, whole: int) -> Fraction:
+    return Fraction(float(number) if isinstance(number, float) else int(number)) / whole
 
 
 def _bad(got: str) -> InputError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -18,20 +19,6 @@ if TYPE_CHECKING:
 # One step of rounding costs each number 2^-j; together at most this share of the whole loss.
 _OVERHEAD_BITS = 20
 _SCALE_BITS = 24
-
-
-class ExactLoss(Protocol):
-    """Exact accounting of numbers at given noise scales."""
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether losses grow with the inverse square of the noise scale."""
-
-    def limit(self, epsilon: Fraction) -> Fraction:
-        """The largest value of `largest` that an epsilon allows."""
-
-    def largest(self, scale: NDArray[np.float64]) -> Fraction:
-        """The largest loss of a user, exactly or rounded upwards."""
 
 
 def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
@@ -51,18 +38,23 @@ def round_scale(noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def fit(
-    noise_scale: NDArray[np.float64], bits: int, limit: Fraction, losses: ExactLoss
+    noise_scale: NDArray[np.float64],
+    bits: int,
+    allowed: Fraction,
+    loss: Callable[[NDArray[np.float64]], Fraction],
+    *,
+    power: int = 1,
 ) -> NDArray[np.float64]:
-    """The method's scales, widened by the least that brings the exact loss under its limit.
+    """The method's scales, widened by the least that brings the exact loss under what is allowed.
 
-    Scales are b over the range of each number. InputError if the noise would not fit the lattice.
+    Scales are b over the range of each number; the loss falls with their `power`. InputError if the
+    noise would not fit the lattice.
     """
     if bits >= MOST_BITS:
         raise _unfit(bits)
-    allowed, power = losses.limit(limit), 2 if losses.gaussian else 1
     scale = round_scale(noise_scale)
     for _ in range(60):
-        spent = losses.largest(scale)
+        spent = loss(scale)
         if spent <= allowed:
             break
         scale = round_scale(scale * float(spent / allowed) ** (1 / power) * (1 + 2.0**-_SCALE_BITS))

@@ -10,7 +10,7 @@ from shoal.errors import DocumentError, InputError
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import source_of
 from shoal.privacy.unit import checked_name
-from shoal.release.manifest import SCHEMA, make_manifest
+from shoal.release.manifest import make_manifest
 
 if TYPE_CHECKING:
     import os
@@ -79,7 +79,7 @@ def release(
             simulated=noise is not None,
             publishes_values=way.publishes_values(drawn),
         )
-        return _written(manifest), drawn
+        return _written(manifest, question), drawn
 
     if ledger is None:
         document, drawn = draw()
@@ -104,11 +104,11 @@ def release(
     return Delivered(known.document, known, from_ledger=True, drawn=None)
 
 
-def _written(manifest: documents.Document) -> bytes:
+def _written(manifest: documents.Document, question: Question) -> bytes:
     """A manifest's bytes; one that nobody could read is not recorded."""
     with suppress(DocumentError):
         found = documents.canonical_bytes(manifest)
-        documents.parse(found, SCHEMA, "manifest")
+        question.read(found)
         return found
     raise InputError(
         "public facts that a manifest cannot hold",

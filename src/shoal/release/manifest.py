@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from shoal import documents
     from shoal.release.question import Question
 
-SCHEMA = "shoal.manifest/4"
 CONFIDENCE = 0.95
 
 
@@ -19,7 +18,7 @@ def make_manifest(
 ) -> documents.Document:
     """Put what was drawn, as JSON, and all that is public about it together."""
     return {
-        "schema": SCHEMA,
+        "schema": question.schema,
         "kind": question.kind,
         "name": question.name,
         "records": dict(question.records),

@@ -10,9 +10,11 @@ from shoal import documents
 from shoal.privacy.unit import document_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from shoal.privacy.budget import Budget
+
+SCHEMA = "shoal.manifest/4"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class Question:
         privacy: The kind of differential privacy, in words.
         neighbours: What neighbouring data sets differ in, in words.
         name: What the release is of, such as a period.
+        schema: Of its manifest.
+        read: Refuses bytes that are no such manifest.
     """
 
     kind: str
@@ -41,6 +45,8 @@ class Question:
     privacy: str
     neighbours: str
     name: str = ""
+    schema: str = SCHEMA
+    read: Callable[[bytes], object] = lambda data: documents.parse(data, SCHEMA, "manifest")
 
     @cached_property
     def key(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from shoal import documents, files
 from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text, round_up
-from shoal.release.manifest import SCHEMA
+from shoal.release.question import SCHEMA
 
 if TYPE_CHECKING:
     import os
@@ -69,7 +69,7 @@ class Release(Generic[PlanT, Drawn]):
         Guarantees: G-LEDGER.
         """
         data = documents.read_bytes(path, "manifest")
-        found = documents.parse(data, SCHEMA, f"manifest {str(path)!r}")
+        found = cls.read(data, f"manifest {str(path)!r}")
         if found["kind"] != cls.kind:
             raise DocumentError(
                 f"a manifest of the kind {found['kind']}",
@@ -97,7 +97,12 @@ class Release(Generic[PlanT, Drawn]):
     @cached_property
     def manifest(self) -> documents.Document:
         """Everything public about the release, as a JSON object."""
-        return documents.parse(self.document, SCHEMA, "manifest")
+        return self.read(self.document, "manifest")
+
+    @classmethod
+    def read(cls, data: bytes, what: str) -> documents.Document:
+        """A manifest of this kind, from its bytes."""
+        return documents.parse(data, SCHEMA, what)
 
     @cached_property
     def plan(self) -> PlanT:

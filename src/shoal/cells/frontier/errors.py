@@ -184,10 +184,10 @@ def jointly(point: Point[P]) -> float:
         point: With an optimal plan of means or shares with equal targets, to prove anything.
     """
     plan = point.plan
-    targets, gap = plan.targets, plan.gap
+    targets, gap = plan.decision.targets, plan.gap
     if targets is None or gap is None or targets.min() < targets.max():
         return 0.0
-    if [each.power for each in plan.statistics] != [1]:
+    if plan.request.statistics != ("mean",):
         return 0.0
     # The proof is about errors without roundings.
     own = float((plan.relative_error - 2 * plan.rounding).max())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from shoal import checks
 from shoal.cells.frontier.errors import LeftOut, P, Point
 from shoal.cells.frontier.frontier import Frontier
-from shoal.cells.presets import METHODS, checked_settings, parts_of
+from shoal.cells.methods import METHODS, checked_settings, method_of
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon, show
 
@@ -93,9 +93,9 @@ def default_methods(base: PlanFacts) -> tuple[Choice, ...]:
     Methods that select a private range have no certificate, and their noise is a part of a range
     that nobody knows yet: `shoal.compare` is for them.
     """
-    known: list[Choice] = [(name, {}) for name in METHODS if not parts_of(name).mean_alone]
+    known: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
     known.append(("optimal", {"targets": "balanced"}))
-    own: Choice = (base.method, base.request.settings)
+    own: Choice = (base.method, base.decision.method.settings)
     if label(own) not in {label(each) for each in known}:
         known.insert(0, own)
     return tuple(known)
@@ -123,7 +123,7 @@ def _at(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P
     """The method's plan that spends as much of epsilon as it can."""
     made = _plan(base, make, choice, epsilon)
     spent = made.exact_epsilon
-    if not made.parts.overcounts or spent == 0 or not Point("", epsilon, made).unspent:
+    if not made.decision.method.overcounts or spent == 0 or not Point("", epsilon, made).unspent:
         return made
     try:
         other = _plan(base, make, choice, _short(epsilon * epsilon / spent))
@@ -140,9 +140,9 @@ def _short(epsilon: Fraction) -> Fraction:
 def _plan(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P:
     request, (method, settings) = base.request, choice
     return make(
-        base.occupancy,
+        base.counts,
         bounds=base.bounds,
-        statistics=[each.name for each in request.statistics],
+        statistics=request.statistics,
         epsilon=epsilon,
         method=method,
         uninformative="keep",
@@ -158,7 +158,7 @@ def _plan(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) ->
 
 def _delta(request: Request, choice: Choice) -> Fraction:
     # Others draw Laplace noise, which needs none of the delta that was granted.
-    return request.delta if parts_of(*choice).takes_delta else Fraction(0)
+    return request.delta if method_of(*choice).takes_delta else Fraction(0)
 
 
 def _choice(method: object) -> Choice:

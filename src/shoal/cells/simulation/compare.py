@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.cells.simulation.distributions import Normal
 from shoal.cells.simulation.simulate import METHODS, check_occupancy, simulate
-from shoal.cells.statistics.mean import Mean
+from shoal.cells.cell_statistics import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, USERS
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
@@ -180,10 +180,10 @@ def compare_methods(
         raise InputError(
             "a comparison of other statistics", "the mean alone", "use plan.frontier(...)"
         )
-    own = (plan.method, dict(plan.request.settings))
+    own = (plan.method, dict(plan.decision.method.settings))
     others = [each for each in METHODS if (each, {}) != own]
     return compare(
-        plan.occupancy,
+        plan.counts,
         bounds=plan.bounds,
         epsilon=plan.request.epsilon or plan.exact_epsilon,
         methods=[own, *others] if methods is None else methods,  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells import caps
 from shoal.theory import user_clipping
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def laplace_with_caps(
     """Records capped where noise and what heavy users may differ by are least, the same split."""
     cells = occupancy.n_cells
     split = np.full(cells, epsilon / int(occupancy.cells_per_user.max()))
-    cap = user_clipping.best_caps(
+    cap = caps.of_vectors(
         occupancy.cell, occupancy.count, cells, split, penalty=1.0, width=user_clipping.WHOLE_WIDTH
     )
     weight = np.minimum(occupancy.count, cap[occupancy.cell]).astype(np.float64)

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.planner import decide
+from shoal.cells.draw import draw, exact_numbers
+from shoal.cells.estimates import Estimates
+from shoal.cells.planner import make_plan
 from shoal.cells.posterior import values_of
-from shoal.cells.request import mean_request
+from shoal.cells.request import Request
 from shoal.cells.simulation.naive import NAIVE
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
@@ -284,8 +284,7 @@ class _Trial:
 
 def _of_values(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> NDArray[np.float64]:
     """Absolute error of the value of each released cell, for one draw."""
-    drawn = drawing_of(plan).draw(aggregate, noise)
-    value = values_of(Numbers(plan, drawn.steps, drawn.chosen), CONFIDENCE).value
+    value = values_of(Estimates(plan, *draw(plan, aggregate, noise)), CONFIDENCE).value
     return np.abs(value - aggregate.cell_means()[plan.released])
 
 
@@ -297,7 +296,7 @@ def expected_errors(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> 
         aggregate: Made-up sums.
         noise: Of the selection.
     """
-    numbers = Numbers(plan, *drawing_of(plan).select(aggregate, noise))
+    numbers = Estimates(plan, *exact_numbers(plan, aggregate, noise))
     truth = aggregate.cell_means()[plan.released]
     exact, truth, low, high = (
         (each - plan.bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
@@ -314,7 +313,9 @@ def _plan(
     epsilon: Amount,
     settings: Mapping[str, str | int | float],
 ) -> PlanFacts:
-    return decide(occupancy, lattice, mean_request(method, epsilon, settings))
+    asked = {"epsilon": epsilon, "method": method, "settings": settings, "uninformative": "keep"}
+    bounds = lattice.bounds.lo, lattice.bounds.hi
+    return make_plan(occupancy, Request.of(bounds=bounds, tick_bits=lattice.bits, **asked))
 
 
 def made_up(occupancy: Counts, lattice: Lattice, values: NDArray[np.float64]) -> Aggregate:

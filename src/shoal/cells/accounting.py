@@ -1,0 +1,303 @@
+"""The numbers of a plan, how far every user moves them, and the steps that a release costs.
+
+Numbers are ordered statistic by statistic, each in the order of the released cells. The statistics
+of a cell keep a fixed ratio of their noise scales, so that a planning method sees one column a
+cell, whatever is released.
+
+Source: docs/theory/accounting.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.allocation import Problem
+from shoal.cells.cell_statistics import Mean, Variance
+from shoal.cells.user_vectors import ball_of
+from shoal.cells.weights import add, largest
+from shoal.errors import InputError
+from shoal.privacy import permute_and_flip
+from shoal.privacy.accounting import NoisyVector, Selections, account
+from shoal.privacy.noise import LARGEST_STEPS
+from shoal.privacy.noise_lattice import fit
+from shoal.theory import gaussian, joint, sensitivity
+
+if TYPE_CHECKING:
+    from shoal.cells.cell_statistics import Statistic
+    from shoal.cells.ranges import Range
+    from shoal.cells.weights import Floats, Ints, Parameters, Weights
+    from shoal.privacy.accounting import Losses, Step
+
+MEAN_AND_VARIANCE = (Mean(), Variance())
+# Squares of steps are added in floating point; this covers the roundings of 2^20 terms.
+_SQUARES_OUTWARD = 1 + 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedStatistics:
+    """What is released of every cell.
+
+    Attributes:
+        weights: How users are bounded.
+        statistics: What is released of every cell.
+        joint: Whether mean and variance come from one release of first and second moments.
+        gaussian: Whether noise is Gaussian; then losses are squares, and rho half their sum.
+    """
+
+    weights: Weights
+    statistics: tuple[Statistic, ...]
+    joint: bool = False
+    gaussian: bool = False
+
+    @property
+    def n_numbers(self) -> int:
+        """Numbers of all cells."""
+        return sum(each.parts for each in self.statistics) * self.weights.n_cells
+
+    @property
+    def power(self) -> int:
+        """Losses grow with this power of what is moved over the noise."""
+        return 2 if self.gaussian else 1
+
+    def per_statistic(self, numbers: Floats) -> Floats:
+        """The same, one row a statistic."""
+        return numbers.reshape(-1, self.weights.n_cells)
+
+    @cached_property
+    def alone(self) -> tuple[int, ...]:
+        """Positions of the statistics that are released on their own."""
+        pair = MEAN_AND_VARIANCE if self.joint else ()
+        return tuple(at for at, each in enumerate(self.statistics) if each not in pair)
+
+    @cached_property
+    def pair(self) -> tuple[int, int]:
+        """Positions of mean and variance, if they are released jointly."""
+        first, second = (self.statistics.index(each) for each in MEAN_AND_VARIANCE)
+        return first, second
+
+    @cached_property
+    def sensitivity(self) -> Floats:
+        """Most that each member moves each statistic, over its range; one row a statistic."""
+        return np.stack([each.sensitivity(self.weights) for each in self.statistics])
+
+    @cached_property
+    def largest(self) -> Floats:
+        """The largest sensitivity of each number, one row a statistic."""
+        cell, size = self.weights.cell, self.weights.n_cells
+        return np.stack([largest(cell, each, size) for each in self.sensitivity])
+
+    @cached_property
+    def bias(self) -> Floats:
+        """Most that bounding moves each number in any data set, over its range."""
+        return np.concatenate([each.bias(self.weights) for each in self.statistics])
+
+    def member_losses(self, scale: Floats) -> Floats:
+        """Loss of each member at these noise scales over the range; squared if Gaussian."""
+        rows, cell = self.per_statistic(scale), self.weights.cell
+        lost = np.zeros(len(cell))
+        for at in self.alone:
+            lost += (self.sensitivity[at] / rows[at][cell]) ** self.power
+        if self.joint:
+            lost += (self.weights.part * self._pair_rate(rows)[cell]) ** self.power
+        return lost
+
+    def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
+        """Most lattice steps that each member moves the noisy numbers by, one array a term.
+
+        Numbers released alone move by ceil(D 2^j / b) steps; first and second moment together by
+        at most ceil(w J 2^j) + 1 in sum (Laplace), or by ceil(w sqrt(R) 2^j) + 2 (Gaussian).
+        """
+        rows, cell = self.per_statistic(scale), self.weights.cell
+        found = [
+            sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits)
+            for at in self.alone
+        ]
+        if self.joint:
+            rate = self._pair_rate(rows)[cell]
+            steps = sensitivity.whole_steps(self.weights.part, 1 / rate, bits)
+            # Each of the two numbers is rounded to its own lattice.
+            found.append(np.where(steps > 0, steps + (2 if self.gaussian else 1), 0))
+        return found
+
+    def problem(self, weight: Floats, scale: Floats) -> Problem:
+        """One column a cell: what a unit of noise costs with the ratios of these scales."""
+        total = self.per_statistic(scale).sum(axis=0)[self.weights.cell]
+        return Problem(
+            user=self.weights.user,
+            cell=self.weights.cell,
+            sensitivity=self.member_losses(scale) * total**self.power,
+            n_users=self.weights.counts.n_users,
+            weight=weight,
+        )
+
+    def shape(self, *, least_sum: bool) -> Floats:
+        """Ratios of the noise scales within each cell, one number each; they add up to 1.
+
+        For the heaviest user, either the least sum of errors at a given loss (with Laplace noise,
+        scales in proportion to the square roots of the sensitivities: Cauchy-Schwarz), or the
+        least product (in proportion to the sensitivities). Mean and variance together are one
+        term, with the errors, or the logarithms, of both.
+        """
+        cost = np.maximum(self.largest, 1e-300)
+        errors, logarithms = np.ones((len(cost), 1)), np.ones((len(cost), 1))
+        between = 0.0
+        if self.joint:
+            between, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
+            first, _ = self.pair
+            cost[first] *= rate
+            errors[first], logarithms[first] = 5 + 4 * between, 2
+        if least_sum:
+            ratio = (cost**self.power / errors) ** (1 / (self.power + 1))
+        else:
+            ratio = cost / logarithms ** (1 / self.power)
+        if self.joint:
+            ratio[self.pair[1]] = 4 * between * ratio[self.pair[0]]
+        return np.asarray((ratio / ratio.sum(axis=0)).ravel())
+
+    def _pair_rate(self, rows: Floats) -> Floats:
+        """J of each cell: loss of a user with all of its records (root of R if Gaussian)."""
+        first, second = self.pair
+        rate = _rate(rows[first], rows[second] / 4, gaussian_noise=self.gaussian)
+        return rate * sensitivity.ROUNDED_MEANS
+
+
+def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> Floats:
+    if gaussian_noise:
+        return np.sqrt(gaussian.joint_rate(mean_scale, square_scale)) * sensitivity.OUTWARD
+    return joint.loss(mean_scale, square_scale)
+
+
+def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
+    """b2/b1 of a joint release, over U^2 and U, with the least sum or product; loss at b1 = 1.
+
+    Errors over the ranges: b1 of the mean, 4 (b1 + b2) of the variance
+    (docs/theory/variance.md#mean-and-second-moment-together).
+    """
+    ratio = np.geomspace(0.02, 2.0, 400)
+    one = np.ones_like(ratio)
+    rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
+    mean, variance = one, 4 * (1 + ratio)
+    error = mean + variance if least_sum else np.sqrt(mean * variance)
+    best = int((rate * error).argmin())
+    return float(ratio[best]), float(rate[best])
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """What a release costs every user: private selections first, then noisy numbers.
+
+    A selection costs 2 x score sensitivity / scale for every user whose values it reads. With
+    Laplace noise a number costs a user the lattice steps that it moves it by over 2^j, whatever the
+    values; with Gaussian noise the squares of the steps add up, and rho is half their sum over 4^j.
+    Users' vectors in a ball are at most its diameter apart, whatever their cells.
+
+    Attributes:
+        released: What is released of every cell.
+        range: Whose selections.
+        parameters: Of the method; of them the balls matter.
+        selection_scale: Of the private selections: one a cell, one in all, or none.
+        bits: j, the lattice bits.
+        delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
+    """
+
+    released: ReleasedStatistics
+    range: Range
+    parameters: Parameters
+    selection_scale: Floats
+    bits: int
+    delta: Fraction = Fraction(0)
+
+    def steps(self, scale: Floats) -> list[Step]:
+        """The steps of a release at these noise scales over the range."""
+        weights, bits = self.released.weights, self.bits
+        users, each = weights.counts.n_users, self.selection_steps
+        present = np.bincount(weights.user, minlength=users) > 0
+        if float(each.sum(dtype=np.float64)) >= LARGEST_STEPS:
+            raise _too_large()
+        if self.range.selects == "per cell":
+            found: list[Step] = [Selections(bits, add(weights.user, each[weights.cell], users))]
+        else:
+            found = [Selections(bits, present * int(each.sum()))]
+        balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
+        terms = [] if any(balls) else self.released.member_steps(scale, bits)
+        if self.released.gaussian:
+            moves = np.where(present, sum((2 * ball) ** 2 for ball in balls), 0).astype(object)
+            if terms:
+                squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
+                moves = np.bincount(weights.user, squares, minlength=users) * _SQUARES_OUTWARD
+            return [*found, NoisyVector("gaussian", bits, moves, self.most_numbers)]
+        # Sums of balls are those of l1 diameters, of numbers those of steps.
+        moves = present * 2 * sum(balls)
+        if terms:
+            whole = np.sum(terms, axis=0)
+            if float(whole.sum(dtype=np.float64)) >= LARGEST_STEPS:
+                raise _too_large()
+            moves = add(weights.user, whole, users)
+        return [*found, NoisyVector("laplace", bits, moves)]
+
+    def losses(self, scale: Floats) -> Losses:
+        """What each user loses at these noise scales over the range."""
+        return account(self.steps(scale), self.delta)
+
+    def fitted(self, scale: Floats, epsilon: Fraction) -> Floats:
+        """The scales, rounded and widened by the least that brings the loss under epsilon.
+
+        With Gaussian noise only the ratios of the scales matter.
+        """
+        if not self.released.gaussian:
+            return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
+        user, allowed = self.released.weights.user, self.allowed_rho(epsilon)
+        squares = np.bincount(user, self.released.member_losses(scale))
+        scale = scale * float(squares.max() / (2 * float(allowed))) ** 0.5
+        return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)
+
+    def allowed_rho(self, epsilon: Fraction) -> Fraction:
+        """The largest rho of Gaussian noise that an epsilon allows, beside the selections."""
+        left = epsilon - self.selecting
+        near = float(left)
+        below = near if near <= left else math.nextafter(near, 0.0)
+        found = gaussian.rho_of_lattice(below, float(self.delta), self.most_numbers, self.bits)
+        return Fraction(found)
+
+    @property
+    def selecting(self) -> Fraction:
+        """Loss of everybody by selections for all cells together; 0 if there are none."""
+        if self.range.selects != "for all":
+            return Fraction(0)
+        return Fraction(int(self.selection_steps.sum()), 2**self.bits)
+
+    @property
+    def most_numbers(self) -> int:
+        """Most numbers that one user is in, of both rounds if there are two."""
+        cells = int(np.bincount(self.released.weights.user).max())
+        parts = sum(each.parts for each in self.released.statistics)
+        return cells * parts * (2 if ball_of(self.parameters, "first_ball") else 1)
+
+    @cached_property
+    def selection_steps(self) -> Ints:
+        """Loss of each selection in 2^-j, rounded upwards."""
+        if len(self.selection_scale) == 0:
+            return np.zeros(0, dtype=np.int64)
+        moved = self.range.score_sensitivity(self.released.weights)
+        kinds, kind = np.unique(self.selection_scale, return_inverse=True)
+        steps = [
+            math.ceil(self.range.rounds * permute_and_flip.loss(moved, scale) * 2**self.bits)
+            for scale in kinds.tolist()
+        ]
+        if max(steps) >= LARGEST_STEPS:
+            raise _too_large()
+        return np.array(steps, dtype=np.int64)[kind]
+
+
+def _too_large() -> InputError:
+    return InputError(
+        "a privacy loss too large for exact accounting",
+        "sums below 2^61 lattice steps",
+        "ask for a smaller epsilon",
+    )

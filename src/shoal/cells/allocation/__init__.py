@@ -1,1 +1,0 @@
-"""How the noise is shared among the cells, one method a file."""

@@ -1,1 +1,0 @@
-"""What a user may contribute: caps, arrays of records, suppressed users."""

@@ -1,0 +1,242 @@
+"""Every way to choose a cap on the records of a user, from public counts alone.
+
+With a cap m every user keeps min(m_l, m) records, K(m) in all. `choose` gives the caps of paper 002
+for one cell; the others choose the caps of all cells at once: `exchangeable` for the adaptive mean,
+`of_vectors` for the user-clipped mean, `after_suppression` for Clip-User.
+
+Source: docs/theory/grouping.md#caps.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.weights import largest
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shoal.cells.cell_statistics import InCounts
+    from shoal.cells.weights import Floats, Ints
+
+NAMES = ("median", "levy", "minimax", "surrogate")
+# Objectives this close are compared again in exact arithmetic, so that ties have a rule.
+_CLOSE = 1e-12
+# The range that the adaptive mean finds is about this many standard deviations of user means, and
+# these parts of a record's variance may lie between users: none, little, a third, most.
+_SPAN, _BETWEEN = 6.0, (0.0, 0.1, 0.3, 0.6)
+# Caps that `of_vectors` tries, and 2/pi: the square of a mean absolute normal deviation.
+_STEPS, _EXCHANGEABLE = 14, 0.64
+
+
+def choose(cap: str | int, counts: Ints, epsilon: float) -> int:
+    """Returns a cap by its name or number, at most the largest count, shape of counts (users,).
+
+    Only `minimax` looks at epsilon, the loss of the cell.
+    """
+    match cap:
+        case "median":
+            return median(counts)
+        case "levy":
+            return levy(counts)
+        case "minimax":
+            return minimax(counts, epsilon)
+        case "surrogate":
+            return surrogate(counts)
+    return min(int(cap), int(counts.max()))
+
+
+def kept(counts: Ints, cap: Ints | int) -> Ints:
+    """Returns K(m) = sum_l min(m_l, m) for each cap."""
+    ordered = np.sort(counts)
+    below = np.concatenate([[0], np.cumsum(ordered)])
+    small = np.searchsorted(ordered, cap, side="right")
+    return np.asarray(below[small] + (len(ordered) - small) * cap)
+
+
+def median(counts: Ints) -> int:
+    """Returns the ceil(L/2)-th largest count: at least half of what any cap can gain."""
+    place = len(counts) // 2
+    return int(np.partition(counts, place)[place])
+
+
+def levy(counts: Ints) -> int:
+    """Returns the smallest cap that makes K(m)/sqrt(m) largest: it is one of the counts."""
+    return _smallest_minimiser(
+        counts,
+        lambda cap: -kept(counts, cap) / np.sqrt(cap),
+        lambda cap, left: -Fraction(left**2, cap),
+    )
+
+
+def minimax_error(counts: Ints, cap: Ints | int, epsilon: float) -> Floats:
+    """Returns 1 - K(m)/n + m/(epsilon K(m)) for each cap: bias plus noise, over the width."""
+    left, total = kept(counts, cap), counts.sum()
+    return np.asarray((total - left) / total + cap / (epsilon * left))
+
+
+def minimax(counts: Ints, epsilon: float) -> int:
+    """Returns the smallest cap of least `minimax_error`: a count that never falls with epsilon."""
+    if not 0 < epsilon < math.inf:
+        raise InputError(
+            f"epsilon is {epsilon!r}", "a number above 0", "give for example epsilon=1"
+        )
+    total, exact = int(counts.sum()), Fraction(epsilon)
+    return _smallest_minimiser(
+        counts,
+        lambda cap: minimax_error(counts, cap, epsilon),
+        lambda cap, left: Fraction(-left, total) + Fraction(cap, left) / exact,
+    )
+
+
+def surrogate(counts: Ints) -> int:
+    """Returns the smallest whole cap with the least 1 - K/n + max(m, mean count)/m*, exactly.
+
+    Over the reals: the mean count if at most n/m* users are above it, else the smallest count with
+    at most n/m* users above it; a mean that is not whole gives way to the better of its two
+    neighbours (erratum 10).
+    """
+    users, total, most = len(counts), int(counts.sum()), int(counts.max())
+    few = total // most
+    # The smallest count with at most n/m* users above it, or one not above the mean.
+    smallest = int(np.partition(counts, users - few - 1)[users - few - 1]) if few < users else 0
+    if smallest * users > total:
+        return smallest
+    near = [total // users, -(-total // users)]
+    # The objective times n L m*, less a constant.
+    costs = [
+        max(cap * users, total) * total - left * users * most
+        for cap, left in zip(near, kept(counts, np.array(near)).tolist(), strict=True)
+    ]
+    return near[costs.index(min(costs))]
+
+
+def _smallest_minimiser(
+    counts: Ints, cost: Callable[[Ints], Floats], exact: Callable[[int, int], Fraction]
+) -> int:
+    """The smallest count of least cost, given the cost in floating point and, of (m, K), exact."""
+    sizes = np.unique(counts)
+    costs = cost(sizes)
+    least = float(costs.min())
+    near = sizes[costs <= least + _CLOSE * max(1.0, abs(least))]
+    pairs = zip(near.tolist(), kept(counts, near).tolist(), strict=True)
+    best: int = min(pairs, key=lambda pair: exact(*pair))[0]
+    return best
+
+
+def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Ints:
+    """Returns each cell's cap of least regret over how much exchangeable users may differ.
+
+    A user's mean has the variance s_l = between + (1 - between)/m_l, and sum_l w_l mean_l with
+    w = min(m, c)/sum min(m, c) in a range of `_SPAN` deviations has an error of about
+
+        E(c) = max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s) .
+
+    Regret is E(c) over the least E of the same `between`; the largest over `_BETWEEN` is minimised
+    over the cell's own counts (docs/theory/adaptive.md#the-cap).
+    """
+    most = int(counts.max()) + 1
+    where, rising = np.divmod(np.sort(cell * most + counts), most)
+    m, size = rising.astype(np.float64), np.bincount(where, minlength=n_cells)
+    stop = np.cumsum(size)
+    start, rank = (stop - size)[where], np.arange(1, len(m) + 1)
+
+    def sums(amount: Floats) -> tuple[Floats, Floats]:
+        """Sums over the users of the cell up to each rank, and beyond it."""
+        total = np.append(0.0, np.cumsum(amount))
+        return total[rank] - total[start], total[stop[where]] - total[rank]
+
+    regret = np.zeros(len(m))
+    (below, above), (_, others) = sums(m), sums(np.ones_like(m))
+    weight, records = below + m * others, below + above
+    for between in _BETWEEN:
+        spread = between + (1 - between) / m
+        (once, twice), beyond = sums(m * spread), sums(spread)[1]
+        low, high = sums(m**2 * spread)
+        of_means = (once + m * beyond) / weight
+        squares, mixed, whole = low + m**2 * beyond, low + m * twice, low + high
+        apart = squares / weight**2 - 2 * mixed / (weight * records) + whole / records**2
+        noise = m / weight * _SPAN * np.sqrt(of_means) / epsilon[where]
+        error = noise + math.sqrt(2 / math.pi) * np.sqrt(np.maximum(apart, 0.0))
+        least = np.full(n_cells, np.inf)
+        np.minimum.at(least, where, error)
+        # Users who all have one record and one cap can leave no error at all.
+        regret = np.maximum(regret, error / np.maximum(least, 1e-300)[where])
+    order = np.lexsort((m, regret, where))
+    return rising[order[np.searchsorted(where[order], np.arange(n_cells))]]
+
+
+def of_vectors(
+    cell: Ints, count: Ints, n_cells: int, loss: Floats, *, penalty: float, width: float
+) -> Ints:
+    """Returns each cell's cap of least expected error where users' vectors are clipped.
+
+    With w = min(m, cap)/sum min(m, cap) and v = m/n it minimises, in deviations of a user,
+
+        sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2
+
+    over 14 geometric steps from the least to the largest count: noise (`width` at a loss of 1),
+    what exchangeable users leave, and what heavy users leave who differ by `penalty`
+    (docs/theory/user-clipped.md#weights).
+    """
+    least = np.full(n_cells, np.iinfo(np.int64).max)
+    np.minimum.at(least, cell, count)
+    most = largest(cell, count, n_cells)
+    share = count / np.bincount(cell, count, minlength=n_cells)[cell]
+    found, error = most.copy(), np.full(n_cells, np.inf)
+    # From above, so that of equal errors the cap that changes least is taken.
+    for step in range(_STEPS - 1, -1, -1):
+        cap = np.rint(least * (most / least) ** (step / (_STEPS - 1))).astype(np.int64)
+        own = np.minimum(count, cap[cell])
+        total = np.bincount(cell, own, minlength=n_cells)
+        apart = own / total[cell] - share
+        noise = width * np.minimum(cap, most) / total / loss
+        spread = _EXCHANGEABLE * np.bincount(cell, apart**2, minlength=n_cells)
+        moved = np.bincount(cell, np.abs(apart), minlength=n_cells) / 2
+        tried = np.sqrt(noise**2 + spread) + penalty * moved
+        better = tried < error
+        found, error = np.where(better, cap, found), np.where(better, tried, error)
+    return found
+
+
+def after_suppression(
+    cell: Ints,
+    count: Ints,
+    kept: Ints,
+    n_cells: int,
+    error: Callable[[Ints, Ints, Ints], Floats],
+) -> Ints:
+    """Returns each cell's smallest cap of least error, of those from the least to the largest kept.
+
+    `error(m, K, n)` is a cell's worst-case error. The bias is against the original counts (paper
+    000, section V-B3; docs/theory/clip-user.md#the-capping-step). Between two neighbouring kept
+    counts K(m) = A + r m: the mean's bias is linear and its noise concave, the variance's bias is
+    concave, and so is its noise below half of the records, so that a kept count is best. Only the
+    heaviest user alone can have half of them or more, from m >= A: there the noise is 1/4, or
+    1/4 - 1/(4 K^2) if K is odd, so that five more caps between the two largest counts are tried.
+    """
+    order = np.lexsort((count[kept > 0], cell[kept > 0]))
+    where, value = cell[kept > 0][order], count[kept > 0][order]
+    ends = np.searchsorted(where, np.arange(n_cells), side="right")
+    starts = np.append(0, ends[:-1])
+    below = np.cumsum(value) - value
+    below -= below[starts][where]
+    last = ends - 1
+    highest, others = value[last], below[last]
+    lowest = np.where(last > starts, value[np.maximum(last - 1, 0)], highest)
+    between = np.clip(
+        np.stack([lowest + 1, others - 1, others, others + 1, highest - 1]), lowest, highest
+    )
+    at = np.concatenate((where, np.tile(np.arange(n_cells), len(between))))
+    cap = np.concatenate((value, between.ravel()))
+    left = np.concatenate(
+        (below + value * (ends[where] - np.arange(len(value))), (others + between).ravel())
+    )
+    totals = np.bincount(cell, count, minlength=n_cells).astype(np.int64)
+    best = np.lexsort((cap, error(cap, left, totals[at]), at))
+    return cap[best[np.searchsorted(at[best], np.arange(n_cells))]]

@@ -1,0 +1,152 @@
+"""Clip-User: users leave cells, by the public counts, until nobody is in many (paper 000, V).
+
+Source: paper 000, Algorithm 1; docs/theory/clip-user.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells import caps
+from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.allocation import balanced
+from shoal.cells.cell_statistics import cell_errors
+from shoal.cells.shared_noise import finish
+from shoal.cells.weights import add, largest, members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.decision import Task
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.weights import Floats, Ints
+
+    Cost = Callable[[Ints, Ints, Ints], Floats]
+
+
+def clip_user_plan(task: Task) -> PlanFacts:
+    """Returns the plan of Clip-User at a loss of epsilon/K of each cell, K as small as is found.
+
+    Noise is the paper's, so the loss by our accounting is lower (docs/theory/clip-user.md), unless
+    it is balanced by the loss of each user.
+    """
+    limit, settings = task.request.epsilon, task.method.settings
+    assert limit is not None
+    epsilon = float(limit)
+    cap, kept, most = _least_cells(task, epsilon)
+    parameters = {"cap": cap, "kept": kept.astype(np.int64)}
+    weights = task.method.weigh(task.counts, task.cells, parameters)
+    numbers, duals = ReleasedStatistics(weights, task.request.kinds), None
+    scale = numbers.largest * len(task.request.kinds) * most / epsilon
+    if settings.get("noise") == "balanced":
+        shape = numbers.shape(least_sum=False)
+        found = balanced(numbers.problem(task.importance, shape))
+        scale = numbers.per_statistic(shape) * found.noise_scale / epsilon
+        duals = found.duals
+    return finish(task, numbers, limit, scale.ravel(), parameters=parameters, duals=duals)
+
+
+def _least_cells(task: Task, epsilon: float) -> tuple[Ints, NDArray[np.bool_], int]:
+    """Caps, who is kept, and K: most cells in which a user is left.
+
+    Suppression depends on the loss of a cell, and that on how many cells a user is left in: from
+    epsilon over the most cells of any user, K falls as long as nobody is left in more.
+    """
+    member, cell = members(task.counts, task.cells)
+    user, count = task.counts.user[member], task.counts.count[member]
+    forms = [each.in_counts for each in task.request.kinds]
+    spare_best = task.method.settings.get("spare") == "best"
+
+    def clip(cells_of_user: int) -> tuple[NDArray[np.bool_], int]:
+        cost = cell_errors(forms, epsilon / cells_of_user)
+        kept = clip_user(user, cell, count, cost, spare_best=spare_best)
+        return kept, int(np.bincount(user[kept]).max())
+
+    most, least = int(np.bincount(user).max()), 1
+    kept, left = clip(most)
+    while least < most:
+        # Fewer cells a user allow more loss a cell, which may suppress less: then try between.
+        tried = max(least, min(left, most - 1))
+        answer, cells_left = clip(tried)
+        if cells_left <= tried:
+            kept, left, most = answer, cells_left, tried
+        else:
+            least = tried + 1
+    # Nobody may be left in as many cells as were allowed: then each cell may cost more.
+    error = cell_errors(forms, epsilon / left)
+    return caps.after_suppression(cell, count, kept, len(task.cells), error), kept, left
+
+
+def clip_user(
+    user: Ints,
+    cell: Ints,
+    count: Ints,
+    cost: Cost,
+    *,
+    error: float | None = None,
+    spare_best: bool = False,
+) -> NDArray[np.bool_]:
+    """Returns which memberships are kept while no cell that somebody leaves has an error above E.
+
+    The users in the most cells, by index, each in turn: the user leaves the cell whose error
+    `cost(heaviest kept, kept, all records)` is smallest without its records (of equal ones the
+    first); if that exceeds E, by default the largest error at the start, everything stops. The cell
+    of least error may be spared.
+    """
+    n_users, n_cells = int(user.max()) + 1, int(cell.max()) + 1
+    totals = add(cell, count, n_cells)
+    start = cost(largest(cell, count, n_cells), totals, totals)
+    limit = float(start.max()) if error is None else error
+    barred = int(start.argmin()) if spare_best else -1
+    kept, amount, of_cell = totals.tolist(), count.tolist(), cell.tolist()
+    alive = [True] * len(amount)
+    # By rising counts; of ties the first comes last.
+    rising = np.lexsort((-np.arange(len(cell)), count, cell))
+    line = [each.tolist() for each in np.split(rising, _starts(cell[rising], n_cells))]
+
+    def two_heaviest(row: list[int]) -> tuple[int, int]:
+        """The last two that are kept; those that left are dropped on the way."""
+        while row and not alive[row[-1]]:
+            row.pop()
+        while len(row) > 1 and not alive[row[-2]]:
+            del row[-2]
+        return row[-1] if row else -1, row[-2] if len(row) > 1 else -1
+
+    heaviest = [two_heaviest(row) for row in line]
+
+    def errors_without(own: list[int]) -> Floats:
+        """The error of each of a user's cells without its records."""
+        cells = [of_cell[place] for place in own]
+        left = np.array([kept[g] - amount[place] for g, place in zip(cells, own, strict=True)])
+        most = [
+            amount[heaviest[g][heaviest[g][0] == place]]
+            for g, place in zip(cells, own, strict=True)
+        ]
+        never = (left <= 0) | (np.array(cells) == barred)
+        found = cost(np.array(most), np.maximum(left, 1), totals[cells])
+        return np.where(never, np.inf, found)
+
+    by_user = np.lexsort((cell, user))
+    of_user = [each.tolist() for each in np.split(by_user, _starts(user[by_user], n_users))]
+    for number in range(max(map(len, of_user)), 0, -1):
+        for own in [each for each in of_user if len(each) == number]:
+            found = errors_without(own)
+            at = int(found.argmin())
+            if found[at] > limit:
+                return np.array(alive)
+            gone = own.pop(at)
+            g = of_cell[gone]
+            alive[gone] = False
+            kept[g] -= amount[gone]
+            if gone in heaviest[g]:
+                heaviest[g] = two_heaviest(line[g])
+    return np.array(alive)
+
+
+def _starts(sorted_groups: Ints, size: int) -> Ints:
+    """Where each group but the first begins."""
+    return np.searchsorted(sorted_groups, np.arange(1, size))

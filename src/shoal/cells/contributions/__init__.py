@@ -1,1 +1,0 @@
-"""How users contribute to every released cell, one rule a file."""

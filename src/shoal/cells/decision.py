@@ -1,0 +1,217 @@
+"""What a planner is asked, what it decides, and what it may decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from shoal.cells.accounting import MEAN_AND_VARIANCE
+from shoal.cells.user_vectors import ball_of
+from shoal.cells.weights import FINE, PART
+from shoal.errors import InputError
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal.cells.methods import Method
+    from shoal.cells.plan_facts import PlanFacts
+    from shoal.cells.request import Request
+    from shoal.cells.weights import Floats, Ints, Parameters
+    from shoal.data.occupancy import Counts
+
+Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
+STATUS: tuple[Status, ...] = get_args(Status)
+# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
+_MOST_SCALE, _MOST_DUAL = 2.0**100, 2.0**400
+# Means and mean squares of weighted users are kept finely enough from here on.
+_FEWEST_BITS = 20
+# Sums of weights are of floating-point numbers.
+_FULL = 1 + 2.0**-20
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What the planner chose; all else of a plan follows from it, the request and the counts.
+
+    Attributes:
+        method: With its settings.
+        status: Of each cell: released, or why it is left out.
+        scale: b (sigma if Gaussian) of each number as a part of its range; where a range of the
+            values is selected, as a part of the range of that; shape (numbers,).
+        bits: j; the noise of a number has the scale of 2^j lattice steps.
+        parameters: Whole numbers of the method, such as the cap of each cell.
+        selection_scale: Of the private selections: one a released cell, one in all, or none.
+        joint: Whether mean and variance come from one release of first and second moments.
+        gaussian: Whether the noise is Gaussian, accounted by the request's delta.
+        targets: Of an optimal plan: relative error of each released cell up to a common factor.
+        duals: Proof of near-optimality, one a user, or None.
+        reason: Why this method, where an objective chose it.
+    """
+
+    method: Method
+    status: tuple[Status, ...]
+    scale: Floats
+    bits: int
+    parameters: Parameters = field(default_factory=dict)
+    selection_scale: Floats = field(default_factory=lambda: _NONE)
+    joint: bool = False
+    gaussian: bool = False
+    targets: Floats | None = None
+    duals: Floats | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a planner is asked: to release some cells by a method.
+
+    Attributes:
+        counts: Public counts.
+        request: What the custodian asked for.
+        method: Named in the request, or chosen for its objective.
+        status: Of each cell.
+        reason: Why this method, where an objective chose it.
+    """
+
+    counts: Counts
+    request: Request
+    method: Method
+    status: tuple[Status, ...]
+    reason: str = ""
+
+    @cached_property
+    def cells(self) -> Ints:
+        """Positions of the cells to release."""
+        return np.flatnonzero([status == "released" for status in self.status])
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that the method may use."""
+        return self.request.delta if self.method.takes_delta else Fraction(0)
+
+    @property
+    def noises(self) -> tuple[bool, ...]:
+        """The kinds of noise to plan with: whether each is Gaussian."""
+        return (False, True) if self.delta else (False,)
+
+    @property
+    def importance(self) -> Floats:
+        """Public weight of each cell, 1 where none was asked for."""
+        return importance(self.counts, self.cells, self.request.weights)
+
+    def with_status(self, status: np.ndarray) -> Task:
+        """The same task with other cells."""
+        return replace(self, status=tuple(status.tolist()))
+
+    def decide(self, scale: Floats, bits: int, **others: object) -> Decision:
+        """The decision with these scales, bits and other fields."""
+        return Decision(self.method, self.status, scale, bits, reason=self.reason, **others)
+
+
+def importance(counts: Counts, cells: Ints, weights: Mapping[str, float]) -> Floats:
+    """Returns the importance of some of the cells, 1 where none was given."""
+    if not weights:
+        return np.ones(len(cells))
+    return np.array([weights.get(counts.labels[g], 1.0) for g in cells.tolist()])
+
+
+def public_status(counts: Counts, request: Request) -> np.ndarray:
+    """Returns each cell's status by counts alone: released, too few records, or too few users."""
+    status = np.full(counts.n_cells, "released", dtype=object)
+    status[counts.totals < request.min_records] = "too few records"
+    status[counts.users_per_cell < request.min_users] = "too few users"
+    return status
+
+
+def check_counts(counts: Counts, request: Request, method: Method) -> None:
+    """Refuses counts whose sums would not fit 64 bits, and weights of cells that there are not."""
+    most, bits = int(counts.count.max()), 62 - request.tick_bits - FINE
+    if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
+        raise InputError(
+            f"{most:,} records of one user in one cell",
+            f"fewer than 2^{bits} at {request.tick_bits} tick bits",
+            "use fewer tick bits or smaller cells",
+        )
+    bits = 62 - request.tick_bits - PART
+    all_records = int(counts.totals.max())
+    if method.planner == "optimal" and (most >= 1 << bits or all_records >= 1 << (62 - PART)):
+        raise InputError(
+            f"{most:,} records of one user, or {all_records:,}, in one cell",
+            f"fewer than 2^{bits} and 2^{62 - PART} with parts of weights",
+            "use fewer tick bits, smaller cells or another method",
+        )
+    weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics
+    if weighs and request.tick_bits < _FEWEST_BITS:
+        # Rounding would pass the margins of a variance.
+        raise InputError(
+            f"a variance with the method {method.name} and {request.tick_bits} tick bits",
+            f"at least {_FEWEST_BITS} tick bits",
+            f"give tick_bits={_FEWEST_BITS}",
+        )
+    unknown = set(request.weights) - set(counts.labels) if request.weights else set()
+    if unknown:
+        raise InputError(
+            f"a weight for the unknown cell {min(unknown)!r}",
+            f"labels of the {counts.n_cells} cells, such as {counts.labels[0]!r}",
+            "check the spelling",
+        )
+
+
+def check_decision(plan: PlanFacts) -> None:
+    """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
+    chosen, method, cells = plan.decision, plan.decision.method, len(plan.released)
+    numbers = sum(each.parts for each in plan.statistics) * cells
+    sound = (
+        cells > 0
+        and len(plan.status) == plan.counts.n_cells
+        and set(plan.status) <= set(STATUS)
+        and 1 <= chosen.bits < MOST_BITS
+        and (not chosen.joint or set(MEAN_AND_VARIANCE) <= set(plan.statistics))
+        and (not chosen.gaussian or (method.takes_delta and plan.request.delta > 0))
+        and (not method.means_alone or plan.request.statistics == ("mean",))
+        and method.check(chosen.parameters, plan.counts, plan.released, plan.lattice.bits)
+        and _positive(chosen.scale, numbers)
+        and _positive(chosen.selection_scale, method.range.selections(chosen.parameters, cells))
+        and (chosen.targets is None or _positive(chosen.targets, cells))
+        and (method.planner == "optimal") == (chosen.targets is not None)
+        and (chosen.duals is None or _priced(chosen.duals, plan.counts.n_users))
+        and (not method.range.of_vectors or _in_the_ball(plan))
+    )
+    if not sound:
+        raise InputError(
+            "a decision that no plan has", "one as shoal.plan makes it", "make the plan again"
+        )
+    top = 1 << (plan.lattice.bits + FINE)
+    finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
+    # Without room on the lattice the noise would have to look at the number it hides.
+    if 2.0**chosen.bits > LARGEST_STEPS * finest:
+        raise InputError(
+            f"noise on a lattice of {chosen.bits} bits that does not fit 61",
+            "numbers and noise below 2^61 steps",
+            "ask for a smaller epsilon",
+        )
+
+
+def _positive(values: Floats, size: int) -> bool:
+    return values.shape == (size,) and bool(((values > 0) & (values <= _MOST_SCALE)).all())
+
+
+def _priced(duals: Floats, users: int) -> bool:
+    return duals.shape == (users,) and bool(
+        (duals >= 0).all() and 0 < float(duals.max()) <= _MOST_DUAL
+    )
+
+
+def _in_the_ball(plan: PlanFacts) -> bool:
+    """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
+    weights, power = plan.weights, plan.numbers.power
+    step = plan.decision.scale[weights.cell] * 2.0**-plan.decision.bits
+    reach = weights.weight / weights.total[weights.cell] / step
+    norm = np.bincount(weights.user, reach**power) ** (1 / power)
+    return float(norm.max()) <= ball_of(plan.parameters) * _FULL

@@ -1,0 +1,319 @@
+"""Every method by its name: how users weigh, where values are clipped, and who plans the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal import checks
+from shoal.cells import caps, weights
+from shoal.cells.ranges import (
+    MOST_BINS,
+    USER,
+    LevyInterval,
+    OneInterval,
+    QuantilePair,
+    Range,
+    SumThreshold,
+)
+from shoal.cells.user_vectors import LARGEST_BALL, MOST_USERS, CentreAndRadius, TwoRounds
+from shoal.cells.weights import FINE, PART, Weights, by_cell, largest_counts, members
+from shoal.errors import InputError
+from shoal.theory import worst_case
+from shoal.theory.user_clipping import RADII
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from shoal.cells.weights import Floats, Ints, Parameters
+    from shoal.data.occupancy import Counts
+
+    Setting = str | int | float
+
+# `shared`: every record counts, and noise is shared among cells; `by cell`: a mean mechanism has
+# parameters and a part of the loss in each cell; the others plan all cells and users at once.
+Planner = Literal["shared", "by cell", "clip user", "user clipped", "optimal"]
+_MOST_RECORDS = 2**36
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "grouping": ("best_fit", "wrap_around"),
+    "quantiles": ("fixed", "optimised"),
+    "spare": ("none", "best"),
+    "noise": ("uniform", "balanced"),
+    "targets": ("equal", "balanced"),
+    "range": ("whole", "selected"),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with its settings: one row of the table in `method_of`.
+
+    Attributes:
+        name: What plans call it.
+        planner: Who chooses its noise.
+        weigh: Weights that follow from counts, released cells and parameters.
+        bound: The parameters `own` that follow from counts, cells and the loss of each cell, or
+            leave everybody in where a planner chooses them.
+        own: Names of the parameters of the weights.
+        range: Where values are clipped.
+        mechanism: What the literature calls the bounding within the range.
+        settings: By name, sorted.
+    """
+
+    name: str
+    planner: Planner
+    weigh: Callable[[Counts, Ints, Parameters], Weights] = (
+        lambda counts, cells, _: weights.every_record(counts, cells)
+    )
+    bound: Callable[[Counts, Ints, Floats], Parameters] = lambda counts, cells, epsilon: {}
+    own: tuple[str, ...] = ()
+    range: Range = field(default_factory=Range)
+    mechanism: str = ""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def selects(self) -> bool:
+        """Whether a range is selected privately, so that no error is certified."""
+        return self.range.selects != "nothing"
+
+    @property
+    def means_alone(self) -> bool:
+        """Whether only means can be released."""
+        return self.selects or self.planner == "by cell"
+
+    @property
+    def takes_error(self) -> bool:
+        """Whether an error can be asked for instead of a loss."""
+        return not self.means_alone and self.planner != "clip user"
+
+    @property
+    def takes_delta(self) -> bool:
+        """Whether noise may be Gaussian."""
+        return self.planner in ("shared", "user clipped")
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether some cells may matter more than others."""
+        return self.planner != "shared" or self.name == "balanced"
+
+    @property
+    def overcounts(self) -> bool:
+        """Whether noise is planned by the paper's accounting, which counts losses too high."""
+        return self.name in ("uniform", "clip_user")
+
+    @property
+    def levels(self) -> bool:
+        """Whether the largest error should be small, instead of the mean of their logarithms."""
+        return self.name in ("equalised", "optimal")
+
+    def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:
+        """Public whole numbers that follow from the counts and the loss of each cell."""
+        own = self.bound(counts, cells, epsilon)
+        if not self.range.names:
+            return own
+        found = self.weigh(counts, cells, own)
+        return own | self.range.parameters(found, own, epsilon, 1 << (bits + FINE))
+
+    def check(self, parameters: Parameters, counts: Counts, cells: Ints, bits: int) -> bool:
+        """Whether parameters have the names, shapes and limits that exact accounting needs."""
+        if parameters.keys() != {*self.own, *self.range.names}:
+            return False
+        member, cell = members(counts, cells)
+        limits = _limits(largest_counts(counts, cells), len(member), 1 << (bits + FINE))
+        for name, values in parameters.items():
+            size, low, high = limits[name]
+            if values.shape != (len(values) if size is None else size,) or not len(values):
+                return False
+            if (values < low).any() or (values > high).any():
+                return False
+        if "kept" in parameters:
+            return int(np.bincount(cell, parameters["kept"], minlength=len(cells)).min()) >= 1
+        return self.range.fits(parameters)
+
+
+def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, int, Any]]:
+    """Of each parameter its size, least and largest value."""
+    cells = len(most)
+    return {
+        "cap": (cells, 1, most),
+        "kept": (members, 0, 1),
+        "part": (members, 0, 1 << PART),
+        "threshold": (cells, 0, most),
+        "widened": (1, 0, 1),
+        "bins": (cells, 1, MOST_BINS),
+        "radius": (cells, 1, top),
+        "low_rank": (cells, 0, MOST_USERS),
+        "high_rank": (cells, 0, MOST_USERS),
+        "rank": (cells, 0, MOST_USERS),
+        "most": (cells, 1, most),
+        "reward": (None, 0, 1 << 60),
+        "centres": (1, 1, USER),
+        "radii": (2, 0, RADII),
+        "clipped": (1, 0, MOST_USERS),
+        "ball": (1, 1, LARGEST_BALL),
+        "first_clipped": (1, 0, MOST_USERS),
+        "first_ball": (1, 0, LARGEST_BALL),
+    }
+
+
+def method_of(name: str, settings: Mapping[str, Any] | None = None) -> Method:
+    """Returns a method with its settings, checked; those left out have their defaults."""
+    own = checked_settings(name, settings)
+    given = {**DEFAULTS[name], **own}
+    return replace(_row(name, given), name=name, settings=own)
+
+
+def _row(name: str, given: Mapping[str, Any]) -> Method:
+    """The table of methods."""
+    match name:
+        case "balanced" | "equalised" | "uniform":
+            return Method(name, "shared", mechanism="baseline")
+        case "clip_user":
+            return Method(name, "clip user", _kept, _everybody_kept, ("cap", "kept"))
+        case "optimal" if given["range"] == "whole":
+            return Method(name, "optimal", _in_parts, _whole_parts, ("part",))
+        case "optimal":
+            range_, mechanism = OneInterval(), "optimal_in_range"
+            return Method(name, "optimal", _in_parts, _whole_parts, ("part",), range_, mechanism)
+        case "baseline":
+            return Method(name, "by cell")
+        case "array_averaging" | "opt_array_averaging":
+            return _arrays(name, given, Range())
+        case "levy":
+            return _arrays(name, given, LevyInterval(given["gamma"]))
+        case "quantile":
+            return _arrays(name, given, QuantilePair(given["quantiles"]))
+        case "worst_case_optimal":
+            return Method(name, "by cell", _truncated, _thresholds, ("threshold",))
+        case "akmv":
+            return Method(name, "by cell", _sums, range=SumThreshold())
+        case "adaptive":
+            return Method(name, "by cell", _widened, _exchangeable, ("cap", "widened"), OneInterval())
+        case "user_clipped":
+            where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
+            return Method(name, "user clipped", _capped, _largest_caps, ("cap",), where)
+    raise AssertionError(name)
+
+
+def _arrays(name: str, given: Mapping[str, Any], where: Range) -> Method:
+    """Means of arrays of records, averaged, or clipped to a selected range one by one."""
+
+    def chosen(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+        of_cell = _each_cell(counts, cells)
+        cap = [caps.choose(given["cap"], own, float(epsilon[at])) for at, own in of_cell]
+        return {"cap": np.array(cap, dtype=np.int64)}
+
+    def averaged(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+        clipped = where.selects != "nothing"
+        return weights.arrays(counts, cells, parameters["cap"], given["grouping"], clipped=clipped)
+
+    return Method(name, "by cell", averaged, chosen, ("cap",), where)
+
+
+def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
+    """Place and records of the users of each cell."""
+    member, cell = members(counts, cells)
+    for at, own in enumerate(by_cell(cell, len(cells))):
+        yield at, counts.count[member[own]]
+
+
+def _kept(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+    return weights.kept_users(counts, cells, parameters["cap"], parameters["kept"])
+
+
+def _everybody_kept(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    kept = np.ones(len(members(counts, cells)[0]), dtype=np.int64)
+    return {"cap": largest_counts(counts, cells), "kept": kept}
+
+
+def _in_parts(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+    return weights.parts(counts, cells, parameters["part"])
+
+
+def _whole_parts(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    return {"part": np.full(len(members(counts, cells)[0]), 1 << PART, dtype=np.int64)}
+
+
+def _truncated(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+    return weights.truncated(counts, cells, parameters["threshold"])
+
+
+def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    of_cell = _each_cell(counts, cells)
+    found = [worst_case.threshold(own, float(epsilon[at])) for at, own in of_cell]
+    return {"threshold": np.array(found, dtype=np.int64)}
+
+
+def _sums(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+    return weights.user_sums(counts, cells)
+
+
+def _widened(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+    wider = bool(parameters["widened"][0])
+    return weights.capped(counts, cells, parameters["cap"], widened=wider)
+
+
+def _exchangeable(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    """Caps, and whether every user is in one cell only, where lighter ones get wider ranges."""
+    member, cell = members(counts, cells)
+    alone = int(np.bincount(counts.user[member]).max()) == 1
+    cap = caps.exchangeable(cell, counts.count[member], len(cells), epsilon)
+    return {"cap": cap, "widened": np.array([int(alone)], dtype=np.int64)}
+
+
+def _capped(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+    return weights.capped(counts, cells, parameters["cap"])
+
+
+def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    return {"cap": largest_counts(counts, cells)}
+
+
+_GROUPED: dict[str, Setting] = {"grouping": "best_fit"}
+DEFAULTS: dict[str, dict[str, Setting]] = {
+    "balanced": {},
+    "equalised": {},
+    "uniform": {},
+    "clip_user": {"spare": "none", "noise": "uniform"},
+    "optimal": {"targets": "equal", "range": "whole"},
+    "baseline": {},
+    "array_averaging": {"cap": "median", **_GROUPED},
+    "opt_array_averaging": {"cap": "minimax", **_GROUPED},
+    "worst_case_optimal": {},
+    "levy": {"cap": "levy", **_GROUPED, "gamma": 0.2},
+    "quantile": {"quantiles": "fixed", "cap": "levy", **_GROUPED},
+    "akmv": {},
+    "adaptive": {},
+    "user_clipped": {"rounds": 1},
+}
+METHODS = tuple(DEFAULTS)
+
+
+def checked_settings(method: str, settings: object) -> dict[str, Setting]:
+    """Returns settings of a method, checked, sorted by name."""
+    checks.choice(method, METHODS, "method")
+    given = {} if settings is None else checks.mapping(settings, "settings")
+    allowed = DEFAULTS[method]
+    for name in given:
+        if name not in allowed:
+            raise InputError(
+                f"the setting {checks.shown(name)} of {method}",
+                ", ".join(allowed) or "no settings",
+                "leave it out",
+            )
+    return {name: _checked_setting(name, given[name]) for name in sorted(given)}
+
+
+def _checked_setting(name: str, value: object) -> Setting:
+    """The value of a setting, as a Python object that a plan can hold."""
+    if name in _CHOICES:
+        return checks.choice(value, _CHOICES[name], name)
+    if name == "rounds":
+        return checks.whole(value, name, least=1, most=2)
+    if name == "gamma":
+        return checks.number(value, name, above=0, below=1, example=0.2)
+    if isinstance(value, str):
+        return checks.choice(value, caps.NAMES, name)
+    return checks.whole(value, name, least=1, most=_MOST_RECORDS - 1)

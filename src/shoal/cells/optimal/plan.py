@@ -1,0 +1,231 @@
+"""Optimal plans: weights of all users in all cells, the noise, and dual variables that prove them.
+
+Errors of the cells are s e_g with given targets e_g. Weights come from linear programs; noise, loss
+and the factor s follow from them by the true formulas, and the proof from the dual variables
+(docs/theory/optimal.md#targets-and-the-factor-s).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells import caps
+from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.methods import method_of
+from shoal.cells.optimal.interior import solve
+from shoal.cells.optimal.program import Program, dual_bound, is_small
+from shoal.cells.optimal.search import least_factor
+from shoal.cells.optimal.variance import StatisticPrograms
+from shoal.cells.optimal.weighted import WeightedPlan
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.ranges import USER
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.shared_noise import bad_error, finish, shared_noise, ways
+from shoal.cells.weights import FINE, PART, members, parts
+from shoal.errors import InputError
+from shoal.privacy.noise_lattice import round_scale
+
+if TYPE_CHECKING:
+    from shoal.cells.decision import Task
+    from shoal.cells.weights import Floats, Ints
+
+_TOLERANCE, _SECONDS = 0.004, 60.0
+# A variance's bias and sensitivity depend on the weights they are planned with: rounds with
+# chords of the bias to start with, and with tangents as long as errors fall.
+_CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
+# Slopes see one valley of a variance's error, and it may have several: where that is cheap, in a
+# single cell, a grid of thresholds looks at all, from the lightest share over 8 on.
+_GRID, _BELOW = 64, 8
+# Room for lattice steps, and for scales rounded upwards.
+_CAPACITY = 1 + 2.0**-18
+# Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
+# some dozens of parts are left for noise, whole weights may do better.
+_SMALL = 2.0 ** (6 - PART)
+
+
+def optimal(task: Task) -> PlanFacts:
+    """Returns the plan with the least factor s at a loss, or the least loss at an error."""
+    member, cell = members(task.counts, task.cells)
+    user = task.counts.user[member]
+    if not is_small(user, len(task.cells)):
+        raise InputError(
+            f'method="optimal" for {len(task.cells):,} cells',
+            "at most 2,000 cells, and 100 million pairs of cells that share a user",
+            'use method="balanced", or larger cells',
+        )
+    share = task.counts.count[member] / task.counts.totals[task.cells][cell]
+    program = Program(user, cell, share, np.ones(len(share)), _targets(task), task.counts.n_users)
+    return _Search(task, StatisticPrograms.of(program, task.request.kinds)).plan()
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Rounds of linear programs; the best plan by the true formulas is kept."""
+
+    task: Task
+    programs: StatisticPrograms
+
+    @property
+    def targets(self) -> Floats:
+        """Relative error e_g of each cell."""
+        return self.programs.program.target
+
+    @cached_property
+    def selecting(self) -> float:
+        """Part of the loss for a private range, as if weights were capped in every cell.
+
+        In full a heavy user would make everybody else's votes so small that no range could be found.
+        """
+        task = self.task
+        if not task.method.selects:
+            return 0.0
+        epsilon, (member, cell) = float(task.request.epsilon or 0), members(task.counts, task.cells)
+        count, most = task.counts.count[member], int(np.bincount(self.programs.program.user).max())
+        each = np.full(len(task.cells), epsilon / most)
+        cap = caps.exchangeable(cell, count, len(task.cells), each)[cell]
+        part = (np.minimum(cap, count) << PART) // count
+        return task.method.range.selecting(parts(task.counts, task.cells, part), epsilon)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Loss of the noise; 0 for the least one at the targets."""
+        return float(self.task.request.epsilon or 0) * (1 - self.selecting)
+
+    def plan(self) -> PlanFacts:
+        """Returns the best plan, its noise on the lattice, and its selection."""
+        task, request, where = self.task, self.task.request, self.task.method.range
+        best, duals = self.best()
+        if request.error is not None and not np.isfinite(best.loss(1.0)):
+            raise bad_error(request, request.kinds[0])
+        selection_scale = np.zeros(0)
+        if task.method.selects:
+            each = 2 * USER / (self.selecting * float(request.epsilon or 0))
+            selection_scale = round_scale(np.array([each]))
+        window = best.numbers.weights.window
+        assert window is not None
+        parameters = {"part": window[0]}
+        if task.method.selects:
+            parameters["reward"] = np.zeros(1, dtype=np.int64)
+        plan = finish(
+            task,
+            best.numbers,
+            request.epsilon or Fraction(best.loss(1.0) * _CAPACITY),
+            best.scale.ravel(),
+            selection_scale=selection_scale,
+            parameters=parameters,
+            targets=best.targets,
+            duals=_single_precision(duals),
+        )
+        if not task.method.selects:
+            return plan
+        known = best.numbers.weights, parameters, plan.epsilon, plan.decision.scale
+        tuned = where.tune(*known, self.selecting)
+        return replace(plan, decision=replace(plan.decision, parameters=tuned))
+
+    def rescaled(self, plan: WeightedPlan) -> WeightedPlan:
+        """Returns a plan at factor 1: with an epsilon its targets are as small as that allows."""
+        if not self.epsilon:
+            return plan
+        return replace(plan, targets=plan.targets * plan.least(self.epsilon))
+
+    def best(self) -> tuple[WeightedPlan, Floats]:
+        """Returns the best plan, at factor 1, and dual variables."""
+        best, duals = self._chords()
+        if self.programs.varies:
+            best = self._thresholds(self._tangents(best))
+        return self.rescaled(best), duals
+
+    def _chords(self) -> tuple[WeightedPlan, Floats]:
+        """Returns the best plan and proof of programs that are right where the last missed mass."""
+        missing = np.zeros(len(self.task.cells))
+        plans: list[tuple[float, WeightedPlan, Floats]] = []
+        for _ in range(_CHORDS if self.programs.varies else 1):
+            program = self.programs.at(missing)
+            if self.epsilon:
+                solution = least_factor(program, self.epsilon, _TOLERANCE, _SECONDS).solution
+            else:
+                solution = solve(program, _TOLERANCE, _SECONDS)
+            factor, plan = self._best(self._weigh(solution.weight))
+            plans.append((factor, plan, solution.duals))
+            missing = plan.numbers.weights.missing
+        least, best, _ = min(plans, key=lambda each: each[0])
+        lowest = self.programs.lowest(least if self.epsilon else 1.0)
+        return best, max((each[2] for each in plans), key=lambda duals: dual_bound(lowest, duals))
+
+    def _tangents(self, best: WeightedPlan) -> WeightedPlan:
+        """Returns the best of programs above the true errors that touch them at the best so far."""
+        least = self._judge(best)
+        for _ in range(_TANGENTS):
+            missing = best.numbers.weights.missing
+            program = self.programs.tangent(missing, least if self.epsilon else 1.0)
+            now, plan = self._best(self._weigh(solve(program, _TOLERANCE, _SECONDS).weight))
+            if now > least * (1 - _WORTH):
+                break
+            best, least = plan, now
+        return best
+
+    def _thresholds(self, best: WeightedPlan) -> WeightedPlan:
+        """Returns, in a single cell, the best of weights of at most a threshold of a grid."""
+        share = self.programs.program.share
+        if len(self.task.cells) > 1:
+            return best
+        grid = np.geomspace(share.min() / _BELOW, share.max(), _GRID)
+        plans = [self._best(self._weigh(np.minimum(share, each)))[1] for each in grid]
+        return self._best([best, *plans])[1]
+
+    def _best(self, plans: list[WeightedPlan]) -> tuple[float, WeightedPlan]:
+        return min(((self._judge(each), each) for each in plans), key=lambda each: each[0])
+
+    def _judge(self, plan: WeightedPlan) -> float:
+        return plan.least(self.epsilon) if self.epsilon else plan.loss(1.0)
+
+    def _weigh(self, weight: Floats) -> list[WeightedPlan]:
+        """Returns plans with these weights in whole parts."""
+        program = self.programs.program
+        # A rounding of w/v above a whole number of parts must not cost one.
+        part = np.floor(weight / program.share * 2**PART + 2.0**-10).astype(np.int64)
+        part = np.minimum(part, 1 << PART)
+        plans = self._with_parts(part)
+        if self.task.request.error is None:
+            return plans
+        small = np.any([(each.noise(1.0) < _SMALL) & each.costly for each in plans], axis=0)
+        whole = small[program.cell]
+        return plans + (self._with_parts(np.where(whole, 1 << PART, part)) if whole.any() else [])
+
+    def _with_parts(self, part: Ints) -> list[WeightedPlan]:
+        """Returns every way to release the statistics of users who count in these parts."""
+        weights, kinds = parts(self.task.counts, self.task.cells, part), self.task.request.kinds
+        return [
+            WeightedPlan(ReleasedStatistics(weights, kinds, joint=joint), self.targets)
+            for joint in ways(self.task.request)
+        ]
+
+
+def _targets(task: Task) -> Floats:
+    """Returns relative errors e_g: of an error asked for in every cell, else up to a factor."""
+    weight, request = task.importance, task.request
+    if request.error is not None:
+        statistic, lattice = request.kinds[0], request.lattice
+        error = request.error / float(statistic.statistic_range(lattice.bounds)[1])
+        rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
+        if not rounded < error < MIDPOINT_ERROR:
+            raise bad_error(request, statistic)
+        # The least important cells may have this error, more important ones a smaller one.
+        return np.asarray((error - rounded) * weight.min() / (weight * _CAPACITY))
+    if task.method.settings.get("targets", "equal") == "equal":
+        return np.asarray(1 / weight)
+    plain = request.model_copy(update={"delta": Fraction(0)})
+    plan = shared_noise(replace(task, request=plain, method=method_of("balanced")))
+    noise = plan.numbers.per_statistic(plan.mean_noise).sum(axis=0)
+    return np.asarray(noise / noise.min())
+
+
+def _single_precision(duals: Floats) -> Floats:
+    """Returns duals over the largest in single precision, which is enough for a proof."""
+    scaled = duals / max(float(duals.max(initial=0.0)), 1e-300)
+    return np.asarray(scaled.astype(np.float32).astype(np.float64))

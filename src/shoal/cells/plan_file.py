@@ -1,0 +1,282 @@
+"""Plans and manifests of cells as documents: what was asked, the counts, the decision, and claims.
+
+Claims are for readers: reading a plan back computes loss and errors from the decision, and neither
+plans again nor looks at them.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from shoal import documents
+from shoal.cells.decision import Decision, Status
+from shoal.cells.methods import method_of
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.request import Request
+from shoal.data.occupancy import Counts
+from shoal.documents.model import Integers, Model, Numbers
+from shoal.errors import DocumentError, InputError
+from shoal.privacy.budget import from_text
+from shoal.release.question import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal.cells.weights import Floats
+
+SCHEMA, KIND, MANIFEST_SCHEMA = "shoal.plan/4", "cells", "shoal.manifest/5"
+NEIGHBOURS = "values: all values of one user change, the counts are public"
+_NOISE = ("discrete laplace", "discrete gaussian")
+_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
+
+Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
+Text = Annotated[str, Field(max_length=1000)]
+Floating = tuple[float, ...]
+
+
+def _dense(found: Any) -> Any:
+    """Dual variables of all users, of which a document holds those above 0."""
+    if not isinstance(found, dict):
+        return found
+    user, dual = documents.unpack_integers(found["user"], "duals"), found["dual"]
+    duals = np.zeros(found["users"])
+    duals[user] = dual
+    return duals
+
+
+def _sparse(duals: Floats | None) -> documents.Document | None:
+    if duals is None:
+        return None
+    user = np.flatnonzero(duals)
+    packed = documents.pack_integers(user)
+    return {"users": len(duals), "user": packed, "dual": duals[user].tolist()}
+
+
+class Records(Model):
+    """Which columns the records have, and what happens to missing values."""
+
+    user: Text
+    value: Text
+    cell: tuple[Text, ...]
+    missing: Literal["refuse", "public"]
+
+
+class DecisionPart(Model):
+    """What the planner chose, as `Decision` holds it."""
+
+    method: Text
+    settings: dict[str, str | int | float]
+    mechanism: Text
+    reason: Text
+    status: tuple[Status, ...]
+    noise: Literal["discrete laplace", "discrete gaussian"]
+    joint: bool
+    bits: int
+    scale: Numbers
+    parameters: dict[str, Integers]
+    selection_scale: Numbers
+    targets: Numbers | None
+    duals: Annotated[Any, BeforeValidator(_dense), PlainSerializer(_sparse)]
+
+    def decision(self) -> Decision:
+        """The decision that it stands for."""
+        return Decision(
+            method=method_of(self.method, self.settings),
+            status=self.status,
+            scale=self.scale,
+            bits=self.bits,
+            parameters=self.parameters,
+            selection_scale=self.selection_scale,
+            joint=self.joint,
+            gaussian=self.noise == _NOISE[1],
+            targets=self.targets,
+            duals=self.duals,
+            reason=self.reason,
+        )
+
+
+class Claims(Model):
+    """What a plan costs and promises, for readers."""
+
+    epsilon: Exact
+    delta: Exact
+    gap: float | None
+    bias_bound: Floating
+    worst_case_error: Floating
+    lower_bound: Floating | None
+
+
+class PlanDocument(Model):
+    """A plan of cells."""
+
+    schema_: Literal["shoal.plan/4"] = Field(default="shoal.plan/4", alias="schema")
+    version: Text
+    neighbours: Literal["values"] = "values"
+    request: Request
+    records: Records | None
+    counts: Annotated[
+        Any,
+        BeforeValidator(lambda each: each if isinstance(each, Counts) else Counts.from_document(each)),
+        PlainSerializer(lambda counts: counts.to_document()),
+    ]
+    decision: DecisionPart
+    claims: Claims
+
+    def facts(self) -> PlanFacts:
+        """The plan that it stands for, whose loss and errors follow from its decision."""
+        try:
+            return met(PlanFacts(self.counts, self.request, self.decision.decision()))
+        except (InputError, LookupError, ArithmeticError):
+            raise damaged() from None
+
+
+class Result(Model):
+    """One released number: whole steps of the lattice, the value they stand for, its interval."""
+
+    cell: int
+    key: tuple[Any, ...]
+    statistic: Text
+    steps: int
+    range: tuple[int, int] | None
+    unclamped: float
+    value: float
+    interval: tuple[float, float]
+
+
+class Unit(Model):
+    """Whose loss it is."""
+
+    name: Text
+    relation: Literal["values"]
+    records: Literal["all", "one"]
+
+
+class Guarantee(Model):
+    """What a release guarantees."""
+
+    privacy: Text
+    unit: Unit
+    neighbours: Text
+    publishes_values: Literal[False]
+    epsilon: Exact
+    epsilon_at_most: float
+    delta: Exact
+    delta_at_most: float
+
+
+class Versions(Model):
+    """What made the release."""
+
+    shoal: Text
+    opendp: Text
+    python: Text
+
+
+class Manifest(Model):
+    """Everything public about a release of cells."""
+
+    schema_: Literal["shoal.manifest/5"] = Field(alias="schema")
+    kind: Literal["cells"]
+    name: Text
+    records: Records
+    request: Text
+    simulation: bool
+    guarantee: Guarantee
+    plan: PlanDocument
+    results: tuple[Result, ...]
+    confidence: float
+    versions: Versions
+
+
+def met(plan: PlanFacts) -> PlanFacts:
+    """Returns a plan that meets its request; refuses one that costs or errs more than was asked."""
+    request = plan.request
+    if (request.epsilon is not None and plan.exact_epsilon > request.epsilon) or (
+        request.error is not None and float(plan.worst_case_error.max()) > request.error
+    ):
+        raise InputError(
+            "a request that no noise on a lattice of 61 bits meets",
+            "an epsilon or an error that numbers of so many places meet, at an epsilon up to 1e6",
+            "ask for a larger error, or give more tick_bits",
+        )
+    return plan
+
+
+def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocument:
+    """Returns a plan, with what it claims, as a document."""
+    chosen, lower = plan.decision, plan.lower_bound
+    return PlanDocument(
+        version=version("shoal"),
+        request=plan.request,
+        records=None if records is None else described(records),
+        counts=plan.counts,
+        decision=DecisionPart(
+            method=chosen.method.name,
+            settings=dict(chosen.method.settings),
+            mechanism=chosen.method.mechanism,
+            reason=chosen.reason,
+            status=chosen.status,
+            noise=_NOISE[chosen.gaussian],
+            joint=chosen.joint,
+            bits=chosen.bits,
+            scale=chosen.scale,
+            parameters=chosen.parameters,
+            selection_scale=chosen.selection_scale,
+            targets=chosen.targets,
+            duals=chosen.duals,
+        ),
+        claims=Claims(
+            epsilon=str(plan.loss.epsilon),
+            delta=str(plan.loss.delta),
+            gap=plan.gap,
+            bias_bound=tuple(plan.bias_bound.tolist()),
+            worst_case_error=tuple(plan.worst_case_error.tolist()),
+            lower_bound=None if plan.gaussian else tuple(lower.tolist()),
+        ),
+    )
+
+
+def described(records: Mapping[str, Any]) -> Records:
+    """Returns a description of records as `records.describe()` gives it; refuses another one."""
+    try:
+        given = dict(records)
+        return Records(**{**given, "cell": tuple(given["cell"])})
+    except (ValueError, TypeError, LookupError):
+        raise InputError(
+            "a source that is no description of records",
+            "user, value and missing as texts, cell as a list of texts, and nothing else",
+            "give records.describe(), or leave source out",
+        ) from None
+
+
+def question_of(
+    plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = ""
+) -> Question:
+    """Returns what a release of a plan is asked for: request, records and counts, nothing derived."""
+    asked = {"request": plan.request.to_document(), "counts": plan.counts.fingerprint}
+    return Question(
+        kind=KIND,
+        plan=document_of(plan, records).to_document(),
+        asked=asked,
+        records=records,
+        unit=unit,
+        loss=plan.loss,
+        privacy=_PRIVACY[plan.gaussian],
+        neighbours=NEIGHBOURS,
+        name=name,
+        schema=MANIFEST_SCHEMA,
+        read=lambda data: Manifest.from_bytes(data, "manifest"),
+    )
+
+
+def damaged() -> DocumentError:
+    """Returns the error for a plan that does not hold together."""
+    return DocumentError(
+        "the plan is damaged or was changed by hand",
+        "a document written by shoal",
+        "make the plan again with `shoal plan`",
+    )

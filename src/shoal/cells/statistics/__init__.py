@@ -1,1 +1,0 @@
-"""What can be released of a cell, one statistic a file."""

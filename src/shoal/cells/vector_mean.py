@@ -1,0 +1,371 @@
+"""Means of vectors of one cell: in the l1 ball, or number by number in a box.
+
+In the ball sums of users are cut to one l1 norm. Two vectors of norm b with disjoint supports are
+2b apart, so that a user whose sum has the norm min(m_l, T) moves the mean by 2 min(m_l, T)/n of U,
+not by half of it as printed (errata 4 and 5).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal import checks
+from shoal.cells.draw import to_steps
+from shoal.cells.one_cell import check_finite, numbers_of, one_estimate
+from shoal.checks import check_confidence, different
+from shoal.data import keys
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import DataError, InputError
+from shoal.privacy.budget import check_epsilon, round_up
+from shoal.privacy.noise import LARGEST_STEPS, source_of
+from shoal.theory import laplace, worst_case
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from shoal.cells.one_cell import Users
+    from shoal.cells.weights import Floats, Ints
+    from shoal.privacy.budget import Amount
+    from shoal.privacy.noise import Noise, Simulated
+
+# Rounding to lattice steps costs a millionth of epsilon.
+_OVERHEAD_BITS = 20
+_SCALE_BITS = 24
+# Over U, where nobody counts: any noise is private.
+_LEAST_NOISE = 2.0**-20
+
+
+@dataclass(frozen=True)
+class VectorEstimate:
+    """A private mean of vectors; everything in the value's unit, and public.
+
+    Source: docs/theory/worst-case.md#vectors.
+
+    Attributes:
+        value: The estimate, one number a dimension, in the value's unit.
+        low: Lower ends of the intervals, in the value's unit; together they cover with the given
+            confidence.
+        high: Upper ends, in the value's unit.
+        noise_scale: Scale b of the Laplace noise on every number (the largest, in a box), in the
+            value's unit.
+        bias_bound: Most that the estimate without noise is off, in l1 and the value's unit, in any
+            data set.
+        worst_case_error: Bias bound plus mean l1 norm of the noise, in the value's unit.
+        epsilon: Privacy loss of the heaviest user, rounded upwards.
+        confidence: Of all intervals together.
+        threshold: T, most records' worth of norm that a user keeps; of a box, of every number.
+        simulated: Whether the randomness was repeatable: then nobody is protected.
+
+    Example:
+        >>> import numpy as np
+        >>> from shoal import mean
+        >>> points, users = np.full((3000, 3), 0.25), np.repeat(np.arange(1000), 3)
+        >>> found = mean.vector(points, users, bounds=(0, 1), epsilon=10, domain="box")
+        >>> len(found.value)
+        3
+    """
+
+    value: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    noise_scale: float
+    bias_bound: float
+    worst_case_error: float
+    epsilon: float
+    confidence: float
+    threshold: int
+    simulated: bool
+
+
+@np.errstate(all="ignore")
+def vector(
+    values: ArrayLike,
+    users: Users,
+    *,
+    bounds: Bounds | tuple[float, float],
+    epsilon: Amount,
+    domain: Literal["ball", "box"] = "ball",
+    confidence: float = 0.95,
+    tick_bits: int = 20,
+    noise: Simulated | None = None,
+) -> VectorEstimate:
+    """The mean of vectors with the least worst-case l1 error.
+
+    Source: docs/theory/worst-case.md#vectors; errata 4, 5.
+
+    In the `ball`, x >= 0 and |x|_1 <= U = hi with bounds (0, U); what lies outside is scaled to it.
+    A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count (0 if there are
+    fewer users), and each number gets Laplace noise of scale 2 U T/(n epsilon). In a `box` every
+    number lies in [lo, hi] and is released by `worst_case_optimal` with epsilon/d.
+
+    Args:
+        values: Records, shape (n, d) with d at least 2, in the value's unit. Private.
+        users: Whose record it is, one key a record, shape (n,).
+        bounds: (0, U) of the ball, or the range of every number of the box, in the value's unit.
+        epsilon: Privacy loss of every user for the whole vector, above 0.
+        domain: `ball` or `box`.
+        confidence: Probability that all intervals cover together.
+        tick_bits: Numbers are cut to the width over 2^tick_bits.
+        noise: `shoal.Simulated(seed)` for studies.
+
+    Returns:
+        The mean vector with intervals and errors, in the value's unit.
+
+    Raises:
+        InputError: An argument is not usable.
+        DataError: Values are missing or not finite, or lengths differ.
+
+    Guarantees: G-LOSS, G-BOUND, G-COVERAGE.
+
+    Example:
+        >>> rng = np.random.default_rng(1)
+        >>> points, users = rng.dirichlet([1, 1, 1], 3000), np.repeat(np.arange(1000), 3)
+        >>> found = vector(points, users, bounds=(0, 1), epsilon=10.0)
+        >>> len(found.value), round(found.noise_scale, 5)
+        (3, 0.0002)
+    """
+    wanted = check_confidence(confidence)
+    different({"value": values}, {"user": users})
+    points = _points(values)
+    limits = Bounds.of(bounds)
+    if checks.choice(domain, ("ball", "box"), "domain") == "box":
+        return _box(points, users, limits, epsilon, wanted, tick_bits, noise)
+    if limits.lo != 0:
+        raise InputError(
+            f"a ball with the lower bound {limits.lo:g}", "bounds of (0, U)", "shift the values"
+        )
+    return _ball(points, users, limits, epsilon, wanted, tick_bits, noise)
+
+
+def _points(values: ArrayLike) -> Floats:
+    points = numbers_of(values)
+    if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:
+        raise DataError(
+            f"values of shape {points.shape}", "records by at least 2 dimensions", "give a matrix"
+        )
+    check_finite(points)
+    return points
+
+
+def _ball(
+    points: Floats,
+    users: Any,
+    bounds: Bounds,
+    epsilon: Amount,
+    confidence: float,
+    tick_bits: int,
+    noise: Simulated | None,
+) -> VectorEstimate:
+    exact, lattice = check_epsilon(epsilon), Lattice(bounds, tick_bits)
+    source = source_of(noise)
+    who = keys.encode(keys.as_array(users, "user"), "user")
+    if len(who) != len(points):
+        raise DataError(
+            f"{len(points)} records and {len(who)} users' keys", "one user a record", "match them"
+        )
+    counts = np.bincount(who)
+    sums = np.zeros((len(counts), points.shape[1]), dtype=np.int64)
+    np.add.at(sums, who, ticks(points, bounds.hi, lattice.bits))
+    made = BallMean.plan(counts, points.shape[1], exact, lattice.bits)
+    steps = made.release(sums, counts, source)
+    unit = made.relative_scale * 2.0**-made.bits * bounds.hi
+    value = np.array(steps) * unit
+    bias = made.bias_bound(counts) * bounds.hi
+    quantile = laplace.tail_quantile(2.0**made.bits, (1 - confidence) / made.dimension)
+    noise_scale = made.relative_scale * bounds.hi
+    low, high = value - bias - quantile * unit, value + bias + quantile * unit
+    return VectorEstimate(
+        value=_clipped(value, bounds),
+        low=_clipped(low, bounds),
+        high=_clipped(high, bounds),
+        noise_scale=noise_scale,
+        bias_bound=bias,
+        worst_case_error=bias + made.dimension * noise_scale,
+        epsilon=round_up(made.loss(int(counts.max()))),
+        confidence=confidence,
+        threshold=made.threshold,
+        simulated=noise is not None,
+    )
+
+
+def _box(
+    points: Floats,
+    users: Any,
+    bounds: Bounds,
+    epsilon: Amount,
+    confidence: float,
+    tick_bits: int,
+    noise: Simulated | None,
+) -> VectorEstimate:
+    size = points.shape[1]
+    each = check_epsilon(epsilon) / size
+    source_of(noise)
+    found = [
+        one_estimate(
+            "worst_case_optimal",
+            {},
+            points[:, at],
+            users,
+            bounds=bounds,
+            epsilon=each,
+            confidence=1 - (1 - confidence) / size,
+            tick_bits=tick_bits,
+            noise=None if noise is None else type(noise)(noise.seed + at),
+        )
+        for at in range(size)
+    ]
+    bias = sum(one.bias_bound for one in found)
+    return VectorEstimate(
+        value=tuple(one.value for one in found),
+        low=tuple(one.interval[0] for one in found),
+        high=tuple(one.interval[1] for one in found),
+        noise_scale=max(one.noise_scale for one in found),
+        bias_bound=bias,
+        worst_case_error=bias + sum(one.noise_scale for one in found),
+        epsilon=round_up(sum((Fraction(one.epsilon) for one in found), Fraction(0))),
+        confidence=confidence,
+        threshold=found[0].parameters["threshold"][0],
+        simulated=noise is not None,
+    )
+
+
+def _clipped(values: Floats, bounds: Bounds) -> tuple[float, ...]:
+    return tuple(float(x) for x in np.clip(values, bounds.lo, bounds.hi))
+
+
+@dataclass(frozen=True)
+class BallMean:
+    """Public facts of one release of a mean in the l1 ball (docs/theory/worst-case.md#vectors).
+
+    Formal guarantee: with noise of scale b on every number, user l loses at most
+    (ceil(2 min(m_l, T) 2^j / (n b)) + d) / 2^j: the l1 distance of neighbours in lattice steps,
+    and less than one step more for each number that is rounded.
+
+    Attributes:
+        dimension: d, numbers in one record, at least 2.
+        records: n.
+        threshold: T, most records' worth of norm that a user keeps.
+        relative_scale: b over U of every number.
+        bits: j; noise has the scale of 2^j steps of b/2^j.
+        tick_bits: Numbers are cut to U over 2^tick_bits, downwards.
+    """
+
+    dimension: int
+    records: int
+    threshold: int
+    relative_scale: float
+    bits: int
+    tick_bits: int
+
+    @classmethod
+    def plan(
+        cls, counts: Ints, dimension: int, epsilon: Fraction, tick_bits: int
+    ) -> BallMean:
+        """T is the ceil(2d/epsilon)-th largest count; the noise uses all of epsilon.
+
+        Below 2d/L no user keeps anything (T = 0): the zero vector is released, which costs nothing.
+
+        Args:
+            counts: Records of each user.
+            dimension: d.
+            epsilon: Privacy loss of the heaviest user.
+            tick_bits: Bits of a number.
+
+        Raises:
+            InputError: Fewer than two dimensions, or an epsilon that leaves no room on the lattice.
+        """
+        if dimension < 2:
+            raise InputError(
+                f"vectors of dimension {dimension}", "2 or more", "use the mean of numbers instead"
+            )
+        if int(counts.max()) << tick_bits >= LARGEST_STEPS:
+            raise InputError(
+                f"{int(counts.max()):,} records of one user",
+                "sums of ticks below 2^61",
+                "lower tick_bits",
+            )
+        total = int(counts.sum())
+        threshold = worst_case.threshold(counts, float(epsilon), dimension)
+        if threshold == 0:
+            return cls(dimension, total, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
+        bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))
+        allowed = math.floor(epsilon * 2**bits) - dimension
+        # Of the scales with 24 bits, the least at which the ceiling fits what is allowed.
+        exact = Fraction(2 * min(threshold, int(counts.max())) * 2**bits, total * allowed)
+        if 2**bits > LARGEST_STEPS * exact:
+            raise InputError(
+                f"an epsilon of {float(epsilon):g} for vectors",
+                "noise that is not finer than the lattice of 61 bits",
+                "ask for a smaller epsilon",
+            )
+        mantissa, exponent = math.frexp(float(exact))
+        scale = math.ldexp(math.ceil(mantissa * 2**_SCALE_BITS) + 1, exponent - _SCALE_BITS)
+        return cls(dimension, total, threshold, scale, bits, tick_bits)
+
+    def loss(self, count: int) -> Fraction:
+        """Exact privacy loss of a user with so many records."""
+        if self.threshold == 0:
+            return Fraction(0)
+        moved = Fraction(2 * min(count, self.threshold), self.records)
+        steps = math.ceil(moved * 2**self.bits / Fraction(self.relative_scale)) + self.dimension
+        return Fraction(steps, 2**self.bits)
+
+    def bias_bound(self, counts: Ints) -> float:
+        """Most that the estimate is off in l1 over U without noise: cut norms, then rounding."""
+        cut = float(np.maximum(counts - self.threshold, 0).sum()) / self.records
+        # A number loses up to a tick as a record, another when norms are cut, and half a step.
+        ticks = 2 * self.dimension * 2.0**-self.tick_bits
+        return cut + ticks + self.dimension * self.relative_scale * 2.0 ** -(self.bits + 1)
+
+    def release(
+        self, sums: Ints, counts: Ints, noise: Noise
+    ) -> list[int]:
+        """Noisy lattice numbers, one for each dimension.
+
+        Args:
+            sums: Private sums of ticks, users by dimensions, none negative.
+            counts: Records of each user.
+            noise: The source of randomness.
+        """
+        kept = self._cut(sums, counts).sum(axis=0).tolist()
+        most = self.records << self.tick_bits
+        exact = [to_steps(int(x), most, self.relative_scale, self.bits) for x in kept]
+        return noise.add_laplace(exact, self.bits)
+
+    def _cut(self, sums: Ints, counts: Ints) -> NDArray[np.object_]:
+        # Python integers: a product of two sums may not fit 64 bits.
+        whole = np.maximum(sums, 0).astype(object)
+        norm = whole.sum(axis=1)
+        allowed = np.minimum(counts, self.threshold).astype(object) * 2**self.tick_bits
+        scaled = whole * allowed[:, None] // np.maximum(norm, 1)[:, None]
+        return np.asarray(np.where((norm > allowed)[:, None], scaled, whole))
+
+
+def ticks(values: Floats, radius: float, tick_bits: int) -> Ints:
+    """Records in ticks: negative numbers become 0, longer vectors are scaled to the radius.
+
+    Every record's ticks add up to at most 2^tick_bits, whatever the rounding.
+
+    Args:
+        values: Records by dimensions.
+        radius: U.
+        tick_bits: Bits of a number.
+
+    Example:
+        >>> ticks(np.array([[3.0, 1.0], [9.0, 27.0]]), 4.0, 4).tolist()
+        [[12, 4], [4, 12]]
+    """
+    positive = np.maximum(values, 0)
+    # Divided by its own largest number first, no record overflows, however far outside it is.
+    largest = np.maximum(positive.max(axis=1, keepdims=True), radius)
+    part = positive / largest
+    norm = np.maximum(part.sum(axis=1, keepdims=True), radius / largest)
+    whole = np.floor(part / norm * 2**tick_bits).astype(np.int64)
+    over = whole.sum(axis=1, keepdims=True)
+    top = 1 << tick_bits
+    return np.asarray(np.where(over > top, whole * top // np.maximum(over, 1), whole))
