@@ -13,10 +13,6 @@ _LONGEST = 700
 class ShoalError(Exception):
     """Base of all errors that shoal raises on purpose.
 
-    Args:
-        got: What is wrong, in public words only.
-        rest: What the reader can do next; what would have been accepted may come before it.
-
     Example:
         >>> str(ShoalError("epsilon is -1", "give an epsilon above 0"))
         'epsilon is -1; give an epsilon above 0.'
